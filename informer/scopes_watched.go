@@ -190,6 +190,13 @@ func (l placing) List(ctx context.Context, opts listwatch.ListOptions) (listwatc
 	return l.ListerWatcher.List(ctx, opts)
 }
 
+func (l placing) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[Object]) listwatch.Item[Object]) (listwatch.Page[Object], error) {
+	if err := l.place(ctx); err != nil {
+		return listwatch.Page[Object]{}, err
+	}
+	return listEach(ctx, l.ListerWatcher, opts, each)
+}
+
 func (l placing) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
 	if err := l.place(ctx); err != nil {
 		return nil, err

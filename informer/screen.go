@@ -5,6 +5,7 @@ package informer
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,12 +23,13 @@ type screening struct {
 }
 
 func (l screening) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
-	page, err := l.ListerWatcher.List(ctx, opts)
-	of := l.of.now()
-	for i := range page.Items {
-		page.Items[i] = screened(of, page.Items[i], false)
-	}
-	return page, err
+	return l.ListEach(ctx, opts, func(item listwatch.Item[Object]) listwatch.Item[Object] { return item })
+}
+
+func (l screening) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[Object]) listwatch.Item[Object]) (listwatch.Page[Object], error) {
+	// Discovery may have answered only when the first item arrives.
+	of := sync.OnceValue(l.of.now)
+	return listEach(ctx, l.ListerWatcher, opts, func(item listwatch.Item[Object]) listwatch.Item[Object] { return each(screened(of(), item, false)) })
 }
 
 func (l screening) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {

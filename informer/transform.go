@@ -22,7 +22,7 @@ type transforming struct {
 }
 
 // decodingAgain is a ListerWatcher that can decode an item again until the next
-// page or frame is read.
+// item or frame is read.
 type decodingAgain interface {
 	Again(listwatch.Item[Object]) (Object, error)
 }
@@ -35,16 +35,30 @@ func againBy(lw ListerWatcher[Object]) func(listwatch.Item[Object]) (Object, err
 	return nil
 }
 
+// byItem is a ListerWatcher that passes on each item of a page as soon as it is
+// decoded, while its Raw is valid. The page holds what each returns.
+type byItem interface {
+	ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[Object]) listwatch.Item[Object]) (listwatch.Page[Object], error)
+}
+
+// listEach is ListEach of any ListerWatcher.
+func listEach(ctx context.Context, lw ListerWatcher[Object], opts listwatch.ListOptions, each func(listwatch.Item[Object]) listwatch.Item[Object]) (listwatch.Page[Object], error) {
+	if one, ok := lw.(byItem); ok {
+		return one.ListEach(ctx, opts, each)
+	}
+	page, err := lw.List(ctx, opts)
+	for i := range page.Items {
+		page.Items[i] = each(page.Items[i])
+	}
+	return page, err
+}
+
 func (t transforming) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
-	page, err := t.ListerWatcher.List(ctx, opts)
 	transform := t.transform()
 	if transform != nil && t.hand != nil {
 		t.hand.takenUp()
 	}
-	for i := range page.Items {
-		page.Items[i] = t.item(transform, page.Items[i])
-	}
-	return page, err
+	return listEach(ctx, t.ListerWatcher, opts, func(item listwatch.Item[Object]) listwatch.Item[Object] { return t.item(transform, item) })
 }
 
 func (t transforming) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
@@ -89,7 +103,7 @@ func (t transforming) item(transform func(Object) (Object, error), item listwatc
 		}
 		item = transformItem(transform, t.again, item)
 	}
-	item.Raw = nil // it keeps a whole page in memory
+	item.Raw = nil // its buffer is used again
 	return item
 }
 

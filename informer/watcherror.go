@@ -22,10 +22,20 @@ type telling struct {
 
 func (l telling) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
 	page, err := l.ListerWatcher.List(ctx, opts)
+	l.listed(ctx, err)
+	return page, err
+}
+
+func (l telling) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[Object]) listwatch.Item[Object]) (listwatch.Page[Object], error) {
+	page, err := listEach(ctx, l.ListerWatcher, opts, each)
+	l.listed(ctx, err)
+	return page, err
+}
+
+func (l telling) listed(ctx context.Context, err error) {
 	if err != nil && !errors.Is(err, gate.ErrHeld) {
 		l.tell(ctx, err)
 	}
-	return page, err
 }
 
 func (l telling) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {

@@ -15,12 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/jsonspan"
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
@@ -81,74 +79,6 @@ func (d *Decoder[T]) empty() T {
 	return reflect.New(d.object).Interface().(T)
 }
 
-// page decodes one page of a list. The objects do not share memory with body.
-// The error is an *apierrors.StatusError if body is a Status.
-func (d *Decoder[T]) page(Media string, body []byte) (listwatch.Page[T], error) {
-	return d.PageWithin(Media, body, ration.Page)
-}
-
-// PageWithin is page with a limit for what decoding all objects may allocate.
-func (d *Decoder[T]) PageWithin(Media string, body []byte, limit int64) (listwatch.Page[T], error) {
-	budget := &ration.Budget{Limit: limit}
-	switch {
-	case Media == ContentProtobuf:
-		return d.protobufPage(body, budget)
-	case Media == ContentJSON:
-		return d.jsonPage(body, budget)
-	}
-	return listwatch.Page[T]{}, errors.New("neither JSON nor protobuf of Kubernetes")
-}
-
-func (d *Decoder[T]) protobufPage(body []byte, budget *ration.Budget) (page listwatch.Page[T], err error) {
-	e, err := encoding.OpenEnvelope(body)
-	if err != nil {
-		return page, err
-	}
-	if !d.isList(string(e.APIVersion), string(e.Kind)) {
-		return page, d.notAList(string(e.APIVersion), string(e.Kind), body)
-	}
-	meta, err := encoding.SplitProtobufList(e.Raw, func(raw []byte) error {
-		item := d.protobufItem(raw, budget)
-		return addTo(&page, item, budget)
-	})
-	page.ResourceVersion, page.Continue = meta.ResourceVersion, meta.Continue
-	return page, err
-}
-
-func (d *Decoder[T]) jsonPage(body []byte, budget *ration.Budget) (page listwatch.Page[T], err error) {
-	list, err := encoding.SplitJSONList(body)
-	if err != nil {
-		return page, err
-	}
-	apiVersion, kind := string(list.APIVersion), string(list.Kind)
-	if list.Items == nil || !d.mayBeList(apiVersion, kind) {
-		return page, d.notAList(apiVersion, kind, body)
-	}
-	var meta metav1.ListMeta
-	if len(list.Metadata) > 0 {
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(list.Metadata, &meta); err != nil {
-			return page, fmt.Errorf("read list metadata: %w", err)
-		}
-	}
-	// A list whose items lack their kind must itself be of the kind.
-	named, strangers := !d.isList(apiVersion, kind), false
-	err = jsonspan.EachElement(list.Items, func(raw []byte) error {
-		item := d.jsonItem(raw, named, budget)
-		strangers = strangers || item.Anomaly != base.Sound
-		if IsUnreadable(item) {
-			if id := encoding.GarbledIdentity(raw); id.Name != "" {
-				item = broken[T](id, item.Err, nil)
-			}
-		}
-		return addTo(&page, item, budget)
-	})
-	if named && strangers {
-		return listwatch.Page[T]{}, d.notAList(apiVersion, kind, body)
-	}
-	page.ResourceVersion, page.Continue = meta.ResourceVersion, meta.Continue
-	return page, err
-}
-
 // notAList returns the Status in body as an error, or one that says what body
 // is.
 func (d *Decoder[T]) notAList(apiVersion, kind string, body []byte) error {
@@ -159,29 +89,6 @@ func (d *Decoder[T]) notAList(apiVersion, kind string, body []byte) error {
 		return fmt.Errorf("the answer is a list of %s in %s, not in %s", d.kind.Kind, apiVersion, d.apiVersion)
 	}
 	return fmt.Errorf("the answer is of kind %q, not a list of %s", kind, d.kind.Kind)
-}
-
-// ofItem is the memory overhead per object until it is stored.
-const ofItem = 512
-
-// addTo adds item to the page, or counts it if it has no key. It returns an
-// error if the page becomes too large.
-func addTo[T base.Object](p *listwatch.Page[T], item listwatch.Item[T], budget *ration.Budget) error {
-	if err := encoding.TooHeavy(budget.Charge(ofItem)); err != nil {
-		return err
-	}
-	if heavy, ok := errors.AsType[*encoding.TooLargeError](item.Err); ok && heavy.Limit == budget.Limit {
-		return heavy
-	}
-	if IsUnreadable(item) {
-		p.Unreadable++
-		if p.UnreadableErr == nil {
-			p.UnreadableErr = item.Err
-		}
-		return nil
-	}
-	p.Items = append(p.Items, item)
-	return nil
 }
 
 // IsUnreadable reports whether not even the object's name could be read.

@@ -28,7 +28,6 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/answers"
-	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 const (
@@ -46,6 +45,7 @@ type Server struct {
 
 	Gate     *gate.Gate
 	Streams  streamMemory
+	buffers  encoding.Buffers
 	warnings warnings
 	refused  atomic.Bool // the last answer was 401
 	givenUp  usedConns
@@ -161,10 +161,9 @@ type restListerWatcher[T base.Object] struct {
 	resolver    *Resolver
 	of          Target
 	scope       base.WatchScope
-	managed     func() bool  // keep managedFields
-	decoder     *Decoder[T]  // of a resource, without its kind
-	pageSize    atomic.Int64 // bytes of the last page, the estimate for the next
-	plainAnswer atomic.Bool  // the server does not serve metadata alone
+	managed     func() bool // keep managedFields
+	decoder     *Decoder[T] // of a resource, without its kind
+	plainAnswer atomic.Bool // the server does not serve metadata alone
 }
 
 // NewListerWatcher returns a ListerWatcher for of in scope on the server of
@@ -182,6 +181,13 @@ func NewListerWatcher[T base.Object](t reflect.Type, resolver *Resolver, of Targ
 }
 
 func (lw *restListerWatcher[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
+	return lw.ListEach(ctx, opts, nil)
+}
+
+// ListEach is List with a function that takes each item as soon as it is
+// decoded, while its Raw is valid, and returns what the page holds; nil: the
+// item.
+func (lw *restListerWatcher[T]) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[T]) listwatch.Item[T]) (listwatch.Page[T], error) {
 	if lw.server.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, lw.server.timeout)
@@ -191,7 +197,7 @@ func (lw *restListerWatcher[T]) List(ctx context.Context, opts listwatch.ListOpt
 	defer cancel(nil)
 	alarm := time.AfterFunc(AnswerWithin, func() { cancel(base.ErrSilent) })
 	defer alarm.Stop()
-	page, err := lw.list(ctx, opts, alarm)
+	page, err := lw.list(ctx, opts, alarm, each)
 	lw.server.distrust(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -206,7 +212,7 @@ func (lw *restListerWatcher[T]) errorf(verb string, err error) error {
 	return fmt.Errorf("%s %s %s: %w", verb, lw.of.named().Kind, lw.scope, discreet(lw.of.named(), err))
 }
 
-func (lw *restListerWatcher[T]) list(ctx context.Context, opts listwatch.ListOptions, alarm *time.Timer) (listwatch.Page[T], error) {
+func (lw *restListerWatcher[T]) list(ctx context.Context, opts listwatch.ListOptions, alarm *time.Timer, each func(listwatch.Item[T]) listwatch.Item[T]) (listwatch.Page[T], error) {
 	q := lw.selectors()
 	if opts.Limit > 0 {
 		q.Set("limit", strconv.FormatInt(opts.Limit, 10))
@@ -225,23 +231,20 @@ func (lw *restListerWatcher[T]) list(ctx context.Context, opts listwatch.ListOpt
 		return listwatch.Page[T]{}, err
 	}
 	defer answer.Body.Close()
-	body, err := encoding.ReadBody(speaking{answer.Body, alarm, gate.PassOf(ctx)}, limit, lw.pageSize.Load())
-	if err != nil {
-		return listwatch.Page[T]{}, fmt.Errorf("read list: %w", err)
+	in := encoding.NewWindow(speaking{answer.Body, alarm, gate.PassOf(ctx)}, limit, &lw.server.buffers)
+	defer in.Close()
+	page, shown, err := decoder.Page(mediaType(answer), in, whole, each)
+	if read, ok := errors.AsType[*encoding.ReadError](err); ok {
+		return listwatch.Page[T]{}, fmt.Errorf("read list: %w", read.Err)
 	}
-	lw.pageSize.Store(int64(len(body)))
-	decoded := int64(ration.Page)
-	if whole {
-		decoded = ration.Whole(int64(len(body)))
-	}
-	page, err := decoder.PageWithin(mediaType(answer), body, decoded)
 	if err != nil {
-		return listwatch.Page[T]{}, notAsExpected(answer, body, err)
+		return listwatch.Page[T]{}, notAsExpected(answer, shown, in.Size(), err)
 	}
 	return page, nil
 }
 
-// speaking resets an alarm and notifies the gate on each read.
+// speaking sets an alarm during each read, and notifies the gate after it. What
+// is done with the bytes meanwhile does not count against the server.
 type speaking struct {
 	io.Reader
 	alarm *time.Timer
@@ -249,8 +252,9 @@ type speaking struct {
 }
 
 func (s speaking) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
 	s.alarm.Reset(AnswerWithin)
+	n, err := s.Reader.Read(p)
+	s.alarm.Stop()
 	s.pass.Heard()
 	return n, err
 }
@@ -276,7 +280,7 @@ func (lw *restListerWatcher[T]) Watch(ctx context.Context, opts listwatch.WatchO
 	if media != ContentJSON && media != ContentProtobuf {
 		defer answer.Body.Close()
 		body, _ := encoding.ReadBody(answer.Body, shownBody+1, 0)
-		return nil, lw.errorf("watch", notAsExpected(answer, body, nil))
+		return nil, lw.errorf("watch", notAsExpected(answer, body, int64(len(body)), nil))
 	}
 	return NewStream(ctx, answer.Body, media == ContentProtobuf, decoder, lw.server), nil
 }
@@ -367,7 +371,9 @@ func mediaType(answer *http.Response) string {
 	return media
 }
 
-func notAsExpected(answer *http.Response, body []byte, err error) error {
+// notAsExpected returns the error for an answer of size bytes, of which body is
+// what may be shown.
+func notAsExpected(answer *http.Response, body []byte, size int64, err error) error {
 	// A Status with code 200 is more informative.
 	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return err
@@ -378,9 +384,9 @@ func notAsExpected(answer *http.Response, body []byte, err error) error {
 	u := *answer.Request.URL
 	u.RawQuery, u.User = "", nil
 	shown := shorten(body)
-	if encoding.IsProtobuf(body) || err != nil && mediaType(answer) == ContentJSON {
+	if encoding.IsProtobuf(body) || len(body) == 0 && size > 0 || err != nil && mediaType(answer) == ContentJSON {
 		// Errors do not print objects, which may be Secrets.
-		shown = fmt.Sprintf("%d bytes", len(body))
+		shown = fmt.Sprintf("%d bytes", size)
 	}
 	return &UnexpectedAnswerError{URL: u.String(), Code: answer.StatusCode, ContentType: answer.Header.Get("Content-Type"), Body: shown, Err: err}
 }
