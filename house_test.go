@@ -71,7 +71,7 @@ var arrows = map[string][]string{
 	"informer/internal/fields":   {},
 	"informer/internal/share":    {},
 	"informer/internal/gate":     {"internal/simhook"},
-	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate",
+	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/fields", "informer/internal/gate",
 		"informer/listwatch", "internal/answers", "internal/confidential", "internal/jsonspan", "internal/ration", "internal/textlog"},
 	"informer/internal/schemas":   {"informer/internal/gate", "informer/internal/restclient", "internal/simhook", "internal/textlog"},
 	"informer/internal/store":     {"informer/internal/base", "internal/deque", "internal/vector"},

@@ -141,7 +141,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	t := id.target()
 	var c *core
 	c = newCore(id.object, id.named(), f.opts, func(scope WatchScope) (ListerWatcher[Object], error) {
-		return restclient.NewListerWatcher[Object](id.object, f.resolver, t, scope, c.keepsManagedFields)
+		return restclient.NewListerWatcher[Object](id.object, f.resolver, t, scope, func() restclient.Kept { return restclient.Kept{ManagedFields: c.keepsManagedFields()} })
 	})
 	c.shared, c.schemas = true, f.schemas
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.KindOf(t) }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
+	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/ration"
 )
@@ -34,6 +35,7 @@ type Decoder[T base.Object] struct {
 	plainMeta         bool         // T embeds ObjectMeta as its field 1
 	metadataOnly      bool
 	keepManagedFields bool
+	fields            *fields.Set // that are kept; nil: all
 	scale             *ration.Scale
 }
 
@@ -198,6 +200,7 @@ func (d *Decoder[T]) item(obj T, size int, raw []byte, id func() (encoding.Ident
 	if !d.keepManagedFields {
 		dropManagedFields(obj)
 	}
+	fields.Prune(obj, d.fields)
 	d.setKind(obj)
 	return listwatch.Item[T]{Key: base.KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), Notes: base.Notes[T]{Raw: raw}}
 }
@@ -257,12 +260,19 @@ func broken[T base.Object](id encoding.Identity, err, idErr error) listwatch.Ite
 	}
 }
 
-// keeping returns d with or without managedFields.
-func (d *Decoder[T]) keeping(managedFields bool) *Decoder[T] {
-	if d.keepManagedFields == managedFields {
+// Kept is what of the objects a ListerWatcher keeps. The zero Kept is all
+// fields but managedFields.
+type Kept struct {
+	ManagedFields bool
+	Fields        *fields.Set // nil: all
+}
+
+// keeping returns d for objects of which that is kept.
+func (d *Decoder[T]) keeping(what Kept) *Decoder[T] {
+	if d.keepManagedFields == what.ManagedFields && d.fields == what.Fields {
 		return d
 	}
 	other := *d
-	other.keepManagedFields = managedFields
+	other.keepManagedFields, other.fields = what.ManagedFields, what.Fields
 	return &other
 }

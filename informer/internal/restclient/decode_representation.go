@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
+	"github.com/flyball-dev/flyball/informer/internal/fields"
 )
 
 // Differences in decoding between the representations of a kind.
@@ -110,6 +111,7 @@ func (d *Decoder[T]) metadata(meta metav1.ObjectMeta) *metav1.PartialObjectMetad
 		meta.ManagedFields = nil
 	}
 	out := &metav1.PartialObjectMetadata{ObjectMeta: meta}
+	fields.Prune(out, d.fields)
 	out.APIVersion, out.Kind = d.apiVersion, d.kind.Kind
 	return out
 }

@@ -161,23 +161,23 @@ type restListerWatcher[T base.Object] struct {
 	resolver    *Resolver
 	of          Target
 	scope       base.WatchScope
-	managed     func() bool // keep managedFields
+	kept        func() Kept
 	decoder     *Decoder[T] // of a resource, without its kind
 	plainAnswer atomic.Bool // the server does not serve metadata alone
 }
 
 // NewListerWatcher returns a ListerWatcher for of in scope on the server of
-// resolver, with objects of type t. It sends nothing. managed is called with
-// each request and reports whether to keep managedFields; nil: drop them.
-func NewListerWatcher[T base.Object](t reflect.Type, resolver *Resolver, of Target, scope base.WatchScope, managed func() bool) (*restListerWatcher[T], error) {
-	if managed == nil {
-		managed = func() bool { return false }
+// resolver, with objects of type t. It sends nothing. kept is called with each
+// request and says what to keep of the objects in the answer; nil: the zero Kept.
+func NewListerWatcher[T base.Object](t reflect.Type, resolver *Resolver, of Target, scope base.WatchScope, kept func() Kept) (*restListerWatcher[T], error) {
+	if kept == nil {
+		kept = func() Kept { return Kept{} }
 	}
 	decoder, err := NewDecoder[T](t, of.Kind, false)
 	if err != nil {
 		return nil, err
 	}
-	return &restListerWatcher[T]{server: resolver.Server, resolver: resolver, of: of, scope: scope, managed: managed, decoder: decoder}, nil
+	return &restListerWatcher[T]{server: resolver.Server, resolver: resolver, of: of, scope: scope, kept: kept, decoder: decoder}, nil
 }
 
 func (lw *restListerWatcher[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
@@ -309,7 +309,7 @@ func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.
 		lw.resolver.forget(lw.of)
 		return nil, nil, &base.NotServedError{Kind: lw.of.named(), Err: err}
 	}
-	return answer, lw.decoder.ofKind(kind).keeping(lw.managed()), err
+	return answer, lw.decoder.ofKind(kind).keeping(lw.kept()), err
 }
 
 // accept returns the Accept header. For metadata, the server sends nothing else
@@ -341,7 +341,7 @@ func (lw *restListerWatcher[T]) Host() (*Server, schema.GroupVersionKind) {
 
 func (lw *restListerWatcher[T]) Again(item listwatch.Item[T]) (T, error) {
 	kind, _ := lw.resolver.KindOf(lw.of)
-	return lw.decoder.ofKind(kind).keeping(lw.managed()).Again(item)
+	return lw.decoder.ofKind(kind).keeping(lw.kept()).Again(item)
 }
 
 func (lw *restListerWatcher[T]) Namespaced() (namespaced, known bool) {

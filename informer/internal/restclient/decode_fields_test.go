@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package restclient
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/fields"
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+)
+
+var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
+
+// sidecars are Pods with all that a projection may drop.
+func sidecars() *corev1.PodList {
+	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
+	for _, name := range []string{"a", "b"} {
+		list.Items = append(list.Items, corev1.Pod{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Namespace: "prod", UID: "u", ResourceVersion: "7", Labels: map[string]string{"app": name}, Annotations: map[string]string{"a": "b"},
+				Finalizers: []string{"f"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}},
+			},
+			Spec:   corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c", Image: "i"}, {Name: "d", Env: []corev1.EnvVar{{Name: "e", Value: "v"}}}}},
+			Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1"},
+		})
+	}
+	return list
+}
+
+func projections(t *testing.T) []*fields.Set {
+	t.Helper()
+	var out []*fields.Set
+	for _, paths := range [][]string{{}, {"spec.nodeName"}, {"spec.containers.image", "status"}, {"metadata"}, {"metadata.annotations", "spec"}} {
+		s, err := fields.Parse(paths...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// prunes decodes the list whole and projected: the objects differ by what is pruned.
+func prunes[T base.Object](t *testing.T, form fixture.Peer) {
+	whole, err := NewDecoder[T](reflect.TypeFor[T](), podKind, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range projections(t) {
+		d := whole.keeping(Kept{Fields: s})
+		all, err := whole.page(form.Media, form.Encode(t, sidecars()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := d.page(form.Media, form.Encode(t, sidecars()))
+		if err != nil || len(page.Items) != 2 {
+			t.Fatalf("%s, fields %q: %d items, error %v", form.Media, s, len(page.Items), err)
+		}
+		for i, item := range page.Items {
+			want := all.Items[i].Object
+			fields.Prune(want, s)
+			if item.Err != nil || !reflect.DeepEqual(item.Object, want) {
+				t.Errorf("%s, fields %q: decoded %s, error %v, want %s", form.Media, s, text(t, item.Object), item.Err, text(t, want))
+			}
+			if item.Key != base.KeyOf(want) || item.UID != "u" || item.ResourceVersion != "7" {
+				t.Errorf("%s, fields %q: the item is %s, %s, %s", form.Media, s, item.Key, item.UID, item.ResourceVersion)
+			}
+			again, err := d.Again(item)
+			if err != nil || !reflect.DeepEqual(again, want) {
+				t.Errorf("%s, fields %q: decoded again %s, error %v, want %s", form.Media, s, text(t, again), err, text(t, want))
+			}
+		}
+	}
+}
+
+func TestDecoder_KeepsTheFields_D4(t *testing.T) {
+	for _, form := range []fixture.Peer{fixture.ProtobufPeer(fixture.TestScheme()), fixture.JSONPeer(fixture.TestScheme())} {
+		prunes[*corev1.Pod](t, form)
+		if form.Media == ContentJSON {
+			prunes[*unstructured.Unstructured](t, form)
+		}
+	}
+}
+
+func TestDecoder_KeepsTheFieldsOfBrokenObjects_D4(t *testing.T) {
+	whole, err := NewDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), podKind, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := []byte(`{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"9"},"items":[` +
+		`{"metadata":{"name":"a","namespace":"prod","uid":"u","resourceVersion":"7","labels":{"app":"a"},"annotations":{"a":"b"}},"spec":{"nodeName":7}}]}`)
+	page, err := whole.keeping(Kept{Fields: projections(t)[1]}).page(ContentJSON, slices.Clone(body))
+	if err != nil || len(page.Items) != 1 || page.Items[0].Err == nil {
+		t.Fatalf("page %+v, error %v, want one broken item", page, err)
+	}
+	meta := page.Items[0].Metadata
+	if meta == nil || meta.Labels["app"] != "a" || meta.Annotations != nil {
+		t.Errorf("the metadata of a broken object is %+v, want the labels without the annotations", meta)
+	}
+}
+
+func text(t *testing.T, v any) string {
+	t.Helper()
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
