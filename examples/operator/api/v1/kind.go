@@ -5,11 +5,11 @@
 package v1
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/resource"
 )
 
 // GroupVersion of the Frontend kind.
@@ -43,35 +43,12 @@ type FrontendStatus struct {
 }
 
 // FrontendList is a list of Frontends.
-type FrontendList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+type FrontendList = resource.List[Frontend]
 
-	Items []Frontend `json:"items"`
-}
+var frontends = resource.Define[Frontend](GroupVersion)
 
-// AddToScheme registers the kind.
-func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &Frontend{}, &FrontendList{})
-	metav1.AddToGroupVersion(scheme, GroupVersion)
-	return nil
-}
+// AddToScheme registers the kind and its list.
+func AddToScheme(scheme *runtime.Scheme) error { return frontends.AddToScheme(scheme) }
 
-// DeepCopyObject copies pointers, slices and maps, too: add those of new fields here.
-func (f *Frontend) DeepCopyObject() runtime.Object {
-	out := *f
-	f.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
-	out.Status.Conditions = slices.Clone(f.Status.Conditions)
-	return &out
-}
-
-// DeepCopyObject copies each item.
-func (l *FrontendList) DeepCopyObject() runtime.Object {
-	out := *l
-	l.ListMeta.DeepCopyInto(&out.ListMeta)
-	out.Items = make([]Frontend, len(l.Items))
-	for i := range l.Items {
-		out.Items[i] = *l.Items[i].DeepCopyObject().(*Frontend)
-	}
-	return &out
-}
+// DeepCopyObject implements runtime.Object.
+func (f *Frontend) DeepCopyObject() runtime.Object { return frontends.DeepCopy(f) }
