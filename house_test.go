@@ -152,6 +152,7 @@ var arrows = map[string][]string{
 	"simulate/internal/validation": {"simulate/internal/autoscaling", "simulate/internal/crdrules", "simulate/internal/jsonvalue"},
 
 	"simulate/embedded":            {"simulate"},
+	"simulate/cmd/apiserver":       {"simulate", "simulate/embedded"},
 	"simulate/simtest":             {"client", "simulate"},
 	"simulate/transcript":          {}, // knows servers by HTTP alone
 	"simulate/transcript/recorded": {}, // tests alone

@@ -69,8 +69,9 @@
 //	    an object changes no step of another
 //	S23 with a journal, a change is visible only after it is in the file: acknowledged
 //	    writes survive a crash, and a torn record loses only itself
-//	S24 a listening server uses only addresses of its own machine, accepts only clients with
-//	    its certificate, and can stop while watches are open
+//	S24 unless ListenOptions says otherwise a listening server uses only addresses of its own
+//	    machine and accepts only clients with its certificate; it can stop while watches are
+//	    open
 //	S25 an ordinary manifest is accepted and stored with all defaults, as by a real server
 //	S26 an invalid manifest is refused with the status of a real server, for the same fields
 //	S27 a Pod that violates the Pod Security Standard of its namespace is refused with the

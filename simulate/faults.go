@@ -41,6 +41,13 @@ func (f Faults) AcceptAll() { f.requests.AcceptAll() }
 // Negative times: until it is called with 0.
 func (f Faults) Overload(times, code, retryAfter int) { f.requests.Overload(times, code, retryAfter) }
 
+// RefuseRequest answers r, a request that a Tracer sees before it is carried out, with code
+// 429, 503 or 500, and Retry-After in seconds, which 500 does not have. Requests by Direct are
+// not refused.
+func (f Faults) RefuseRequest(r Request, code, retryAfter int) {
+	f.requests.Refuse(r.Number, code, retryAfter)
+}
+
 // Reject refuses the next writes of a resource with a code, as an admission webhook does.
 func (f Faults) Reject(r schema.GroupResource, times, code int) { f.requests.Reject(r, times, code) }
 

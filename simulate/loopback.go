@@ -50,25 +50,38 @@ type ListenOptions struct {
 	// Options of the server. A Seed of 0 is replaced by a random one: with the seed, anyone
 	// on this machine could forge tokens of ServiceAccounts.
 	Options
-	// Address to listen on. It must be a loopback address: 127.0.0.1:6443, [::1]:0,
-	// localhost:0. Empty: 127.0.0.1 and any free port.
+	// Address to listen on. Without AnyAddress it must be a loopback address:
+	// 127.0.0.1:6443, [::1]:0, localhost:0. Empty: 127.0.0.1 and any free port.
 	Address string
+	// AnyAddress allows an Address that other machines can reach; the certificate of the
+	// server then also names it. Clients need a certificate or a token nevertheless.
+	AnyAddress bool
+	// TLS replaces the certificates of the server. Its client certificates name users, and
+	// requests without credentials are no longer refused: with Authorization they are
+	// anonymous, without it they are those of User. Config and Kubeconfig have only the
+	// address.
+	TLS *tls.Config
 	// Data is a directory in which objects are kept between starts. It is created if it
 	// does not exist. One process at a time can use it. Empty: objects are lost when the
 	// server stops.
 	Data string
+	// Unsynced leaves it to the operating system when changes in Data reach the disk. That is
+	// faster; the objects survive the process, but not a crash of the machine.
+	Unsynced bool
 	// Logger for the person who runs the server. Zero: lines of text on stderr.
 	Logger logr.Logger
 }
 
 // Loopback is a Server for other programs on this machine, such as kubectl. It serves TLS
 // with its own certificate. It accepts only clients with the certificate of its kubeconfig,
-// or with a token that the server knows. Safe for concurrent use.
+// or with a token that the server knows. ListenOptions.AnyAddress and TLS change that. Safe
+// for concurrent use.
 type Loopback struct {
 	server     *Server
 	kept       *journal.Journal // nil: nothing is kept
 	listener   net.Listener
 	log        logr.Logger
+	open       bool // to requests without credentials
 	config     *rest.Config
 	kubeconfig []byte
 }
@@ -78,7 +91,7 @@ type Loopback struct {
 // if the address or Data is in use, or if the files in Data are damaged; the error says
 // what to do.
 func Listen(opts ListenOptions) (_ *Loopback, err error) {
-	address, err := loopbackAddress(opts.Address)
+	address, err := listenAddress(opts.Address, opts.AnyAddress)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +100,7 @@ func Listen(opts ListenOptions) (_ *Loopback, err error) {
 		_, _ = rand.Read(random[:]) // does not fail
 		opts.Seed = binary.NativeEndian.Uint64(random[:])
 	}
-	l := &Loopback{log: opts.Logger, server: New(opts.Options)}
+	l := &Loopback{log: opts.Logger, open: opts.TLS != nil, config: &rest.Config{}, server: New(opts.Options)}
 	defer func() {
 		if err != nil {
 			_ = l.close()
@@ -96,21 +109,23 @@ func Listen(opts ListenOptions) (_ *Loopback, err error) {
 	if l.log.IsZero() {
 		l.log = textlog.New(os.Stderr, 0)
 	}
-	secured, err := l.identities(time.Now())
-	if err != nil {
-		return nil, err
+	secured := opts.TLS
+	if secured == nil {
+		if secured, err = l.identities(time.Now(), namesOf(address)); err != nil {
+			return nil, err
+		}
 	}
 	plain, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, addressError(address, err)
 	}
 	l.listener = tls.NewListener(plain, secured)
-	l.config.Host = "https://" + plain.Addr().String()
+	l.config.Host = "https://" + reachedAt(plain.Addr())
 	if l.kubeconfig, err = kubeconfig.Of("simulated", l.config); err != nil {
 		return nil, fmt.Errorf("write the kubeconfig of the simulated API server: %w", err)
 	}
 	if opts.Data != "" {
-		if err := l.keepIn(opts.Data); err != nil {
+		if err := l.keepIn(opts.Data, opts.Unsynced); err != nil {
 			return nil, err
 		}
 	}
@@ -118,12 +133,12 @@ func Listen(opts ListenOptions) (_ *Loopback, err error) {
 }
 
 // keepIn loads the objects of a directory, and keeps later changes there.
-func (l *Loopback) keepIn(dir string) error {
+func (l *Loopback) keepIn(dir string, unsynced bool) error {
 	j, content, warning, err := journal.Open(dir)
 	if err != nil {
 		return err
 	}
-	l.kept = j
+	l.kept, j.Unsynced = j, unsynced
 	if warning != "" {
 		l.log.Info(warning)
 	}
@@ -141,13 +156,14 @@ func (l *Loopback) close() (err error) {
 	return err
 }
 
-// identities creates the certificates of the server and of its administrator.
-func (l *Loopback) identities(now time.Time) (*tls.Config, error) {
+// identities creates the certificates of the server, with these names, and of its
+// administrator.
+func (l *Loopback) identities(now time.Time, names []string) (*tls.Config, error) {
 	by, err := authority.New(now, "simulated")
 	if err != nil {
 		return nil, err
 	}
-	server, err := by.Server(now)
+	server, err := by.Server(now, names...)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +233,7 @@ func (l *Loopback) Run(ctx context.Context) error {
 // patient returns an HTTP server that waits for slow clients as long as a real API server.
 func (l *Loopback) patient() *http.Server {
 	return &http.Server{
-		Handler:           guarded(l.server),
+		Handler:           guarded(l.server, l.open),
 		ReadHeaderTimeout: headerWithin,
 		IdleTimeout:       idleFor,
 		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(l.log.V(1)), slog.LevelInfo),
@@ -226,10 +242,10 @@ func (l *Loopback) patient() *http.Server {
 
 // guarded accepts requests with a client certificate of the server, or with a token, which
 // the server then checks. It refuses all others, because every user of the machine can
-// reach the port.
-func guarded(next http.Handler) http.Handler {
+// reach the port, unless open.
+func guarded(next http.Handler, open bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if (r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && access.BearerToken(r.Header) == "" {
+		if !open && (r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && access.BearerToken(r.Header) == "" {
 			encode.Refuse(w, encode.For(nil, r.Header.Get("Accept")), apierrors.NewUnauthorized("Unauthorized"))
 			return
 		}

@@ -5,6 +5,7 @@ package simulate_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -112,6 +113,66 @@ func TestLoopback_OnlyThisMachineReachesIt_S24(t *testing.T) {
 		end()
 		if err := l.Run(ended); err != nil {
 			t.Errorf("run, when it is over: %v", err)
+		}
+	}
+}
+
+// With AnyAddress other machines reach the server by the names in its certificate, and still
+// need credentials.
+func TestLoopback_AnyAddressOnRequest_S24(t *testing.T) {
+	l, _ := listening(t, simulate.ListenOptions{Address: "0.0.0.0:0", AnyAddress: true})
+	host, port, _ := net.SplitHostPort(strings.TrimPrefix(l.Config().Host, "https://"))
+	if host != "127.0.0.1" {
+		t.Errorf("the configuration has the address %s, want one of this machine", host)
+	}
+	own, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := l.Config()
+	cfg.ServerName = own
+	if answer, body := fetch(t, clientOf(t, cfg), "https://"+net.JoinHostPort(host, port)+"/api/v1/namespaces"); answer.StatusCode != http.StatusOK {
+		t.Errorf("as %s it answers %d %s, want 200", own, answer.StatusCode, body)
+	}
+	if answer, _ := fetch(t, clientOf(t, rest.AnonymousClientConfig(l.Config())), l.Config().Host+"/api/v1/namespaces"); answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without credentials it answers %d, want 401", answer.StatusCode)
+	}
+}
+
+// With a TLS configuration its client certificates are the users, and others anonymous.
+func TestLoopback_OtherCertificates_S19(t *testing.T) {
+	by, err := authority.New(time.Now(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair := func(k authority.KeyPair, err error) tls.Certificate {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := tls.X509KeyPair(k.Cert, k.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	opts := simulate.ListenOptions{TLS: &tls.Config{
+		Certificates: []tls.Certificate{pair(by.Server(time.Now()))}, ClientCAs: by.Pool(), ClientAuth: tls.VerifyClientCertIfGiven,
+	}}
+	opts.Authorization = true
+	l, _ := listening(t, opts)
+	for group, want := range map[string]int{"": http.StatusForbidden, "readers": http.StatusForbidden, "system:masters": http.StatusOK} {
+		cfg := l.Config()
+		cfg.CAData = by.PEM
+		if group != "" {
+			k, err := by.Client(time.Now(), "jane", group)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.CertData, cfg.KeyData = k.Cert, k.Key
+		}
+		if answer, body := fetch(t, clientOf(t, cfg), cfg.Host+"/api/v1/namespaces"); answer.StatusCode != want {
+			t.Errorf("of the group %q: %d %s, want %d", group, answer.StatusCode, body, want)
 		}
 	}
 }

@@ -49,6 +49,9 @@ type Options struct {
 	Authorization bool
 	// Tokens are the known bearer tokens, besides those of ServiceAccounts.
 	Tokens map[string]User
+	// TokenIssuer is the issuer of the tokens of ServiceAccounts, and their audience unless
+	// another is requested. Empty: https://kubernetes.default.svc.cluster.local.
+	TokenIssuer string
 	// Seed determines all random values, such as the suffixes of generated names.
 	Seed uint64
 	// CompactEvery is how often history is compacted, except that since the last

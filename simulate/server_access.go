@@ -18,7 +18,7 @@ func newAccess(s *Server, opts Options) *access.Control {
 		tokens[token] = access.User(user)
 	}
 	return &access.Control{
-		Authorization: opts.Authorization, User: cmp.Or(opts.User, "simulated"), Tokens: tokens, Seed: opts.Seed,
+		Authorization: opts.Authorization, User: cmp.Or(opts.User, "simulated"), Tokens: tokens, Seed: opts.Seed, Issuer: opts.TokenIssuer,
 		Objects: s.store, Gate: s.requests.Accepts,
 	}
 }

@@ -5,6 +5,7 @@ package simulate_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,3 +55,39 @@ type broken struct {
 }
 
 func (b *broken) Panicked(simulate.Request, any, []byte) { b.panicked = true }
+
+// picky is a Tracer that has requests for one ConfigMap refused, each with another code.
+type picky struct {
+	changes
+	server *simulate.Server
+	codes  []int
+	users  []string // of the requests at their end
+}
+
+func (p *picky) Asked(r simulate.Request) {
+	if r.Key.Name == "refused" {
+		p.server.RefuseRequest(r, p.codes[0], 3)
+		p.codes = p.codes[1:]
+	}
+}
+
+func (p *picky) Answered(r simulate.Request, code int) { p.users = append(p.users, r.User) }
+
+// RefuseRequest refuses that request alone, and the Tracer learns at its end whose it was.
+func TestFaults_ARequestIsRefusedAlone(t *testing.T) {
+	codes := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInternalServerError}
+	p := &picky{codes: codes}
+	p.server = simulate.New(simulate.Options{Tracer: p, User: "jane"})
+	path := "/api/v1/namespaces/default/configmaps/"
+	for _, code := range codes {
+		if got := directly(p.server, http.MethodGet, path+"refused", "", ""); got.Code != code || (got.Header().Get("Retry-After") == "3") != (code != http.StatusInternalServerError) {
+			t.Errorf("got %d, Retry-After %q, want %d, with Retry-After unless it is 500", got.Code, got.Header().Get("Retry-After"), code)
+		}
+		if got := directly(p.server, http.MethodGet, path+"other", "", ""); got.Code != http.StatusNotFound {
+			t.Errorf("the next request is answered with %d, want 404", got.Code)
+		}
+	}
+	if want := []string{"", "jane", "", "jane", "", "jane"}; !slices.Equal(p.users, want) {
+		t.Errorf("the users are %q, want %q: those refused before are not known", p.users, want)
+	}
+}

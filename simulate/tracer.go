@@ -33,6 +33,9 @@ type Request struct {
 	Number int
 	// Client is the name that Network.Pace gave it.
 	Client string
+	// User is the name of the user, after impersonation. Empty until it is known, which is
+	// after Asked, and for requests that are refused before.
+	User string
 	// Verb as in Served.
 	Verb string
 	// Kind is empty if the request is not for a resource.

@@ -4,6 +4,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,14 @@ type Options struct {
 	// Files are written there too, and removed at the end. Empty: a temporary
 	// directory, which is removed.
 	Data string
+	// Kubeconfig is where to write the kubeconfig, instead of into Data or the temporary
+	// directory. It is removed at the end. An existing file is replaced.
+	Kubeconfig string
+	// Listen are further options of the server. Its Data is ignored.
+	Listen simulate.ListenOptions
+	// NoActors leaves out what acts as controllers and kubelets: namespaces that are deleted
+	// stay, nothing is garbage-collected, and Deployments get no Pods.
+	NoActors bool
 }
 
 // Cluster describes how to reach the server while it runs.
@@ -37,6 +46,8 @@ type Cluster struct {
 	Kubeconfig string
 	// Dir is the directory of Kubeconfig and Options.Files. Both paths are absolute.
 	Dir string
+	// Server is the server itself, to cause faults and to inspect it.
+	Server *simulate.Server
 }
 
 // Run starts a cluster, calls operate, and returns when both have ended. The end of ctx
@@ -44,7 +55,8 @@ type Cluster struct {
 // cancels operate's context and Run returns the server's error; otherwise Run returns
 // the error of operate.
 func Run(ctx context.Context, opts Options, operate func(ctx context.Context, c Cluster) error) (err error) {
-	l, err := simulate.Listen(simulate.ListenOptions{Data: opts.Data})
+	opts.Listen.Data = opts.Data
+	l, err := simulate.Listen(opts.Listen)
 	if err != nil {
 		return err
 	}
@@ -57,6 +69,9 @@ func Run(ctx context.Context, opts Options, operate func(ctx context.Context, c 
 		lost = l.Run(serving)
 	})
 	server.Go(func() {
+		if opts.NoActors {
+			return
+		}
 		// the options are valid, so it does not fail
 		_ = l.Server().RunActors(serving, simulate.Actors{GarbageCollector: true, Namespaces: true, Workloads: true})
 	})
@@ -78,30 +93,37 @@ func Run(ctx context.Context, opts Options, operate func(ctx context.Context, c 
 
 // layOut writes the kubeconfig and Options.Files. remove deletes them.
 func layOut(l *simulate.Loopback, opts Options) (c Cluster, remove func(), err error) {
-	c = Cluster{Config: l.Config(), Dir: opts.Data}
+	c = Cluster{Config: l.Config(), Dir: opts.Data, Server: l.Server()}
 	var written []string
+	temporary := ""
 	remove = func() {
 		for _, path := range written {
 			_ = os.Remove(path)
 		}
-		if opts.Data == "" && c.Dir != "" {
-			_ = os.Remove(c.Dir)
+		if temporary != "" {
+			_ = os.Remove(temporary)
 		}
 	}
+	if c.Dir == "" && opts.Kubeconfig != "" && len(opts.Files) == 0 {
+		c.Dir = filepath.Dir(opts.Kubeconfig)
+	}
 	if c.Dir == "" {
-		if c.Dir, err = os.MkdirTemp("", "flyball-"); err != nil {
+		if temporary, err = os.MkdirTemp("", "flyball-"); err != nil {
 			return c, remove, fmt.Errorf("make a directory for the kubeconfig: %w; TMPDIR names another place", err)
 		}
+		c.Dir = temporary
 	}
 	// A user may run the printed commands in another directory.
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return c, remove, fmt.Errorf("find the directory of the kubeconfig: %w", err)
 	}
-	c.Kubeconfig = filepath.Join(c.Dir, "kubeconfig")
-	written = append(written, c.Kubeconfig)
+	if c.Kubeconfig, err = filepath.Abs(cmp.Or(opts.Kubeconfig, filepath.Join(c.Dir, "kubeconfig"))); err != nil {
+		return c, remove, fmt.Errorf("find the directory of the kubeconfig: %w", err)
+	}
 	if err := l.WriteKubeconfig(c.Kubeconfig); err != nil {
 		return c, remove, err
 	}
+	written = append(written, c.Kubeconfig)
 	for name, content := range opts.Files {
 		path := filepath.Join(c.Dir, filepath.Base(name))
 		written = append(written, path)

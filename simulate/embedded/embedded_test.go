@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/embedded"
 )
 
@@ -94,6 +95,53 @@ func TestRun_LeavesNothingButData(t *testing.T) {
 	}
 	if left, err := os.ReadDir(data); err != nil || len(left) != 2 {
 		t.Errorf("in the directory are %v, %v, want journal and lock", left, err)
+	}
+}
+
+// The kubeconfig may be elsewhere, the server has further options, and no actor need run.
+func TestRun_AsRequested(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "mine")
+	opts := embedded.Options{Kubeconfig: file, NoActors: true, Listen: simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"short"}}}}
+	err := embedded.Run(t.Context(), opts, func(ctx context.Context, c embedded.Cluster) error {
+		if c.Kubeconfig != file || c.Dir != dir {
+			t.Errorf("the kubeconfig is %s in %s, want %s", c.Kubeconfig, c.Dir, file)
+		}
+		cfg, err := clientcmd.BuildConfigFromFlags("", file)
+		if err != nil {
+			return err
+		}
+		client, err := dynamic.NewForConfig(cfg)
+		if err != nil {
+			return err
+		}
+		namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+		if err := namespaces.Delete(ctx, "short", metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		_, err = namespaces.Get(ctx, "short", metav1.GetOptions{})
+		if err != nil {
+			t.Errorf("without actors the deleted namespace: %v, want it to stay", err)
+		}
+		if asked := c.Server.Served(); len(asked) == 0 {
+			t.Error("the server has served nothing; want this program's server")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("%v, %v is left beside the kubeconfig", left, err)
+	}
+}
+
+func TestRun_SaysWhichCRDIsRefused(t *testing.T) {
+	bad := crd().(*unstructured.Unstructured)
+	bad.SetName("cases.example.com")
+	err := embedded.Run(t.Context(), embedded.Options{CRDs: []runtime.Object{crd(), bad}}, nil)
+	if refused := (*embedded.DefinitionError)(nil); !errors.As(err, &refused) || refused.Index != 1 || refused.Name != "cases.example.com" || !apierrors.IsInvalid(err) {
+		t.Errorf("a CRD with another's name: %v, want a DefinitionError for the second", err)
 	}
 }
 

@@ -38,7 +38,7 @@ func (x *Control) identify(r *http.Request) (User, error) {
 	}
 	switch {
 	case token != "":
-		user, _, err := x.Bearer(token, []string{TokenIssuer})
+		user, _, err := x.Bearer(token, []string{x.issuer()})
 		if err == nil {
 			return user, nil
 		}

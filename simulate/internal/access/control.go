@@ -28,6 +28,7 @@ type Control struct {
 	User          string // who shows nothing
 	Tokens        map[string]User
 	Seed          uint64 // decides the key that signs tokens
+	Issuer        string // of tokens of ServiceAccounts; empty: the usual one
 	Objects       Objects
 	// gate reports whether a token is accepted, and whether others are refused.
 	Gate func(token string) (accepted, gated bool)

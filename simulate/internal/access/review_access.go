@@ -113,7 +113,7 @@ func (x *Control) reviewToken(r *authenticationv1.TokenReview) error {
 	}
 	audiences := r.Spec.Audiences
 	if len(audiences) == 0 {
-		audiences = []string{TokenIssuer}
+		audiences = []string{x.issuer()}
 	}
 	user, counts, err := x.Bearer(r.Spec.Token, audiences)
 	r.Status = authenticationv1.TokenReviewStatus{Authenticated: err == nil, User: user.Info(), Audiences: counts}

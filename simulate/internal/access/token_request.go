@@ -100,7 +100,7 @@ func (x *Control) IssueToken(namespace, name string, asked *authenticationv1.Tok
 		return apierrors.NewInvalid(TokenRequestKind.GroupKind(), "", errs)
 	}
 	if len(asked.Spec.Audiences) == 0 {
-		asked.Spec.Audiences = []string{TokenIssuer}
+		asked.Spec.Audiences = []string{x.issuer()}
 	}
 	uid := account.Meta().GetUID()
 	of := AccountClaims{Namespace: namespace, Account: BoundTo{Name: name, UID: uid}}
@@ -110,7 +110,7 @@ func (x *Control) IssueToken(namespace, name string, asked *authenticationv1.Tok
 	at := jsonvalue.Now()
 	until := at.Add(time.Duration(*asked.Spec.ExpirationSeconds) * time.Second)
 	token, err := x.Sign(Claims{
-		Audience: asked.Spec.Audiences, Issuer: TokenIssuer, ID: string(id()), Subject: AccountUser(namespace, name),
+		Audience: asked.Spec.Audiences, Issuer: x.issuer(), ID: string(id()), Subject: AccountUser(namespace, name),
 		IssuedAt: at.Unix(), NotBefore: at.Unix(), Expiry: until.Unix(), Kubernetes: of,
 	})
 	if err != nil {

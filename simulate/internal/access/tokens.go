@@ -4,6 +4,7 @@
 package access
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
@@ -21,9 +22,8 @@ import (
 )
 
 const (
-	// TokenIssuer is who issues the tokens of ServiceAccounts, and the audience
-	// that the server is.
-	TokenIssuer = "https://kubernetes.default.svc.cluster.local"
+	// tokenIssuer is who issues the tokens of ServiceAccounts unless Control.Issuer does.
+	tokenIssuer = "https://kubernetes.default.svc.cluster.local"
 	// tokenLeeway is by how much clocks may differ.
 	tokenLeeway = time.Minute
 	tokenAlg    = "EdDSA"
@@ -56,6 +56,9 @@ type BoundTo struct {
 	Name string    `json:"name"`
 	UID  types.UID `json:"uid"`
 }
+
+// issuer is who issues the tokens of ServiceAccounts, and the audience that the server is.
+func (x *Control) issuer() string { return cmp.Or(x.Issuer, tokenIssuer) }
 
 // tokenKey signs the tokens of a server. Its seed decides it.
 func tokenKey(seed uint64) ed25519.PrivateKey {
@@ -91,7 +94,7 @@ func (x *Control) parse(token string) (c Claims, err error) {
 	var head struct {
 		Alg string `json:"alg"`
 	}
-	if json.Unmarshal(raw[0], &head) != nil || json.Unmarshal(raw[1], &c) != nil || c.Issuer != TokenIssuer {
+	if json.Unmarshal(raw[0], &head) != nil || json.Unmarshal(raw[1], &c) != nil || c.Issuer != x.issuer() {
 		return c, errInvalidToken
 	}
 	key, _ := tokenKey(x.Seed).Public().(ed25519.PublicKey)

@@ -67,6 +67,7 @@ func (f *Requests) LosesResponse(number int, kind schema.GroupKind) bool {
 func (f *Requests) Over(number int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	delete(f.mu.refused, number)
 	for i := range f.mu.losses.list {
 		if one := &f.mu.losses.list[i]; one.to == number {
 			one.to = -1

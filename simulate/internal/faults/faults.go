@@ -39,6 +39,7 @@ type requestFaults struct {
 	rejections     map[schema.GroupResource]rejection
 	tokens         map[string]bool // nil: every known token is accepted
 	overload       overload
+	refused        map[int]overload // by number of the request
 	expireContinue int
 	forbidSchemas  bool
 	publishAfter   time.Duration
@@ -108,10 +109,21 @@ func (f *Requests) Overload(times, code, retryAfter int) {
 	f.mu.overload = overload{times, code, retryAfter}
 }
 
-// Overloaded returns how a request is refused before it is authenticated; nil if it is not.
-func (f *Requests) Overloaded() error {
+// Refuse refuses the request with a number.
+func (f *Requests) Refuse(number, code, retryAfter int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	set(&f.mu.refused, number, overload{1, code, retryAfter})
+}
+
+// Overloaded returns how the request with a number is refused before it is authenticated; nil
+// if it is not.
+func (f *Requests) Overloaded(number int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if own, ok := f.mu.refused[number]; ok {
+		return refusal.Overload(own.code, own.retryAfter)
+	}
 	o := &f.mu.overload
 	if o.times == 0 {
 		return nil

@@ -51,7 +51,7 @@ func TestRequests_RefusalsEndAfterTheirTimesAndByHeal(t *testing.T) {
 	f.AcceptTokens("a")
 	f.DamageList(pods, Garbage)
 	for range 3 {
-		if err := f.Overloaded(); !apierrors.IsTooManyRequests(err) {
+		if err := f.Overloaded(0); !apierrors.IsTooManyRequests(err) {
 			t.Fatalf("got %v, want 429 until Heal", err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestRequests_RefusalsEndAfterTheirTimesAndByHeal(t *testing.T) {
 		t.Error("a denied verb passes")
 	}
 	f.Heal()
-	if _, gated := f.Accepts("b"); gated || refused(true) || f.Overloaded() != nil || f.ContinueExpired() || f.ListDamage(pods) != "" {
+	if _, gated := f.Accepts("b"); gated || refused(true) || f.Overloaded(0) != nil || f.ContinueExpired() || f.ListDamage(pods) != "" {
 		t.Error("a fault outlives Heal")
 	}
 }

@@ -6,7 +6,7 @@
 // A journal begins with a snapshot: the revision, what the server has handed out, and the
 // objects. One record for each change follows. Every record has a length and a checksum, so a
 // reader tells a record that a crash cut off, which is dropped, from damage, which is an error.
-// Append returns when its records are on the disk.
+// Append returns when its records are on the disk, or with Unsynced in the file.
 //
 // The package has no lock: one goroutine at a time uses a Journal. Whoever opens the directory
 // holds a lock file in it against other processes.
@@ -29,6 +29,9 @@ const spareChanges = 10_000
 
 // Journal is the file that the changes of a store are appended to.
 type Journal struct {
+	// Unsynced: Append does not wait for the disk.
+	Unsynced bool
+
 	path   string
 	unlock func() // releases the directory
 	file   File
@@ -131,7 +134,7 @@ func (j *Journal) Rewrite(now Snapshot) error {
 	return err
 }
 
-// Append writes records and syncs the file.
+// Append writes records and syncs the file unless Unsynced.
 func (j *Journal) Append(records []Change) error {
 	var lines []byte
 	var err error
@@ -142,6 +145,9 @@ func (j *Journal) Append(records []Change) error {
 	}
 	if _, err := j.file.Write(lines); err != nil {
 		return err
+	}
+	if j.Unsynced {
+		return nil
 	}
 	return j.file.Sync()
 }

@@ -74,7 +74,10 @@ func Invalid(kind schema.GroupKind, name, field, message string) *apierrors.Stat
 // Overload returns the error of an overloaded server: 429 or 503.
 func Overload(code, retryAfter int) *apierrors.StatusError {
 	err := apierrors.NewTooManyRequests("too many requests, please try again later", retryAfter)
-	if code == http.StatusServiceUnavailable {
+	switch code {
+	case http.StatusInternalServerError:
+		return apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
+	case http.StatusServiceUnavailable:
 		err = apierrors.NewServiceUnavailable("the server is currently unable to handle the request")
 		err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(retryAfter)}
 	}
