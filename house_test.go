@@ -66,12 +66,13 @@ var arrows = map[string][]string{
 	"integration": {}, // tests alone
 
 	// The rooms of the informer, from the bottom up.
-	"informer/internal/base":     {},
-	"informer/internal/encoding": {"internal/jsonspan", "internal/ration"},
-	"informer/internal/fixture":  {"informer/internal/base", "informer/listwatch", "internal/linger"}, // tests alone
-	"informer/internal/fields":   {},
-	"informer/internal/share":    {},
-	"informer/internal/gate":     {"internal/simhook"},
+	"informer/internal/base":      {},
+	"informer/internal/encoding":  {"internal/jsonspan", "internal/ration"},
+	"informer/internal/fixture":   {"informer/internal/base", "informer/listwatch", "internal/linger"}, // tests alone
+	"informer/internal/fields":    {},
+	"informer/internal/share":     {},
+	"informer/internal/protoplan": {"informer/internal/fields", "informer/internal/share"},
+	"informer/internal/gate":      {"internal/simhook"},
 	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/fields", "informer/internal/gate",
 		"informer/listwatch", "internal/answers", "internal/confidential", "internal/jsonspan", "internal/ration", "internal/textlog"},
 	"informer/internal/schemas":   {"informer/internal/gate", "informer/internal/restclient", "internal/simhook", "internal/textlog"},
