@@ -61,6 +61,7 @@ var arrows = map[string][]string{
 	"bridge/controllerruntime/adopt": {"bridge/controllerruntime", "informer", "manager", "reconcile", "source"},
 
 	"resource":    {},
+	"rights":      {},
 	"envtest":     {},
 	"simulate":    {}, // a module of its own; a server, so it knows no client
 	"integration": {}, // tests alone
@@ -157,7 +158,7 @@ var arrows = map[string][]string{
 	"simulate/simtest":             {"client", "simulate"},
 	"simulate/transcript":          {}, // knows servers by HTTP alone
 	"simulate/transcript/recorded": {}, // tests alone
-	"simulate/kit":                 {"client", "informer", "manager", "simulate"},
+	"simulate/kit":                 {"client", "informer", "manager", "rights", "simulate"},
 	"simulate/judges":              {"envtest", "simulate"}, // tests alone
 	"simulate/kit/zoo":             {},                      // tests alone
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/rights"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/kit"
 
@@ -20,28 +22,32 @@ import (
 
 // Each seed runs the operator in virtual time on a simulated API server, with different
 // faults.
-func TestSimulation(t *testing.T) {
+func TestSimulation(t *testing.T) { kit.Test(t, config(t), scenario) }
+
+func config(t *testing.T) kit.Config {
 	opts, err := options()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := kit.Config{
+	return kit.Config{
 		Seeds: 20, CRDs: []string{"config/crd.yaml"}, Scheme: opts.Scheme,
 		Actors: simulate.Actors{GarbageCollector: true, Workloads: true},
 	}
-	kit.Test(t, cfg, func(w *kit.World) {
-		w.Run(setup)
-		frontend := newFrontend("one", "nginx", 2)
-		w.Settled(func() error { return isReady(w, newFrontend("one", "", 0)) })
-		w.Create(frontend)
-		w.Sleep(5 * time.Second)
-		w.Edit(frontend, func() { frontend.Spec.Replicas = 3 })
-		w.Edit(frontend, func() { frontend.Spec.Image = "nginx:alpine" })
-		w.Sleep(5 * time.Second)
-		if w.Draw("delete", 2) == 1 {
-			w.Delete(frontend)
-		}
-	})
+}
+
+// scenario is what the user does.
+func scenario(w *kit.World) {
+	w.Run(setup)
+	frontend := newFrontend("one", "nginx", 2)
+	w.Settled(func() error { return isReady(w, newFrontend("one", "", 0)) })
+	w.Create(frontend)
+	w.Sleep(5 * time.Second)
+	w.Edit(frontend, func() { frontend.Spec.Replicas = 3 })
+	w.Edit(frontend, func() { frontend.Spec.Image = "nginx:alpine" })
+	w.Sleep(5 * time.Second)
+	if w.Draw("delete", 2) == 1 {
+		w.Delete(frontend)
+	}
 }
 
 // isReady reports how the Deployment and the status of frontend differ from its spec.
@@ -69,4 +75,16 @@ func newFrontend(name, image string, replicas int32) *apiv1.Frontend {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 		Spec:       apiv1.FrontendSpec{Image: image, Replicas: replicas},
 	}
+}
+
+// The manifests grant the rights that the operator uses, and no others. After a change,
+// run the test with -rights.update.
+func TestRights(t *testing.T) {
+	used := &rights.Recorder{}
+	cfg := config(t)
+	cfg.Seeds, cfg.Rights = 10, used
+	cfg.Manager.LeaderElection = &manager.LeaderElection{ID: "frontend-operator", Namespace: "frontend-operator"}
+	cfg.Namespaces = []string{"frontend-operator"}
+	kit.Test(t, cfg, scenario)
+	used.Check(t, "config/rbac.yaml")
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/manifest"
 	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/rights"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -55,6 +56,9 @@ type Config struct {
 	// Manager is the program's options for manager.New. The kit sets the connection,
 	// the scheme, the logger and the ports.
 	Manager manager.Options
+	// Rights records the requests of the programs' managers, to compare them with the
+	// program's RBAC manifests. Nil: they are not recorded.
+	Rights *rights.Recorder
 	// Unguarded are kinds, such as "Secret", that replicas write without leading, with
 	// manager.Manager.StandbyClient. Leases and Events always are.
 	Unguarded []string

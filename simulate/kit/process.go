@@ -108,6 +108,9 @@ func (p *program) begin() {
 // run does what main does.
 func (p *process) run(ctx context.Context) error {
 	cfg := &rest.Config{Host: "http://simulated", Transport: &sender{p, p.transport()}, UserAgent: "simulated"}
+	if p.w.cfg.Rights != nil {
+		cfg.Transport = p.w.cfg.Rights.Transport(cfg.Transport)
+	}
 	if p.outside != nil {
 		return p.program.main(ctx, cfg)
 	}
