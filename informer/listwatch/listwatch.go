@@ -60,7 +60,10 @@ type Item[T base.Object] struct {
 	// Bytes is the size of the object as sent, without dropped managed fields;
 	// 0: unknown.
 	Bytes uint32
-	Err   error
+	// Heap is the memory allocated for this object alone, without what it shares
+	// with others, in bytes; 0: unknown.
+	Heap uint32
+	Err  error
 	// Metadata of an object with an Err, if it could be decoded in full; else
 	// nil.
 	Metadata *metav1.PartialObjectMetadata

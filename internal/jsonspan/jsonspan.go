@@ -177,3 +177,34 @@ func elementEnd(array []byte, i int) int {
 	}
 	return -1
 }
+
+// Count returns how many elements the array at i has, or members the object,
+// and the position after it, or -1 if it does not end.
+func Count(b []byte, i int) (n, end int) {
+	start := i
+	depth, commas := 0, 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			if i = skipString(b, i); i < 0 {
+				return 0, -1
+			}
+			continue
+		case ',':
+			if depth == 1 {
+				commas++
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				if commas == 0 && SkipSpace(b, start+1) == i {
+					return 0, i + 1
+				}
+				return commas + 1, i + 1
+			}
+		}
+		i++
+	}
+	return 0, -1
+}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
+	"github.com/flyball-dev/flyball/informer/internal/jsonplan"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/ration"
 )
@@ -37,6 +39,8 @@ type Decoder[T base.Object] struct {
 	keepManagedFields bool
 	fields            *fields.Set // that are kept; nil: all
 	scale             *ration.Scale
+	plans             *plans
+	json              func() *jsonplan.Plan // nil: by the reference
 }
 
 // protobufMessage is implemented by the generated types of built-in kinds.
@@ -51,6 +55,7 @@ func NewDecoder[T base.Object](t reflect.Type, kind schema.GroupVersionKind, kee
 		return nil, fmt.Errorf("decode %s: %s is not a pointer to an API type", kind.Kind, t)
 	}
 	d := &Decoder[T]{object: t.Elem(), keepManagedFields: keepManagedFields, metadataOnly: OfMetadata(t), scale: ration.Of(t)}
+	d.setPlans(newPlans())
 	if t == UnstructuredType {
 		d.scale = ration.Tree()
 	}
@@ -60,6 +65,13 @@ func NewDecoder[T base.Object](t reflect.Type, kind schema.GroupVersionKind, kee
 	d.plainMeta = ok && meta.Type == reflect.TypeFor[metav1.ObjectMeta]() &&
 		strings.HasPrefix(meta.Tag.Get("protobuf"), "bytes,1,")
 	return d, nil
+}
+
+// setPlans makes d decode with the plans of p, which it compiles when it needs
+// them.
+func (d *Decoder[T]) setPlans(p *plans) {
+	t, sel, managed := d.object, d.fields, d.keepManagedFields
+	d.plans, d.json = p, sync.OnceValue(func() *jsonplan.Plan { return p.json(t, sel, managed) })
 }
 
 func (d *Decoder[T]) setDecoded(kind schema.GroupVersionKind) {
@@ -105,6 +117,7 @@ func (d *Decoder[T]) protobufItem(raw []byte, budget *ration.Budget) listwatch.I
 		err = encoding.Guard(func() (err error) { size, err = d.unmarshal(obj, raw); return err })
 	}
 	if err == nil {
+		d.leaveOut(obj)
 		return d.item(obj, size, raw, func() (encoding.Identity, error) { return encoding.ProtobufIdentity(raw) })
 	}
 	id, idErr := encoding.ProtobufIdentity(raw)
@@ -170,14 +183,17 @@ func (d *Decoder[T]) jsonItem(raw []byte, named bool, budget *ration.Budget) lis
 		raw = encoding.CutManagedFields(raw)
 	}
 	obj := d.empty()
+	var sizes jsonplan.Sizes
 	err := encoding.TooHeavy(budget.JSON(d.scale, raw))
 	if err == nil {
-		err = encoding.Guard(func() error { return readJSON(raw, obj) })
+		err = encoding.Guard(func() (err error) { sizes, err = d.readJSON(raw, obj); return err })
 	}
 	if err == nil {
 		apiVersion, kind := kindIn(obj)
 		if d.isKind(apiVersion, kind) || kind == "" && !named {
-			return d.item(obj, len(raw), raw, func() (encoding.Identity, error) { return encoding.JSONIdentity(raw) })
+			item := d.item(obj, len(raw), raw, func() (encoding.Identity, error) { return encoding.JSONIdentity(raw) })
+			item.Heap = sizes.Own
+			return item
 		}
 		id, idErr := encoding.JSONIdentity(raw)
 		return d.stranger(id, apiVersion, kind, idErr)
@@ -191,16 +207,20 @@ func (d *Decoder[T]) jsonItem(raw []byte, named bool, budget *ration.Budget) lis
 	return item
 }
 
+// leaveOut removes from obj what is not kept.
+func (d *Decoder[T]) leaveOut(obj T) {
+	if !d.keepManagedFields {
+		dropManagedFields(obj)
+	}
+	fields.Prune(obj, d.fields)
+}
+
 // item completes a decoded object. An object without a name is an error.
 func (d *Decoder[T]) item(obj T, size int, raw []byte, id func() (encoding.Identity, error)) listwatch.Item[T] {
 	if obj.GetName() == "" {
 		_, idErr := id()
 		return broken[T](encoding.Identity{}, errors.New("the object has no name"), idErr)
 	}
-	if !d.keepManagedFields {
-		dropManagedFields(obj)
-	}
-	fields.Prune(obj, d.fields)
 	d.setKind(obj)
 	return listwatch.Item[T]{Key: base.KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), Notes: base.Notes[T]{Raw: raw}}
 }
@@ -274,5 +294,6 @@ func (d *Decoder[T]) keeping(what Kept) *Decoder[T] {
 	}
 	other := *d
 	other.keepManagedFields, other.fields = what.ManagedFields, what.Fields
+	other.setPlans(d.plans)
 	return &other
 }

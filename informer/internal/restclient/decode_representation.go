@@ -14,6 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
+	"github.com/flyball-dev/flyball/informer/internal/jsonplan"
 )
 
 // Differences in decoding between the representations of a kind.
@@ -48,7 +49,20 @@ func (d *Decoder[T]) mayBeList(apiVersion, kind string) bool {
 	return d.isVersion(apiVersion)
 }
 
-func readJSON[T base.Object](raw []byte, obj T) error {
+// readJSON decodes what is kept of raw into obj, by plan if its type has one.
+// Parts of it may be shared: nothing below obj may be modified.
+func (d *Decoder[T]) readJSON(raw []byte, obj T) (jsonplan.Sizes, error) {
+	if plan := d.json(); plan != nil {
+		return plan.Decode(raw, obj, jsonplan.Options{Table: d.plans.table, StringsOnly: true})
+	}
+	err := readByReference(raw, obj)
+	if err == nil {
+		d.leaveOut(obj)
+	}
+	return jsonplan.Sizes{}, err
+}
+
+func readByReference[T base.Object](raw []byte, obj T) error {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
 		// The UnmarshalJSON of Unstructured parses the text twice, to detect a
 		// list.

@@ -49,6 +49,7 @@ type Server struct {
 	warnings warnings
 	refused  atomic.Bool // the last answer was 401
 	givenUp  usedConns
+	plans    *plans
 }
 
 // NewServer returns the server of cfg, reached through client. lists is how
@@ -68,6 +69,7 @@ func NewServer(cfg *rest.Config, client *http.Client, lists int) (*Server, error
 		userAgent: cmp.Or(cfg.UserAgent, rest.DefaultKubernetesUserAgent()),
 		timeout:   cfg.Timeout,
 		Gate:      gate.NewGate(lists),
+		plans:     newPlans(),
 	}, nil
 }
 
@@ -177,6 +179,7 @@ func NewListerWatcher[T base.Object](t reflect.Type, resolver *Resolver, of Targ
 	if err != nil {
 		return nil, err
 	}
+	decoder.setPlans(resolver.Server.plans)
 	return &restListerWatcher[T]{server: resolver.Server, resolver: resolver, of: of, scope: scope, kept: kept, decoder: decoder}, nil
 }
 
