@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/informer/internal/store"
@@ -41,8 +40,7 @@ type core struct {
 	fifo    *store.DeltaFIFO
 	indexer *store.Indexer
 	group   nursery.Nursery
-	guard   *mutationGuard   // nil: off
-	memory  *headroom.Budget // nil: no bound
+	guard   *mutationGuard // nil: off
 
 	newListerWatcher func(WatchScope) (ListerWatcher[Object], error)
 	namespaced       func() (namespaced, known bool)

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
@@ -65,11 +64,11 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 		return nil, fmt.Errorf("make informer factory: %w", err)
 	}
 	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: restclient.NewResolver(server)}
-	server.Memory = headroom.New(opts.memoryBudget(), f.held)
 	f.mu.informers = make(map[coreID]*core)
 	f.schemas = schemas.NewWatch(server, opts.Logger)
 	_ = f.group.Go(f.schemas.Run) // Run has not begun, so it has not ended
 	if d := newMutationDetector(opts.DetectMutations, opts.Logger); d != nil {
+		d.unshare = server.Parts().Reset
 		f.opts.detector = d
 		_ = f.group.Go(d.run)
 	}
@@ -134,6 +133,16 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 	return listerWatcherAs[T, Object]{lw, as[T]}, nil
 }
 
+// keptBy is what the decoder keeps of the objects of c. Without a transform nobody
+// modifies them, so that they share parts.
+func keptBy(c *core) restclient.Kept {
+	return restclient.Kept{
+		ManagedFields: c.keepsManagedFields(),
+		Parts:         c.transform() == nil,
+		Checked:       c.guard != nil && c.guard.detection.Rate >= 1,
+	}
+}
+
 func (f *SharedInformerFactory) core(id coreID) *core {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,9 +152,9 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	t := id.target()
 	var c *core
 	c = newCore(id.object, id.named(), f.opts, func(scope WatchScope) (ListerWatcher[Object], error) {
-		return restclient.NewListerWatcher[Object](id.object, f.resolver, t, scope, func() restclient.Kept { return restclient.Kept{ManagedFields: c.keepsManagedFields()} })
+		return restclient.NewListerWatcher[Object](id.object, f.resolver, t, scope, func() restclient.Kept { return keptBy(c) })
 	})
-	c.shared, c.schemas, c.memory = true, f.schemas, f.resolver.Server.Memory
+	c.shared, c.schemas = true, f.schemas
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.KindOf(t) }
 	c.resource = func() schema.GroupResource { return f.resolver.GroupResource(t) }
 	c.namespaced = func() (bool, bool) { return f.resolver.Namespaced(t) }
@@ -293,14 +302,6 @@ func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key Key
 			stop()
 		}
 	}
-}
-
-// held returns the memory of all objects that are stored, or will be next.
-func (f *SharedInformerFactory) held() (bytes int64) {
-	for _, c := range f.cores() {
-		bytes += c.indexer.Heap.Load() + c.fifo.Heap()
-	}
-	return bytes
 }
 
 func (f *SharedInformerFactory) cores() []*core {

@@ -38,6 +38,7 @@ var errChanged = errors.New("a shared object was changed")
 type MutationDetector struct {
 	detection MutationDetection
 	log       logr.Logger
+	unshare   func()        // forgets the parts that objects share; nil: none
 	kept      sync.Map      // from the shared object to its *kept
 	clock     atomic.Uint64 // counts starts and ends of visits
 	visitors  atomic.Int64  // now running
@@ -189,6 +190,9 @@ func (d *MutationDetector) check(k *kept) {
 	}
 	had, ran := d.whoRan(k)
 	m.Suspects, m.Bystanders = texts(had), texts(ran)
+	if d.unshare != nil {
+		d.unshare() // what was modified may be a part of other objects too
+	}
 	m.Repaired = k.guard.mend(k)
 	k.guard.found.Add(1)
 	d.report(m)

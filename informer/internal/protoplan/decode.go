@@ -32,6 +32,9 @@ type Options struct {
 type Sizes struct {
 	Own    uint32 // allocated for this object, including parts that it is the first to share
 	Shared uint32 // found in the table
+
+	// Skipped are the bytes of managed fields in the message.
+	Skipped uint32
 }
 
 // Decode decodes raw into a zero value, given as the pointer to it that the plan
@@ -57,6 +60,7 @@ type state struct {
 	depth  int
 	own    int64
 	shared int64
+	past   int64 // bytes of managed fields
 	block  block
 	pairs  []pair
 }
@@ -64,13 +68,13 @@ type state struct {
 // decode decodes the whole object at into.
 func (s *state) decode(m *message, raw []byte, into unsafe.Pointer, opts Options) (Sizes, error) {
 	s.opts, s.whole = opts, opts.Table != nil && !opts.OnlyStrings
-	s.own, s.shared, s.depth = roundUp(int64(m.size), true), 0, 0
+	s.own, s.shared, s.past, s.depth = roundUp(int64(m.size), true), 0, 0, 0
 	defer s.clear()
 	if !s.message(m, raw, into) {
 		return Sizes{}, ErrUnusual
 	}
 	s.own += s.block.flush(0)
-	return Sizes{Own: clamp(s.own), Shared: clamp(s.shared)}, nil
+	return Sizes{Own: clamp(s.own), Shared: clamp(s.shared), Skipped: clamp(s.past)}, nil
 }
 
 // clear removes the references to the object.
@@ -121,6 +125,9 @@ func (s *state) message(m *message, raw []byte, into unsafe.Pointer) bool {
 				last--
 				if f.kind != left && wire != f.wire {
 					return false
+				}
+				if f.managed {
+					s.past += int64(at - start)
 				}
 			}
 			continue

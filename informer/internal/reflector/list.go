@@ -52,9 +52,6 @@ func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *gate.Pass)
 		}
 		size += len(page.Items)
 		r.Status.read(size)
-		if err := r.fits(replace.Heap(), size, page.Remaining); err != nil {
-			return failed(err, false)
-		}
 		if page.Continue == "" {
 			break
 		}
@@ -63,7 +60,7 @@ func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *gate.Pass)
 			return failed(err, true)
 		}
 	}
-	done, r.size, r.kept = true, size, max(r.kept, replace.Heap())
+	done, r.size = true, size
 	version := pages.Trail.Version
 	r.contradicted(replace.Undone(base.ParseVersion(version)))
 	replace.Commit(base.ParseVersion(version))

@@ -21,6 +21,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/jsonplan"
+	"github.com/flyball-dev/flyball/informer/internal/protoplan"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/ration"
 )
@@ -28,19 +29,19 @@ import (
 // Decoder decodes objects of one kind, each separately. Safe for concurrent
 // use.
 type Decoder[T base.Object] struct {
-	kind              schema.GroupVersionKind
-	apiVersion        string
-	apiVersionField   any // both as values of an unstructured object
-	kindField         any
-	object            reflect.Type // what T points to
-	protobuf          bool         // T supports protobuf
-	plainMeta         bool         // T embeds ObjectMeta as its field 1
-	metadataOnly      bool
-	keepManagedFields bool
-	fields            *fields.Set // that are kept; nil: all
-	scale             *ration.Scale
-	plans             *plans
-	json              func() *jsonplan.Plan // nil: by the reference
+	kind            schema.GroupVersionKind
+	apiVersion      string
+	apiVersionField any // both as values of an unstructured object
+	kindField       any
+	object          reflect.Type // what T points to
+	protobuf        bool         // T supports protobuf
+	plainMeta       bool         // T embeds ObjectMeta as its field 1
+	metadataOnly    bool
+	kept            Kept
+	scale           *ration.Scale
+	plans           *plans
+	json            func() *jsonplan.Plan  // nil: by the reference
+	proto           func() *protoplan.Plan // nil: by the type's own method
 }
 
 // protobufMessage is implemented by the generated types of built-in kinds.
@@ -49,13 +50,17 @@ type protobufMessage interface {
 }
 
 // NewDecoder returns a decoder of objects of kind into t, a pointer to a
-// struct, which is T or implements it.
+// struct, which is T or implements it. Nobody may modify the objects: they
+// share parts.
 func NewDecoder[T base.Object](t reflect.Type, kind schema.GroupVersionKind, keepManagedFields bool) (*Decoder[T], error) {
+	return newDecoder[T](t, kind, Kept{ManagedFields: keepManagedFields, Parts: true}, newPlans())
+}
+
+func newDecoder[T base.Object](t reflect.Type, kind schema.GroupVersionKind, kept Kept, plans *plans) (*Decoder[T], error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("decode %s: %s is not a pointer to an API type", kind.Kind, t)
 	}
-	d := &Decoder[T]{object: t.Elem(), keepManagedFields: keepManagedFields, metadataOnly: OfMetadata(t), scale: ration.Of(t)}
-	d.setPlans(newPlans())
+	d := &Decoder[T]{object: t.Elem(), kept: kept, metadataOnly: OfMetadata(t), scale: ration.Of(t), plans: plans}
 	if t == UnstructuredType {
 		d.scale = ration.Tree()
 	}
@@ -64,14 +69,16 @@ func NewDecoder[T base.Object](t reflect.Type, kind schema.GroupVersionKind, kee
 	meta, ok := d.object.FieldByName("ObjectMeta")
 	d.plainMeta = ok && meta.Type == reflect.TypeFor[metav1.ObjectMeta]() &&
 		strings.HasPrefix(meta.Tag.Get("protobuf"), "bytes,1,")
+	d.setPlans()
 	return d, nil
 }
 
-// setPlans makes d decode with the plans of p, which it compiles when it needs
-// them.
-func (d *Decoder[T]) setPlans(p *plans) {
-	t, sel, managed := d.object, d.fields, d.keepManagedFields
-	d.plans, d.json = p, sync.OnceValue(func() *jsonplan.Plan { return p.json(t, sel, managed) })
+// setPlans sets the plans for what d keeps, which are compiled when they are
+// needed.
+func (d *Decoder[T]) setPlans() {
+	plans, t, sel, managed := d.plans, d.object, d.kept.Fields, d.kept.ManagedFields
+	d.json = sync.OnceValue(func() *jsonplan.Plan { return plans.json(t, sel, managed) })
+	d.proto = sync.OnceValue(func() *protoplan.Plan { return plans.protobuf(t, sel) })
 }
 
 func (d *Decoder[T]) setDecoded(kind schema.GroupVersionKind) {
@@ -110,15 +117,12 @@ func IsUnreadable[T base.Object](i listwatch.Item[T]) bool { return i.Err != nil
 
 // protobufItem decodes one object, or if that fails its metadata.
 func (d *Decoder[T]) protobufItem(raw []byte, budget *ration.Budget) listwatch.Item[T] {
-	obj := d.empty()
-	var size int
 	err := encoding.TooHeavy(budget.Protobuf(d.scale, raw))
 	if err == nil {
-		err = encoding.Guard(func() (err error) { size, err = d.unmarshal(obj, raw); return err })
-	}
-	if err == nil {
-		d.leaveOut(obj)
-		return d.item(obj, size, raw, func() (encoding.Identity, error) { return encoding.ProtobufIdentity(raw) })
+		var item listwatch.Item[T]
+		if err = encoding.Guard(func() (err error) { item, err = d.unmarshal(raw); return err }); err == nil {
+			return item
+		}
 	}
 	id, idErr := encoding.ProtobufIdentity(raw)
 	if id.ResourceVersion == "" && idErr != nil {
@@ -129,9 +133,60 @@ func (d *Decoder[T]) protobufItem(raw []byte, budget *ration.Budget) listwatch.I
 	return item
 }
 
-// unmarshal decodes raw into obj and returns how many bytes it used. It skips
-// managed fields, which are up to half of an object.
-func (d *Decoder[T]) unmarshal(obj T, raw []byte) (size int, err error) {
+// unmarshal decodes raw by the plan, or as the type does if the plan does not
+// read it.
+func (d *Decoder[T]) unmarshal(raw []byte) (item listwatch.Item[T], err error) {
+	identity := func() (encoding.Identity, error) { return encoding.ProtobufIdentity(raw) }
+	if obj, sizes, ok := d.byPlan(raw); ok {
+		item = d.item(obj, len(raw)-int(sizes.Skipped), raw, identity)
+		item.Heap = sizes.Own
+		return item, nil
+	}
+	obj := d.empty()
+	size, err := d.unmarshalInto(obj, raw)
+	if err != nil {
+		return item, err
+	}
+	d.leaveOut(obj)
+	return d.item(obj, size, raw, identity), nil
+}
+
+// byPlan decodes raw by the plan. It returns false if there is none, or if it
+// does not read raw.
+func (d *Decoder[T]) byPlan(raw []byte) (obj T, sizes protoplan.Sizes, ok bool) {
+	plan := d.proto()
+	if plan == nil || !d.protobuf {
+		return obj, sizes, false
+	}
+	obj = d.empty()
+	opts := protoplan.Options{Table: d.plans.table, OnlyStrings: !d.kept.Parts, ManagedFields: d.kept.ManagedFields}
+	sizes, err := plan.Decode(raw, obj, opts)
+	if err == nil && d.kept.Parts && d.kept.Checked {
+		opts.Table = nil
+		err = d.check(obj, func(alone T) (err error) { sizes, err = plan.Decode(raw, alone, opts); return err })
+	}
+	return obj, sizes, err == nil
+}
+
+// check compares obj with what decode makes of its bytes without shared parts.
+// If they differ, code has modified a part: obj gets what its bytes mean, and
+// later objects do not get the part.
+func (d *Decoder[T]) check(obj T, decode func(T) error) error {
+	alone := d.empty()
+	if err := decode(alone); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(obj, alone) {
+		d.plans.table.Reset()
+		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(alone).Elem())
+	}
+	return nil
+}
+
+// unmarshalInto decodes raw into obj by the type's own method and returns how
+// many bytes it used. It skips managed fields, which are up to half of an
+// object.
+func (d *Decoder[T]) unmarshalInto(obj T, raw []byte) (size int, err error) {
 	message, ok := any(obj).(protobufMessage)
 	if !ok {
 		return 0, fmt.Errorf("the server answered in protobuf, which %s cannot be read from", d.object)
@@ -165,7 +220,7 @@ func (d *Decoder[T]) unmarshal(obj T, raw []byte) (size int, err error) {
 
 // objectMeta returns the metadata of obj if it is decoded separately, else nil.
 func (d *Decoder[T]) objectMeta(obj T) *metav1.ObjectMeta {
-	if !d.plainMeta || d.keepManagedFields {
+	if !d.plainMeta || d.kept.ManagedFields {
 		return nil
 	}
 	accessor, ok := any(obj).(metav1.ObjectMetaAccessor)
@@ -179,7 +234,7 @@ func (d *Decoder[T]) objectMeta(obj T) *metav1.ObjectMeta {
 // jsonItem decodes one object, or if that fails its metadata. named: the object
 // must name its kind. It may modify raw.
 func (d *Decoder[T]) jsonItem(raw []byte, named bool, budget *ration.Budget) listwatch.Item[T] {
-	if !d.keepManagedFields {
+	if !d.kept.ManagedFields {
 		raw = encoding.CutManagedFields(raw)
 	}
 	obj := d.empty()
@@ -209,10 +264,10 @@ func (d *Decoder[T]) jsonItem(raw []byte, named bool, budget *ration.Budget) lis
 
 // leaveOut removes from obj what is not kept.
 func (d *Decoder[T]) leaveOut(obj T) {
-	if !d.keepManagedFields {
+	if !d.kept.ManagedFields {
 		dropManagedFields(obj)
 	}
-	fields.Prune(obj, d.fields)
+	fields.Prune(obj, d.kept.Fields)
 }
 
 // item completes a decoded object. An object without a name is an error.
@@ -280,20 +335,26 @@ func broken[T base.Object](id encoding.Identity, err, idErr error) listwatch.Ite
 	}
 }
 
-// Kept is what of the objects a ListerWatcher keeps. The zero Kept is all
-// fields but managedFields.
+// Kept is what of the objects a ListerWatcher keeps, and how. The zero Kept is
+// all fields but managedFields, in objects that may be modified.
 type Kept struct {
 	ManagedFields bool
 	Fields        *fields.Set // nil: all
+	// Parts: nobody modifies the objects, so they share parts with others.
+	// Without, they share only strings.
+	Parts bool
+	// Checked: a shared part is compared with what its bytes mean before an
+	// object gets it, for tests.
+	Checked bool
 }
 
 // keeping returns d for objects of which that is kept.
 func (d *Decoder[T]) keeping(what Kept) *Decoder[T] {
-	if d.keepManagedFields == what.ManagedFields && d.fields == what.Fields {
+	if d.kept == what {
 		return d
 	}
 	other := *d
-	other.keepManagedFields, other.fields = what.ManagedFields, what.Fields
-	other.setPlans(d.plans)
+	other.kept = what
+	other.setPlans()
 	return &other
 }

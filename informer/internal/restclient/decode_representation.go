@@ -53,7 +53,13 @@ func (d *Decoder[T]) mayBeList(apiVersion, kind string) bool {
 // Parts of it may be shared: nothing below obj may be modified.
 func (d *Decoder[T]) readJSON(raw []byte, obj T) (jsonplan.Sizes, error) {
 	if plan := d.json(); plan != nil {
-		return plan.Decode(raw, obj, jsonplan.Options{Table: d.plans.table, StringsOnly: true})
+		opts := jsonplan.Options{Table: d.plans.table, StringsOnly: !d.kept.Parts}
+		sizes, err := plan.Decode(raw, obj, opts)
+		if err == nil && d.kept.Parts && d.kept.Checked {
+			opts.Table = nil
+			err = d.check(obj, func(alone T) (err error) { sizes, err = plan.Decode(raw, alone, opts); return err })
+		}
+		return sizes, err
 	}
 	err := readByReference(raw, obj)
 	if err == nil {
@@ -121,11 +127,11 @@ func (d *Decoder[T]) metadata(meta metav1.ObjectMeta) *metav1.PartialObjectMetad
 	if meta.Name == "" {
 		return nil
 	}
-	if !d.keepManagedFields {
+	if !d.kept.ManagedFields {
 		meta.ManagedFields = nil
 	}
 	out := &metav1.PartialObjectMetadata{ObjectMeta: meta}
-	fields.Prune(out, d.fields)
+	fields.Prune(out, d.kept.Fields)
 	out.APIVersion, out.Kind = d.apiVersion, d.kind.Kind
 	return out
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/gate"
-	"github.com/flyball-dev/flyball/informer/internal/headroom"
+	"github.com/flyball-dev/flyball/informer/internal/share"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/answers"
 )
@@ -45,7 +45,6 @@ type Server struct {
 	timeout   time.Duration // of the configuration, for requests other than watches; 0: none
 
 	Gate     *gate.Gate
-	Memory   *headroom.Budget // nil: no bound
 	Streams  streamMemory
 	buffers  encoding.Buffers
 	warnings warnings
@@ -74,6 +73,9 @@ func NewServer(cfg *rest.Config, client *http.Client, lists int) (*Server, error
 		plans:     newPlans(),
 	}, nil
 }
+
+// Parts returns the parts that objects from the server share.
+func (s *Server) Parts() *share.Table { return s.plans.table }
 
 // Request is one GET request.
 type Request struct {
@@ -177,11 +179,10 @@ func NewListerWatcher[T base.Object](t reflect.Type, resolver *Resolver, of Targ
 	if kept == nil {
 		kept = func() Kept { return Kept{} }
 	}
-	decoder, err := NewDecoder[T](t, of.Kind, false)
+	decoder, err := newDecoder[T](t, of.Kind, Kept{}, resolver.Server.plans)
 	if err != nil {
 		return nil, err
 	}
-	decoder.setPlans(resolver.Server.plans)
 	return &restListerWatcher[T]{server: resolver.Server, resolver: resolver, of: of, scope: scope, kept: kept, decoder: decoder}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/jsonplan"
+	"github.com/flyball-dev/flyball/informer/internal/protoplan"
 	"github.com/flyball-dev/flyball/informer/internal/share"
 )
 
@@ -16,6 +17,7 @@ import (
 // the parts that their objects share. Safe for concurrent use.
 type plans struct {
 	table *share.Table
+	proto protoplan.Plans
 	mu    struct {
 		sync.Mutex
 		json map[planOf]func() *jsonplan.Plan
@@ -59,6 +61,16 @@ func (p *plans) compiled(of planOf, sel *fields.Set) func() *jsonplan.Plan {
 			return plan
 		})
 		p.mu.json[of] = plan
+	}
+	return plan
+}
+
+// protobuf returns the plan for protobuf of objects of t, or nil if there is
+// none.
+func (p *plans) protobuf(t reflect.Type, sel *fields.Set) *protoplan.Plan {
+	plan, err := p.proto.Of(t, sel)
+	if err != nil {
+		return nil // by the type's own method
 	}
 	return plan
 }
