@@ -36,6 +36,7 @@ var starters = map[string]string{
 	"informer/listener.go":                        "wakes the listener when its context ends",
 	"informer/internal/restclient/answer_body.go": "ends the answer with its context",
 	"informer/internal/gate/enter.go":             "the alarm that lets pass who waited for a time",
+	"informer/internal/headroom/budget.go":        "the alarm that tries again a list that did not fit",
 	"informer/internal/restclient/listwatch.go":   "the alarm that ends a list nobody answers",
 	"informer/internal/fixture/server.go":         "the scripted server of tests",
 	"informer/internal/reflector/garbled.go":      "a timer wants a list, once what has come counts",

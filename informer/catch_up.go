@@ -169,7 +169,7 @@ func (p *pursuit) run(ctx context.Context) error {
 // isRefused reports whether the server refuses a scope in that state.
 func isRefused(s State) bool {
 	switch s {
-	case StateNotServed, StateForbidden, StateUnauthorized, StateStale, StateMisuse, StateStopped:
+	case StateNotServed, StateForbidden, StateUnauthorized, StateStale, StateDoesNotFit, StateMisuse, StateStopped:
 		return true
 	}
 	return false

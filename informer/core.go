@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/informer/internal/store"
@@ -40,7 +41,8 @@ type core struct {
 	fifo    *store.DeltaFIFO
 	indexer *store.Indexer
 	group   nursery.Nursery
-	guard   *mutationGuard // nil: off
+	guard   *mutationGuard   // nil: off
+	memory  *headroom.Budget // nil: no bound
 
 	newListerWatcher func(WatchScope) (ListerWatcher[Object], error)
 	namespaced       func() (namespaced, known bool)

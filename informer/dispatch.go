@@ -36,6 +36,8 @@ func (c *core) dispatch(ctx context.Context) error {
 			c.touchLocked(batch.Deltas)
 			return c.indexer.Apply(c.livingLocked(batch))
 		})
+		c.fifo.Applied()
+		c.memory.Look()
 		c.settled(offered, changes)
 		c.reportBatch(len(batch.Deltas), began)
 		c.reportUndecodable(batch.Deltas)

@@ -40,6 +40,8 @@
 //	I12 while the effect of a write of this process on an object is not known, reads that
 //	    depend on the object return a *NotSettledError, until a read from the server that
 //	    began after the write is stored; the informer sends it by itself
+//	D6  a start keeps no second copy of what it reads, and what it caches stays within the
+//	    memory budget; an informer that does not fit says so
 //
 // docs/informers.md describes handles and scopes, undecodable objects, own writes, audits,
 // changed schemas, and the load on the server.

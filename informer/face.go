@@ -87,6 +87,7 @@ const (
 	StateListing        = base.StateListing        // a list is being read, page by page
 	StateStreaming      = base.StateStreaming      // a streaming list is being read
 	StateLive           = base.StateLive           // the watch is open
+	StateDoesNotFit     = base.StateDoesNotFit     // the list does not fit into Options.MemoryBudget
 	StateDecodingErrors = base.StateDecodingErrors // as Live, but some objects of the scope cannot be decoded
 	StateStale          = base.StateStale          // the objects may be outdated; the server is unreachable or answers with errors
 	StateMisuse         = base.StateMisuse         // the request is invalid; the reason says why
@@ -104,7 +105,9 @@ type (
 	//	Objects       in the store
 	//	Undecodable   those of them that cannot be decoded
 	//	Bytes         of the objects as the server sent them, without dropped
-	//	              managed fields; in memory usually two to four times as much
+	//	              managed fields
+	//	Heap          memory of the objects in bytes, without what they share with
+	//	              others; estimated where the decoder does not count
 	//	Waiting       deltas that are not stored yet
 	//	Tombstones    of own deletions that the watch has not confirmed
 	//	Forgotten     tombstones dropped beyond the limit, oldest first; a late

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
@@ -64,6 +65,7 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 		return nil, fmt.Errorf("make informer factory: %w", err)
 	}
 	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: restclient.NewResolver(server)}
+	server.Memory = headroom.New(opts.memoryBudget(), f.held)
 	f.mu.informers = make(map[coreID]*core)
 	f.schemas = schemas.NewWatch(server, opts.Logger)
 	_ = f.group.Go(f.schemas.Run) // Run has not begun, so it has not ended
@@ -154,7 +156,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	c = newCore(id.object, id.named(), f.opts, func(scope WatchScope) (ListerWatcher[Object], error) {
 		return restclient.NewListerWatcher[Object](id.object, f.resolver, t, scope, func() restclient.Kept { return keptBy(c) })
 	})
-	c.shared, c.schemas = true, f.schemas
+	c.shared, c.schemas, c.memory = true, f.schemas, f.resolver.Server.Memory
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.KindOf(t) }
 	c.resource = func() schema.GroupResource { return f.resolver.GroupResource(t) }
 	c.namespaced = func() (bool, bool) { return f.resolver.Namespaced(t) }
@@ -302,6 +304,14 @@ func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key Key
 			stop()
 		}
 	}
+}
+
+// held returns the memory of all objects that are stored, or will be next.
+func (f *SharedInformerFactory) held() (bytes int64) {
+	for _, c := range f.cores() {
+		bytes += c.indexer.Heap.Load() + c.fifo.Heap()
+	}
+	return bytes
 }
 
 func (f *SharedInformerFactory) cores() []*core {

@@ -4,12 +4,15 @@
 package informer
 
 import (
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/headroom"
 )
 
 // Options configure the informers of a SharedInformerFactory, or one made by
@@ -35,6 +38,14 @@ type Options struct {
 	// data for a second no longer counts. Kinds whose last request was refused
 	// or failed have as many separate places. 0: 4.
 	ConcurrentLists int
+	// MemoryBudget is how many bytes the objects of the factory's informers may
+	// take. Lists take turns under it: one that does not fit beside others waits
+	// until they have been read; one that does not fit by itself stops, its scope
+	// is in StateDoesNotFit, and it is tried again. Objects are counted as
+	// Snapshot.Heap does. Changes that come by a watch are always stored. 0: 80 %
+	// of GOMEMLIMIT if it is set, else half of the memory limit of the process's
+	// cgroup, if there is one below the machine's memory. Negative: no bound.
+	MemoryBudget int64
 	// ListFromCache lets the server answer the first list from its cache
 	// (resourceVersion 0), as older clients do. The result may be older than
 	// what this or another process has seen.
@@ -59,6 +70,14 @@ func (o Options) resyncOf(kind schema.GroupKind) time.Duration {
 		return max(d, 0)
 	}
 	return max(o.Resync, 0)
+}
+
+// memoryBudget returns the budget in bytes; not above 0: no bound.
+func (o Options) memoryBudget() int64 {
+	if o.MemoryBudget != 0 {
+		return o.MemoryBudget
+	}
+	return headroom.Default(debug.SetMemoryLimit(-1), os.DirFS("/"))
 }
 
 func (o Options) concurrentLists() int {

@@ -36,7 +36,7 @@ func eventAs[T Object](e Event[Object]) Event[T] {
 }
 
 func itemAs[To, From Object](i listwatch.Item[From], convert func(From) To) listwatch.Item[To] {
-	out := listwatch.Item[To]{Key: i.Key, UID: i.UID, ResourceVersion: i.ResourceVersion, Metadata: i.Metadata, Bytes: i.Bytes, Err: i.Err}
+	out := listwatch.Item[To]{Key: i.Key, UID: i.UID, ResourceVersion: i.ResourceVersion, Metadata: i.Metadata, Bytes: i.Bytes, Heap: i.Heap, Err: i.Err}
 	out.Anomaly = i.Anomaly
 	if !base.IsNil(i.Object) {
 		out.Object = convert(i.Object)
@@ -48,7 +48,7 @@ func itemAs[To, From Object](i listwatch.Item[From], convert func(From) To) list
 }
 
 func pageAs[To, From Object](p listwatch.Page[From], convert func(From) To) listwatch.Page[To] {
-	out := listwatch.Page[To]{ResourceVersion: p.ResourceVersion, Continue: p.Continue, Unreadable: p.Unreadable, UnreadableErr: p.UnreadableErr}
+	out := listwatch.Page[To]{ResourceVersion: p.ResourceVersion, Continue: p.Continue, Remaining: p.Remaining, Unreadable: p.Unreadable, UnreadableErr: p.UnreadableErr}
 	if p.Items != nil {
 		out.Items = make([]listwatch.Item[To], 0, len(p.Items))
 	}

@@ -43,6 +43,9 @@ type Page[T base.Object] struct {
 	ResourceVersion string
 	// Continue is the token of the next page; empty: this is the last.
 	Continue string
+	// Remaining is about how many objects follow on later pages; 0: unknown, or
+	// none.
+	Remaining int64
 	// Unreadable counts items whose names could not even be read; they are not
 	// in Items. The list then cannot show that an object is gone.
 	Unreadable int

@@ -15,7 +15,7 @@ import (
 // without an implementation.
 type informerMetrics struct {
 	objects, undecodable, waiting, synced *prometheus.Desc
-	bytes                                 *prometheus.Desc
+	bytes, heap                           *prometheus.Desc
 	scopes, state, contact                *prometheus.Desc
 	relists, watches                      *prometheus.Desc
 	backlog, delivered, panics            *prometheus.Desc
@@ -33,7 +33,8 @@ func newInformerMetrics() informerMetrics {
 	}
 	return informerMetrics{
 		objects:      desc("objects", "Objects that the informer holds."),
-		bytes:        desc("object_bytes", "Bytes of the objects that the informer holds, as the server sent them without managed fields. In memory they take a multiple of it."),
+		bytes:        desc("object_bytes", "Bytes of the objects that the informer holds, as the server sent them without managed fields."),
+		heap:         desc("object_heap_bytes", "Memory of the objects that the informer holds, in bytes, without what they share with others."),
 		undecodable:  desc("undecodable_objects", "Objects held of which only the metadata could be decoded."),
 		waiting:      desc("waiting_deltas", "Changes on their way into the store."),
 		synced:       desc("synced", "1 if the first list of every scope is stored."),
@@ -74,7 +75,7 @@ type informerCollector struct {
 // Describe implements prometheus.Collector.
 func (c informerCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		c.objects, c.bytes, c.undecodable, c.waiting, c.synced, c.scopes, c.state, c.contact, c.relists, c.watches,
+		c.objects, c.bytes, c.heap, c.undecodable, c.waiting, c.synced, c.scopes, c.state, c.contact, c.relists, c.watches,
 		c.backlog, c.backlogBytes, c.merged, c.delivered, c.panics, c.running, c.oldest, c.longest,
 		c.indexPanics, c.mutations, c.unreadable,
 		c.tombstones, c.forgotten, c.awaited, c.notOverlaid, c.anomalies, c.fallbacks, c.audits, c.differences,
@@ -93,6 +94,7 @@ func (c informerCollector) Collect(ch chan<- prometheus.Metric) {
 		unsynced[kind] = unsynced[kind] || !i.Synced
 		s.add(c.objects, prometheus.GaugeValue, float64(i.Objects), kind)
 		s.add(c.bytes, prometheus.GaugeValue, float64(i.Bytes), kind)
+		s.add(c.heap, prometheus.GaugeValue, float64(i.Heap), kind)
 		s.add(c.undecodable, prometheus.GaugeValue, float64(i.Undecodable), kind)
 		s.add(c.indexPanics, prometheus.CounterValue, float64(i.IndexPanics), kind)
 		s.add(c.waiting, prometheus.GaugeValue, float64(i.Waiting), kind)

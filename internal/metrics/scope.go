@@ -86,7 +86,7 @@ func (c informerCollector) shown(scopes []informer.ScopeState) []informer.ScopeS
 func inTrouble(s informer.State) bool {
 	switch s {
 	case informer.StateStale, informer.StateForbidden, informer.StateUnauthorized, informer.StateNotServed,
-		informer.StateDecodingErrors, informer.StateMisuse:
+		informer.StateDecodingErrors, informer.StateDoesNotFit, informer.StateMisuse:
 		return true
 	}
 	return false

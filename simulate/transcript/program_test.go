@@ -50,7 +50,7 @@ func TestBroken(t *testing.T) {
 		}
 		return lines
 	})
-	says := fmt.Sprintf("Of the broken bodies %d are refused in other words than the real server's.", words)
+	says := fmt.Sprintf("Of the broken bodies %d are refused with another message.", words)
 	if played == len(broken) && !strings.Contains(string(page), says) { // otherwise -run has selected some
 		t.Errorf("FIDELITY.md does not have the figure as it is: %s", says)
 	}

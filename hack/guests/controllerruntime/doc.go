@@ -7,6 +7,6 @@
 // queue under controller-runtime's. It is a separate module.
 //
 // The suites start an API server through envtest, from the binaries in KUBEBUILDER_ASSETS.
-// For the simulated server, these are links to the test binary under the names etcd and
-// kube-apiserver.
+// For the simulated server, simulate/cmd/apiserver installs itself there. testdata/guestbook
+// is the suite of a small operator of our own that knows only controller-runtime.
 package controllerruntime

@@ -33,6 +33,10 @@ const (
 	// the scope, or even their names, cannot be decoded. Reason has their
 	// number and the first one.
 	StateDecodingErrors State = "DecodingErrors"
+	// StateDoesNotFit: the list does not fit into Options.MemoryBudget. It was
+	// stopped and is tried again; what is cached stays readable. Reason has the
+	// numbers.
+	StateDoesNotFit State = "DoesNotFit"
 	// StateStale: the objects may be outdated; the server is unreachable or
 	// answers with errors.
 	StateStale State = "Stale"
@@ -46,7 +50,7 @@ const (
 func States() []State {
 	return []State{
 		StateWaiting, StateNotServed, StateForbidden, StateUnauthorized, StateListing, StateStreaming, StateLive,
-		StateDecodingErrors, StateStale, StateMisuse, StateStopped,
+		StateDecodingErrors, StateDoesNotFit, StateStale, StateMisuse, StateStopped,
 	}
 }
 
@@ -59,6 +63,8 @@ func HintOf(s State) string {
 		return "what is known stays readable; the server is asked again"
 	case StateDecodingErrors:
 		return "correct the objects; Lister.Undecodable lists those that have a name"
+	case StateDoesNotFit:
+		return "keep less: some fields, compact, metadata only, a selector or fewer namespaces; or give more memory: Options.MemoryBudget, GOMEMLIMIT or the container's limit; it is tried again"
 	case StateUnauthorized:
 		return "check the credentials of the kubeconfig or the service account; they are tried again"
 	}
@@ -145,9 +151,12 @@ type Snapshot struct {
 	// Objects in the store, and those of them that cannot be decoded.
 	Objects, Undecodable int
 	// Bytes is the size of the objects as the server sent them, without dropped
-	// managed fields. In memory an object usually takes two to four times as
-	// much, less where a transform removes parts.
+	// managed fields.
 	Bytes int64
+	// Heap is the memory of the objects, in bytes, without what they share with
+	// others and without what a transform removes; where the decoder does not
+	// count, it is estimated from Bytes.
+	Heap int64
 	// Tombstones of own deletions that the watch has not confirmed.
 	Tombstones int
 	// Forgotten counts the tombstones dropped beyond the limit, oldest first. A

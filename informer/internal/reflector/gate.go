@@ -27,6 +27,7 @@ type Hosted interface {
 func (r *Reflector) At(lw listwatch.ListerWatcher[base.Object]) {
 	if h, ok := lw.(Hosted); ok {
 		r.server, r.kind = h.Host()
+		r.room = r.server.Memory.Claim()
 	}
 }
 

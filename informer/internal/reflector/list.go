@@ -52,6 +52,9 @@ func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *gate.Pass)
 		}
 		size += len(page.Items)
 		r.Status.read(size)
+		if err := r.fits(replace.Heap(), size, page.Remaining); err != nil {
+			return failed(err, false)
+		}
 		if page.Continue == "" {
 			break
 		}
@@ -60,7 +63,7 @@ func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *gate.Pass)
 			return failed(err, true)
 		}
 	}
-	done, r.size = true, size
+	done, r.size, r.kept = true, size, max(r.kept, replace.Heap())
 	version := pages.Trail.Version
 	r.contradicted(replace.Undone(base.ParseVersion(version)))
 	replace.Commit(base.ParseVersion(version))

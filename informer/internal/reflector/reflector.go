@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
@@ -53,6 +54,7 @@ type replacement interface {
 	Remove(store.Delta)
 	Keep(base.Key)
 	Unreadable()
+	Heap() int64
 	Epoch()
 	Recompare()
 	Undone(base.Version) []base.Key
@@ -80,8 +82,10 @@ type Reflector struct {
 	order   streamOrder        // used only by Run
 	server  *restclient.Server // whose gate requests pass; nil: no gate
 	kind    schema.GroupVersionKind
-	size    int  // objects of the scope, by what the stream has sent
-	Tee     *tee // the sink, with taps
+	size    int // objects of the scope, by what the stream has sent
+	room    *headroom.Claim
+	kept    int64 // memory of the last list
+	Tee     *tee  // the sink, with taps
 	Wants   demands
 	garbled bool           // a watch had garbled frames, and no list has made up for them
 	madeUp  time.Time      // when such a list was last demanded
@@ -192,9 +196,15 @@ func (r *Reflector) Run(ctx context.Context) error {
 }
 
 // step performs the next step of p once the gate admits it.
-func (r *Reflector) step(ctx context.Context, p steps.Progress) (*session, steps.Outcome) {
+func (r *Reflector) step(ctx context.Context, p steps.Progress) (_ *session, o steps.Outcome) {
 	if r.sim != nil {
 		r.sim.Step(ctx, "ask", r.Name())
+	}
+	if p.Phase != steps.PhaseWatch {
+		defer func() { r.room.Done(o.Result == steps.ResultCompleted) }()
+		if r.roomFor(ctx, p) != nil {
+			return nil, steps.Outcome{}
+		}
 	}
 	ctx, pass := r.admitted(ctx, p)
 	defer pass.Done()
@@ -257,7 +267,7 @@ func (r *Reflector) delta(typ store.DeltaType, item listwatch.Item[base.Object])
 	d := store.Delta{
 		Type: typ, Key: item.Key, Scope: r.id, Object: item.Object,
 		UID: item.UID, Version: base.ParseVersion(item.ResourceVersion), Err: item.Err, Metadata: item.Metadata,
-		Bytes: item.Bytes, Refused: item.Refused,
+		Bytes: item.Bytes, Heap: heapOf(item), Refused: item.Refused,
 	}
 	if typ == store.Deleted && item.Err != nil {
 		// Unreadable or not, it is gone.

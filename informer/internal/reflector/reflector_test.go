@@ -95,9 +95,11 @@ type memoryList struct {
 	epoch      bool
 }
 
-func (l *memoryList) Add(d store.Delta)              { l.objects[d.Key] = d.Version }
-func (l *memoryList) Remove(d store.Delta)           { delete(l.objects, d.Key) }
-func (l *memoryList) Keep(key base.Key)              { l.objects[key] = l.m.objects[key] }
+func (l *memoryList) Add(d store.Delta)    { l.objects[d.Key] = d.Version }
+func (l *memoryList) Remove(d store.Delta) { delete(l.objects, d.Key) }
+func (l *memoryList) Keep(key base.Key)    { l.objects[key] = l.m.objects[key] }
+func (l *memoryList) Heap() int64          { return 0 }
+
 func (l *memoryList) Unreadable()                    { l.unreadable = true }
 func (l *memoryList) Recompare()                     {}
 func (l *memoryList) Epoch()                         { l.epoch = true }

@@ -97,7 +97,11 @@ func (s *reflectorStatus) trying(phase steps.Phase) {
 func (s *reflectorStatus) enter(phase steps.Phase) {
 	s.mu.Lock()
 	why := cmp.Or(s.mu.why, "the first list is read")
+	doubtful := s.mu.state.State == base.StateDoesNotFit // until the list is complete
 	s.mu.Unlock()
+	if doubtful {
+		return
+	}
 	switch phase {
 	case steps.PhaseList:
 		s.set(base.StateListing, why)

@@ -143,6 +143,7 @@ func (discarded) Add(store.Delta)                {}
 func (discarded) Remove(store.Delta)             {}
 func (discarded) Keep(base.Key)                  {}
 func (discarded) Unreadable()                    {}
+func (discarded) Heap() int64                    { return 0 }
 func (discarded) Epoch()                         {}
 func (discarded) Recompare()                     {}
 func (discarded) Undone(base.Version) []base.Key { return nil }

@@ -74,7 +74,7 @@ func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 				return s.after(r.refuse(p, frame.Item.ResourceVersion))
 			}
 			version := base.ParseVersion(frame.Item.ResourceVersion)
-			done, r.size = true, size
+			done, r.size, r.kept = true, size, max(r.kept, replace.Heap())
 			r.contradicted(replace.Undone(version))
 			replace.Commit(version)
 			r.Status.listed(version, unreadable)
@@ -99,6 +99,9 @@ func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 				r.Status.read(size)
 			}
 			replace.Add(r.delta(store.Replaced, frame.Item))
+			if err := r.fits(replace.Heap(), size, 0); err != nil {
+				return s.after(err)
+			}
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (r *pageReader[T]) protobuf() (shown []byte, err error) {
 	case !d.isList(list.APIVersion, list.Kind):
 		return nil, d.notAList(list.APIVersion, list.Kind, nil)
 	}
-	r.page.ResourceVersion, r.page.Continue = list.Meta.ResourceVersion, list.Meta.Continue
+	r.ends(&list.Meta)
 	return nil, nil
 }
 
@@ -91,7 +91,7 @@ func (r *pageReader[T]) wholeProtobuf(body []byte) error {
 		return d.notAList(string(e.APIVersion), string(e.Kind), body)
 	}
 	meta, err := encoding.SplitProtobufList(e.Raw, func(raw []byte) error { return r.add(d.protobufItem(raw, r.ration())) })
-	r.page.ResourceVersion, r.page.Continue = meta.ResourceVersion, meta.Continue
+	r.ends(&meta)
 	return err
 }
 
@@ -134,8 +134,16 @@ func (r *pageReader[T]) json() (outside []byte, err error) {
 	if (r.strangers || r.kindless) && !d.isList(apiVersion, kind) {
 		return outside, d.notAList(apiVersion, kind, outside)
 	}
-	r.page.ResourceVersion, r.page.Continue = meta.ResourceVersion, meta.Continue
+	r.ends(&meta)
 	return outside, nil
+}
+
+// ends completes the page with the metadata of its list.
+func (r *pageReader[T]) ends(meta *metav1.ListMeta) {
+	r.page.ResourceVersion, r.page.Continue = meta.ResourceVersion, meta.Continue
+	if meta.RemainingItemCount != nil {
+		r.page.Remaining = max(*meta.RemainingItemCount, 0)
+	}
 }
 
 // jsonItem decodes an item of a JSON list. The lists of custom kinds have their

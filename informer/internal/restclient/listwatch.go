@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/share"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/answers"
@@ -45,6 +46,7 @@ type Server struct {
 	timeout   time.Duration // of the configuration, for requests other than watches; 0: none
 
 	Gate     *gate.Gate
+	Memory   *headroom.Budget // nil: no bound
 	Streams  streamMemory
 	buffers  encoding.Buffers
 	warnings warnings

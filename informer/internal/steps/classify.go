@@ -16,6 +16,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/headroom"
 )
 
 // Classify returns the meaning of an error of a list or watch.
@@ -28,6 +29,12 @@ func Classify(err error) (r result, retryAfter time.Duration) {
 	}
 	if _, ok := errors.AsType[*encoding.TooLargeError](err); ok {
 		return resultOversized, 0
+	}
+	if room, ok := errors.AsType[*headroom.NoRoomError](err); ok {
+		if room.Crowded {
+			return resultCrowded, 0
+		}
+		return resultNoRoom, 0
 	}
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):

@@ -10,6 +10,17 @@ import (
 // mostHalvings bounds how often the pages of a list are halved.
 const mostHalvings = 9
 
+// noRoom repeats a list once the memory budget admits it, in pages: their first
+// shows how many objects there are.
+func noRoom(p Progress, o Outcome) Decision {
+	p.Phase, p.Whole = PhaseList, false
+	d := Decision{Next: p}
+	if o.Result == resultNoRoom {
+		d.State = base.StateDoesNotFit
+	}
+	return d
+}
+
 // oversized retries slowly, since the same bytes will probably come again. A
 // list continues in smaller pages. A watch would meet the frame as long as the
 // server keeps it, so from the second time on a list skips it.

@@ -44,6 +44,8 @@ const (
 	resultOlder                          // the list is older than what was seen
 	ResultHeld                           // not sent: the gate closed
 	ResultDemanded                       // ended for a demanded list
+	resultNoRoom                         // the list does not fit into the memory budget
+	resultCrowded                        // it may fit when others have been read
 )
 
 const (
@@ -245,6 +247,8 @@ func judge(p Progress, o Outcome) Decision {
 		return retry(p, o)
 	case resultOversized:
 		return oversized(p, o)
+	case resultNoRoom, resultCrowded:
+		return noRoom(p, o)
 	case ResultHeld, ResultDemanded:
 		return Decision{Next: p}
 	}

@@ -46,8 +46,8 @@ type Delta struct {
 	Recompared bool
 	// compared: Recompared is the result of a comparison with the Indexer.
 	compared bool
-	// Bytes is as in Item.
-	Bytes uint32
+	// Bytes and Heap are as in Item; Heap of an unknown size is estimated.
+	Bytes, Heap uint32
 	// Handler receives a Sync.
 	Handler int
 	// Err is why the object could not be decoded. Key, UID and Version are

@@ -172,6 +172,21 @@ func (f *DeltaFIFO) Newest(scope base.ScopeID, key base.Key) base.Version {
 	return max(v, k.Version)
 }
 
+// Heap returns the memory of the objects that are not in the Indexer yet, in
+// bytes.
+func (f *DeltaFIFO) Heap() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.log.heap + f.mu.log.flying
+}
+
+// Applied records that the last batch is in the Indexer.
+func (f *DeltaFIFO) Applied() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.log.flying = 0
+}
+
 // Len returns the number of waiting deltas.
 func (f *DeltaFIFO) Len() int { return f.Snapshot().Deltas }
 

@@ -76,6 +76,8 @@ type deltaLog struct {
 	scopes  []scopeLog
 	live    int    // waiting deltas
 	bytes   int64  // of the waiting deltas
+	heap    int64  // of the waiting deltas
+	flying  int64  // heap of the last batch, until it is in the Indexer
 	keep    int64  // as in DeltaFIFO.Keep
 	merged  uint64 // deltas merged into an earlier one
 	said    uint64 // the part of merged that batches have reported
@@ -130,6 +132,7 @@ func (l *deltaLog) add(p place) {
 	}
 	l.live++
 	l.bytes += p.weight()
+	l.heap += int64(p.Heap)
 }
 
 // index builds the index by key if anything waits. It lasts until the log is
@@ -171,12 +174,14 @@ func (l *deltaLog) merge(d Delta) bool {
 		if p.FinalStateUnknown && !d.FinalStateUnknown {
 			d.UID = cmp.Or(d.UID, p.UID)
 			l.bytes += d.weight() - p.weight()
+			l.heap += int64(d.Heap) - int64(p.Heap)
 			p.Delta = d
 		}
 		return true
 	case d.Type == Updated && p.Type != Deleted && p.UID == d.UID && l.long():
 		l.bytes += d.weight() - p.weight()
-		p.Bytes = d.Bytes
+		l.heap += int64(d.Heap) - int64(p.Heap)
+		p.Bytes, p.Heap = d.Bytes, d.Heap
 		p.Object, p.Version, p.Err, p.Metadata, p.Refused = d.Object, d.Version, d.Err, d.Metadata, d.Refused
 		if p.Type == Sync {
 			p.Type = Updated
@@ -285,6 +290,7 @@ func (l *deltaLog) release() {
 	}
 	// Memory for a large backlog is kept while backlogs recur.
 	large := len(l.flight.Deltas) < cap(l.flight.Deltas)/4 || cap(l.flight.Deltas) > 2*mergeAbove
+	l.flying = 0
 	clear(l.flight.Deltas)
 	l.flight.Deltas = l.flight.Deltas[:0]
 	if cap(l.flight.Deltas) > 2*BatchLimit && large {
@@ -347,6 +353,8 @@ func (l *deltaLog) take(b *Batch, p place) {
 		}
 		l.live--
 		l.bytes -= p.weight()
+		l.heap -= int64(p.Heap)
+		l.flying += int64(p.Heap)
 		b.Deltas = append(b.Deltas, p.Delta)
 		// An object that a list found missing does not advance the scope before
 		// the list's end. A deletion from the watch does, decodable or not.

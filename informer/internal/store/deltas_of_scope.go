@@ -60,6 +60,7 @@ func (l *deltaLog) end(id base.ScopeID) {
 		}
 		if p.mark == isDelta && !p.gone {
 			l.live--
+			l.heap -= int64(p.Heap)
 		}
 		*p = place{Delta: Delta{Scope: id}, gone: true}
 	}

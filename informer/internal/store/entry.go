@@ -4,6 +4,8 @@
 package store
 
 import (
+	"sync/atomic"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -70,6 +72,7 @@ type Row struct {
 	Key     base.Key
 	slot    uint32      // the key's number while it is held; independent of its position
 	bytes   uint32      // as in Item; the last known size
+	heap    uint32      // as in Item, or an estimate
 	Object  base.Object // the last state that could be decoded
 	UID     types.UID
 	Version base.Version
@@ -81,6 +84,12 @@ type Row struct {
 	Undecodable bool      // the server's present state cannot be decoded
 	blank       bool      // bad, and Object is zero: no state was ever shown
 	refused     bool      // bad only because of the transform, which is retried
+}
+
+// count makes heap the memory of the row's object.
+func (r *Row) count(heap uint32, sum *atomic.Int64) {
+	sum.Add(int64(heap) - int64(r.heap))
+	r.heap = heap
 }
 
 // Readable reports whether lists show Object: the newest state, or the last one
@@ -111,6 +120,7 @@ type step struct {
 	handler  int         // again: the handler to deliver to
 	values   [][]string  // of the object, per index after the first
 	bytes    uint32      // as in Item
+	heap     uint32      // as in Delta
 	compared bool        // recompared is the result of a comparison with the held object
 }
 
@@ -119,7 +129,7 @@ type step struct {
 func ofDelta(d *Delta, list base.Version) step {
 	s := step{
 		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown, recompared: d.Recompared},
-		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, original: d.Refused, bytes: d.Bytes, compared: d.compared,
+		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, original: d.Refused, bytes: d.Bytes, heap: d.Heap, compared: d.compared,
 	}
 	switch d.Type {
 	case Deleted:

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +24,9 @@ import (
 // with NewIndexer. Safe for concurrent use.
 type Indexer struct {
 	Kind schema.GroupVersionKind
+	// Heap is the memory of the objects, in bytes, as far as it is known. Read
+	// it without a lock.
+	Heap atomic.Int64
 	// turn is held by a writer from start to end, also while it calls index
 	// functions, which may read. mu is held only for the change itself.
 	turn struct {
@@ -284,6 +288,12 @@ func (x *Indexer) putLocked(s *step, o fate, at uint32) (obj base.Object, uid ty
 		x.mu.bytes += int64(s.bytes) - int64(r.bytes)
 		r.bytes = s.bytes
 	}
+	switch {
+	case s.heap != 0 && s.version == o.next.version:
+		r.count(s.heap, &x.Heap)
+	case r.heap == 0 && o.take: // an own write, until its echo
+		r.count(uint32(x.Heap.Load()/int64(x.mu.rows.Len())), &x.Heap)
+	}
 	if o.take && !r.Undecodable {
 		r.Object, r.blank, r.refused = s.object, false, false
 		delete(x.mu.quarantine, s.key)
@@ -312,6 +322,7 @@ func (x *Indexer) removeLocked(key base.Key) {
 	delete(x.mu.quarantine, key)
 	x.mu.slots.giveBack(x.mu.rows.At(int(at)).slot)
 	x.mu.bytes -= int64(x.mu.rows.At(int(at)).bytes)
+	x.Heap.Add(-int64(x.mu.rows.At(int(at)).heap))
 	moved := x.mu.rows.Pop()
 	if int(at) < x.mu.rows.Len() {
 		*x.mu.rows.Edit(int(at)) = moved

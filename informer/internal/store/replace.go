@@ -19,6 +19,7 @@ type Replacement struct {
 	seen    map[base.Key]struct{} // keys of the list; excludes those in deltas until whole
 	whole   bool                  // seen is complete
 	deltas  deque.Deque[Delta]
+	heap    int64 // of the deltas
 	epoch   bool
 	content bool // compare by content
 	keepAll bool
@@ -60,8 +61,12 @@ func (r *Replacement) Add(d Delta) {
 		return
 	}
 	d.Type, d.Scope, d.Recompared = Replaced, r.scope, r.content
+	r.heap += int64(d.Heap)
 	r.deltas.Push(d)
 }
+
+// Heap returns the memory of the objects that were collected, in bytes.
+func (r *Replacement) Heap() int64 { return r.heap }
 
 // Remove records the end of an object that a streaming list reported before its
 // own end. It leaves with the list, in its last known state.

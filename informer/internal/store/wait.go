@@ -89,6 +89,7 @@ func (x *Indexer) Snapshot() base.Snapshot {
 		Kind:        x.Kind,
 		Objects:     x.mu.rows.Len(),
 		Bytes:       x.mu.bytes,
+		Heap:        x.Heap.Load(),
 		Undecodable: len(x.mu.quarantine),
 		Tombstones:  x.mu.tombs.len() + x.mu.floors.len(),
 		Forgotten:   x.mu.tombs.forgotten + x.mu.floors.forgotten,
