@@ -17,11 +17,14 @@ const longestPart = 16 << 10
 // it: for the table, if the table has seen the text before, else for this object
 // alone.
 func (r *run) part(n *node, p unsafe.Pointer, i int) int {
+	if !n.site.Due() {
+		return r.alone(n, p, i)
+	}
 	raw, ok := r.span(i)
 	if !ok {
 		return r.alone(n, p, i)
 	}
-	v, found, ticket := r.table.Look(&n.site, raw)
+	v, found, ticket := r.table.LookDue(&n.site, raw)
 	switch {
 	case found:
 		n.set(p, v)
@@ -103,11 +106,14 @@ func (r *run) alone(n *node, p unsafe.Pointer, i int) int {
 
 // anyPart is part for a value of an interface.
 func (r *run) anyPart(b *branch, p *any, i int) int {
+	if !b.site.Due() {
+		return r.anyAlone(b, p, i)
+	}
 	raw, ok := r.span(i)
 	if !ok {
 		return r.anyAlone(b, p, i)
 	}
-	v, found, ticket := r.table.Look(&b.site, raw)
+	v, found, ticket := r.table.LookDue(&b.site, raw)
 	switch {
 	case found:
 		*p = boxed(wordOf(raw[0]), v.Ptr)

@@ -225,7 +225,7 @@ func literal(b []byte, i int, word string) int {
 // valid returns the position after the value at i, which is within depth
 // objects and arrays.
 func valid(b []byte, i, depth int) int {
-	if i >= len(b) {
+	if uint(i) >= uint(len(b)) {
 		return bad
 	}
 	switch b[i] {

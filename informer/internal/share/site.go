@@ -30,8 +30,9 @@ type Site struct {
 	repeated atomic.Uint32
 }
 
-// due reports whether the next value is to be looked up.
-func (s *Site) due() bool {
+// Due reports whether the next value is to be looked up, with LookDue: ask where
+// it takes time to find out the bytes of a value. Ask once for each value.
+func (s *Site) Due() bool {
 	every := s.every.Load()
 	return every == 0 || s.turn.Add(1)%every == 0
 }

@@ -79,7 +79,15 @@ func NewTable() *Table {
 // Ticket is wanted, the caller decodes raw into memory of its own and calls
 // Keep. Look does not keep raw.
 func (t *Table) Look(s *Site, raw []byte) (v Value, found bool, keep Ticket) {
-	if t == nil || len(raw) == 0 || len(raw) > longest || !s.due() {
+	if t == nil || !s.Due() {
+		return Value{}, false, Ticket{}
+	}
+	return t.LookDue(s, raw)
+}
+
+// LookDue is Look for a value that is Due.
+func (t *Table) LookDue(s *Site, raw []byte) (v Value, found bool, keep Ticket) {
+	if t == nil || len(raw) == 0 || len(raw) > longest {
 		return Value{}, false, Ticket{}
 	}
 	epoch := t.epoch.Load()
@@ -151,7 +159,7 @@ func (t *Table) enter(sh *shard, keep Ticket, e entry) (first entry, exists bool
 // shared is false if there is none: the caller allocates the string. It does
 // not keep raw.
 func (t *Table) String(s *Site, raw []byte) (str string, shared bool) {
-	if t == nil || len(raw) < shortest || len(raw) > longest || !s.due() {
+	if t == nil || len(raw) < shortest || len(raw) > longest || !s.Due() {
 		return "", false
 	}
 	hash := maphash.Bytes(t.seed, raw)
