@@ -79,7 +79,7 @@ func TestConditions_MessageIsOneThatTheAPITakes_R7(t *testing.T) {
 			t.Errorf("of %d bytes %d were kept, valid: %v", len(message), len(got), utf8.ValidString(got))
 		}
 		if c.False("Ready", "Failing", message) {
-			t.Error("the same message is news; it would be written for ever")
+			t.Error("the same message is news; it would be written forever")
 		}
 	}
 	if !reconcile.ConditionsOf(deployment("a"), nil, time.Unix(1, 0)).True("Ready", "A", "") {

@@ -66,7 +66,7 @@ type KeyedOptions[K comparable] struct {
 	Logger logr.Logger
 	// PrioritizeBy returns the priority of a key that a source adds, or that has waited
 	// after a conflict. Keys with higher priority are reconciled first, but none waits
-	// for ever (see promise W8 of package workqueue). Priorities are from -128 to 127.
+	// forever (see promise W8 of package workqueue). Priorities are from -128 to 127.
 	// A retry has the priority of the run before it, or Result.Priority. PrioritizeBy
 	// is called whenever a key is added, must not block, and may be called from any
 	// goroutine; if it panics, the priority is 0. Nil: DefaultPriority.

@@ -46,7 +46,7 @@ func TestController_FailuresAreTheLastErrorsOfKeysThatAreTriedAgain(t *testing.T
 		if got := run(unspeakable{}); len(got) != 1 || !strings.Contains(got[0].Err, "no words") {
 			t.Errorf("after an error that panics: %+v, want the panic", got)
 		}
-		if got := run(reconcile.Terminal(errors.New("for ever"))); len(got) != 0 {
+		if got := run(reconcile.Terminal(errors.New("forever"))); len(got) != 0 {
 			t.Errorf("after a terminal error: %+v, want none, since nothing is tried again", got)
 		}
 		_ = run(errors.New("no route"))

@@ -262,7 +262,7 @@ func TestController_ConflictRunsWhenTheBackoffEnds_R6(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				synctest.Wait()
 				if runs.Load() != 2 {
-					t.Errorf("%d runs after the backoff, want 2: a conflict must not wait for ever", runs.Load())
+					t.Errorf("%d runs after the backoff, want 2: a conflict must not wait forever", runs.Load())
 				}
 			})
 		})

@@ -156,7 +156,7 @@ func TestCollector_CirclesEnd_S21(t *testing.T) {
 		p.must("PATCH "+mapsPath+"/a merge", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"b","uid":%q,"blockOwnerDeletion":true}]}}`, uid))
 		p.delete("a", "Foreground")
 		pass(time.Minute)
-		p.has(configMaps, "", "objects that own each other do not wait for ever")
+		p.has(configMaps, "", "objects that own each other do not wait forever")
 	})
 }
 

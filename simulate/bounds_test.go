@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// Nothing is deleted for who has gone, and no loop goes on for ever.
+// Nothing is deleted for who has gone, and no loop goes on forever.
 func TestServer_DeletionThatIsGivenUpDeletesNothing(t *testing.T) {
 	s := New(Options{})
 	stored(t, s, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a"}}`)

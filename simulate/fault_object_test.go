@@ -250,7 +250,7 @@ func TestInformer_NamesOfChildrenStayApartWhenCutOff_B5(t *testing.T) {
 				child, err := i.Lister().Get(key(nameOf(parent)))
 				w.must(err)
 				if child.Spec.Value != what+" of "+parent {
-					t.Errorf("%s %q is the child of %.40q too: each would undo the other's for ever", what, child.Name, child.Spec.Value)
+					t.Errorf("%s %q is the child of %.40q too: each would undo the other's forever", what, child.Name, child.Spec.Value)
 				}
 			}
 		}

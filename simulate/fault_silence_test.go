@@ -55,7 +55,7 @@ func TestInformer_StreamingListThatNeverEndsIsReplacedByPages_A2(t *testing.T) {
 		start(w)
 		stands(t, other, informer.StateLive, "")
 		pass(2 * time.Minute)
-		holds(t, i, "a=1", "a streaming list without an end is waited for for ever")
+		holds(t, i, "a=1", "a streaming list without an end is waited for forever")
 		streams := w.streams(configMaps)
 		if streams > 2 {
 			t.Errorf("%d streaming lists, want two tries at most", streams)

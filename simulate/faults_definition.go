@@ -15,7 +15,7 @@ import (
 )
 
 // rewritten is appended to the descriptions of schemas by RewriteDefinition.
-const rewritten = " (written anew)"
+const rewritten = " (rewritten)"
 
 // RewriteDefinition stores the CRD of a kind with other descriptions in its schemas, like a
 // client that applies its next version: the watches of the kind end, and the published

@@ -75,7 +75,7 @@ func TestKeyring_WhatIsToBeDone_H5(t *testing.T) {
 	}
 	both := taken(t, fresh, stepIssue, noon.Add(day), others)
 	if !both.works(noon.Add(day), p) || !both.works(noon.Add(day), others) {
-		t.Errorf("names %v: replicas that ask for different names would change it for ever", namesOf(both.serving.Leaf))
+		t.Errorf("names %v: replicas that ask for different names would change it forever", namesOf(both.serving.Leaf))
 	}
 }
 

@@ -179,7 +179,7 @@ func (q *Queue[K]) Len() int {
 func (q *Queue[K]) ShutDown() { q.shutDown(false) }
 
 // ShutDownWithDrain is ShutDown, and blocks until every ready or held key is done. Workers must continue to take keys, or it
-// blocks for ever; ShutDown ends it.
+// blocks forever; ShutDown ends it.
 func (q *Queue[K]) ShutDownWithDrain() { q.shutDown(true) }
 
 func (q *Queue[K]) shutDown(drain bool) {

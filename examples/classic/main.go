@@ -33,7 +33,7 @@ import (
 
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "path of the kubeconfig; empty: found as kubectl finds it, or the Pod's own cluster")
-	workers := flag.Int("workers", 2, "how many keys are worked on at a time")
+	workers := flag.Int("workers", 2, "number of concurrent workers")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

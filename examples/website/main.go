@@ -29,9 +29,9 @@ func main() {
 	opts.BindFlags(flag.CommandLine)
 	local := flag.Bool("local", false, "start a local control plane (a real etcd and kube-apiserver) and run against it")
 	demo := flag.Bool("demo", false, "apply a sample, follow it, change it, delete it, and exit; on a real cluster only with an explicit -kubeconfig")
-	data := flag.String("data", "", "`directory` that keeps the objects of the simulated API server from one start to the next (default: they go with it)")
-	webhooks := flag.Bool("webhooks", false, "judge and complete Websites before they are stored, and convert those of v1beta1; the API server must reach this process (see docs/webhooks.md)")
-	trace := flag.String("trace", "", "`file` to write OpenTelemetry's spans to, from each event to the requests that follow from it; - is standard error (default: none are made)")
+	data := flag.String("data", "", "`directory` that keeps the objects of the simulated API server from one start to the next (default: they are lost when it stops)")
+	webhooks := flag.Bool("webhooks", false, "default and validate Websites, and convert those of v1beta1; the API server must reach this process (see docs/webhooks.md)")
+	trace := flag.String("trace", "", "`file` to write OpenTelemetry's spans to, from each event to the requests that follow from it; - is standard error (default: no tracing)")
 	flag.Usage = usage
 	flag.Parse()
 	if flag.NArg() > 0 {

@@ -46,7 +46,7 @@ import (
 
 func main() {
 	limit := flag.Duration("limit", 2*time.Minute, "how long one test may run")
-	check := flag.Bool("check", false, "only see whether the mutants can be applied")
+	check := flag.Bool("check", false, "only check whether the mutants can be applied")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

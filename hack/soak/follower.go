@@ -109,7 +109,7 @@ func (w *following[T]) note(handler string, e informer.Event[T]) {
 	}
 	version := e.New.GetResourceVersion()
 	if before := told[e.Key]; informer.ParseVersion(version) < informer.ParseVersion(before) && w.mu.wrong == "" {
-		w.mu.wrong = fmt.Sprintf("%s was told version %s of %s after %s", handler, version, e.Key, before)
+		w.mu.wrong = fmt.Sprintf("%s received version %s of %s after %s", handler, version, e.Key, before)
 	}
 	told[e.Key] = version
 }

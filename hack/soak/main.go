@@ -40,8 +40,8 @@ func command(ctx context.Context, args []string, out, problems io.Writer) error 
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
 	flags.SetOutput(problems)
 	opts := Options{Output: problems}
-	flags.DurationVar(&opts.For, "for", 5*time.Minute, "how long there is trouble")
-	flags.Uint64Var(&opts.Seed, "seed", 0, "of what happens; 0: a random one")
+	flags.DurationVar(&opts.For, "for", 5*time.Minute, "how long to inject faults")
+	flags.Uint64Var(&opts.Seed, "seed", 0, "seed of the faults; 0: a random one")
 	verbose := flags.Bool("v", false, "show what happens and what the informers log")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -53,5 +53,5 @@ func (w *World) leaderless() string {
 	if lease == "" || slices.ContainsFunc(w.programs.running(), (*process).leads) {
 		return ""
 	}
-	return "nobody leads by Lease " + lease
+	return "no process holds Lease " + lease
 }

@@ -29,7 +29,7 @@ const (
 // Cut breaks the connections of the process.
 func Cut() Op { return Op{Verb: cut} }
 
-// BlackHole silently drops all traffic of the open connections, for ever.
+// BlackHole silently drops all traffic of the open connections, forever.
 func BlackHole() Op { return Op{Verb: blackHole} }
 
 // Refuse refuses new connections for a time.
@@ -124,7 +124,7 @@ func SpoilEvent() Op { return Op{Verb: spoilEvent} }
 // ExpireContinue refuses the next continue token.
 func ExpireContinue() Op { return Op{Verb: expireContinue, Amount: 1} }
 
-// Crash ends the process: its network is cut for ever, its context ends, and what it
+// Crash ends the process: its network is cut forever, its context ends, and what it
 // still does is not recorded. Another process starts after the given time. The server
 // completes requests that it has begun.
 func Crash(down time.Duration) Op { return Op{Verb: crash, For: down} }

@@ -43,7 +43,7 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 			}
 			last[of][e.Key] = i
 			if !stores.shows(e) {
-				out = append(out, violated(i, "%s is told of %s %s at version %d, which no store of its process holds yet", e.Name, e.Kind, e.Key, e.Version))
+				out = append(out, violated(i, "%s received %s %s at version %d, which no store of its process has yet", e.Name, e.Kind, e.Key, e.Version))
 			}
 		case Judged:
 			delete(told[e.Who], "source "+e.Name+" "+e.Key)
@@ -68,7 +68,7 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 	for who := range told {
 		for what, i := range told[who] {
 			if alive[who] && len(what) > 7 && what[:7] == "source " {
-				out = append(out, violated(i, "%s was told of %s and never decided on it", who, what))
+				out = append(out, violated(i, "%s received %s and never decided on it", who, what))
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func queueKeepsItsWord(h *History) (out []Violation) {
 			case timers[l]:
 				timers[l] = false
 			default:
-				out = append(out, violated(i, "%s is taken up and nobody has added it", l))
+				out = append(out, violated(i, "%s is reconciled without having been added", l))
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func timersKeepTime(h *History) (out []Violation) {
 			taken[l] = true
 		case Begun:
 			if t, waits := timers[l]; waits && e.At < t.due && !added[l] && !early[l] {
-				out = append(out, violated(i, "%s runs %v before its time, and nobody has added it", l, t.due-e.At))
+				out = append(out, violated(i, "%s runs %v early without having been added", l, t.due-e.At))
 			} else if waits && late(l, t, e.At) && !added[l] {
 				out = append(out, violated(i, "%s runs %v after its time", l, e.At-t.due))
 			}

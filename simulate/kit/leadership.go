@@ -45,7 +45,7 @@ func (l *leadership) take(e Event) {
 
 func (l *leadership) String() string {
 	if l.leader == "" {
-		return "nobody's"
+		return "no process's"
 	}
 	return l.leader + "'s"
 }

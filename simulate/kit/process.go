@@ -215,7 +215,7 @@ func (p *process) isDead() bool {
 	return p.mu.dead
 }
 
-// refuse has no effect on a dead process, whose connections are refused for ever.
+// refuse has no effect on a dead process, whose connections are refused forever.
 func (p *process) refuse(refused bool) {
 	if p.isDead() {
 		return

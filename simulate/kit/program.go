@@ -141,7 +141,7 @@ func (w *World) run(called string, p *program) {
 	case called == "Run" && slices.Contains(others, name):
 		w.Fatalf("misuse: Run is called twice; for a second process call w.RunAs(\"replica-b\", setup), and for more controllers in one let one setup add them all")
 	case slices.Contains(others, name):
-		w.Fatalf("misuse: %s: a process %q runs already; give each a name of its own", called, name)
+		w.Fatalf("misuse: %s: a process %q runs already; use a unique name", called, name)
 	case !nameOfProcess.MatchString(name) || slices.Contains([]string{"user", "cluster", "fault"}, name):
 		w.Fatalf("misuse: %s: a process cannot be named %q; use small letters, digits and dashes, such as replica-b", called, name)
 	}

@@ -253,7 +253,7 @@ func TestKit_Misuse_K6(t *testing.T) {
 		"two of a name": {scenario: func(w *kit.World) {
 			w.RunAs("a", setUpCopier)
 			w.RunAs("a", setUpCopier)
-		}, says: "give each a name of its own"},
+		}, says: "use a unique name"},
 		"a name that is taken": {scenario: func(w *kit.World) { w.RunAs("user", setUpCopier) }, says: "such as replica-b"},
 		"no name":              {scenario: func(w *kit.World) { w.RunAs("", setUpCopier) }, says: "such as replica-b"},
 		"a fault in nobody": {cfg: kit.Config{Faults: kit.Plan{kit.Cut().In("b")}}, scenario: run(setUpCopier),

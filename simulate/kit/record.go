@@ -150,7 +150,7 @@ func (r *record) behind(who string) string {
 }
 
 // failsInLocked reports whether e is the failure of a request of a program of RunMain,
-// which it will repeat. What finds nothing, or creates what exists, may do so for ever.
+// which it will repeat. What finds nothing, or creates what exists, may do so forever.
 func (r *record) failsInLocked(e Event) bool {
 	return r.mu.drifts && e.What == Answered && e.Name != "watch" && programOf(e.Who) != "" &&
 		(e.Code == 0 || e.Code >= 400 && e.Code != http.StatusNotFound && (e.Code != http.StatusConflict || e.Name != "create"))

@@ -73,14 +73,14 @@ func (h *History) Differs(again *History) (how string, event int) {
 			return fmt.Sprintf("here\n    %s\nand there\n    %s", h.Events[i], again.Events[there[n]]), i
 		}
 	}
-	return "the other goes on", -1
+	return "the other continues", -1
 }
 
 // compare adds a violation if the same seed has another history.
 func (h *History) compare(again *History) {
 	if how, event := h.Differs(again); how != "" && h.Inexact == "" {
 		h.violate("K1", "the same seed has led to another history: "+how+
-			"\nsomething is left to chance: the order of a map, a global random source, a goroutine without an instant of its own", event)
+			"\nthe run is not deterministic: check map iteration, global random sources, and goroutines that share an instant", event)
 	}
 }
 

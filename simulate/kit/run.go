@@ -17,7 +17,7 @@ import (
 )
 
 // run makes one run in its own bubble. A bubble that cannot end is a violation too: a
-// goroutine in it waits for ever.
+// goroutine in it waits forever.
 func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History {
 	t.Helper()
 	seed, nth := ofVariation(seed)

@@ -291,7 +291,7 @@ func TestRunMain_WithoutAMainSaysWhatToGive_K6(t *testing.T) {
 	finds(t, h, "scenario", "give the function that runs the program")
 }
 
-// A program whose writes are refused for ever does not come to rest.
+// A program whose writes are refused forever does not come to rest.
 func TestRunMain_RequestsThatFailAreNoRest_K14(t *testing.T) {
 	h := kit.Run(t, kit.Config{Faults: kit.Plan{}}, 1, func(w *kit.World) {
 		kit.RunMain(w, "program", func(ctx context.Context, cfg *rest.Config) error {

@@ -138,7 +138,7 @@ func (w *World) Eventually(f func() error) {
 			runtime.Goexit()
 		}
 		if time.Now().After(deadline) {
-			w.Fatalf("waited for %v in vain: %v", w.cfg.Quiesce, err)
+			w.Fatalf("not satisfied within %v: %v", w.cfg.Quiesce, err)
 		}
 		w.course.rest("user", wait)
 	}

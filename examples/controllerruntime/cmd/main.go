@@ -25,9 +25,9 @@ const electionID = "pages.example.flyball.dev"
 
 func main() {
 	opts := ctrl.Options{LeaderElectionID: electionID}
-	flag.BoolVar(&opts.LeaderElection, "leader-elect", false, "let one replica work at a time")
-	flag.StringVar(&opts.Metrics.BindAddress, "metrics-bind-address", ":8080", "where metrics are served")
-	flag.StringVar(&opts.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "where probes are answered")
+	flag.BoolVar(&opts.LeaderElection, "leader-elect", false, "enable leader election, so that one replica works at a time")
+	flag.StringVar(&opts.Metrics.BindAddress, "metrics-bind-address", ":8080", "`address` that serves the metrics")
+	flag.StringVar(&opts.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "`address` that serves the probes")
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())
 	if err := run(ctrl.SetupSignalHandler(), ctrl.GetConfigOrDie(), opts); err != nil {

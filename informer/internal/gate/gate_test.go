@@ -265,7 +265,7 @@ func TestGate_IllKindsListBesideOthers_A23(t *testing.T) {
 	}
 }
 
-// A kind without further requests does not stay ill for ever, and the number of
+// A kind without further requests does not stay ill forever, and the number of
 // levels is limited.
 func TestGate_ForgetsIllnessesAndLevels_A23(t *testing.T) {
 	g := newGateState(4)
@@ -332,7 +332,7 @@ func TestGate_RandomPrograms_A13(t *testing.T) {
 			}
 			take()
 		}
-		// Without any more answers, no request waits for ever.
+		// Without any more answers, no request waits forever.
 		for steps := 0; len(g.waiting) > 0; steps++ {
 			next := g.next(now)
 			if next.IsZero() || steps > 10000 {

@@ -158,7 +158,7 @@ func TestBudget_SmallestGoesFirst_D6(t *testing.T) {
 		}
 		claims[1].Done(true)
 		if !admitted[0]() {
-			t.Fatal("the other one waits for ever")
+			t.Fatal("the other one waits forever")
 		}
 		claims[0].Done(true)
 	})

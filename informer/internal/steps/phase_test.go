@@ -124,7 +124,7 @@ func TestPhase_Next(t *testing.T) {
 		{"streaming list ends without its bookmark, again", with(streaming, func(p *Progress) { p.Tries = 1 }), Outcome{Result: ResultEnded, Spoke: true}, "list 100/NotOlderThan none - -"},
 		{"streaming list ends and has said nothing", streaming, Outcome{Result: ResultEnded}, "list 100/NotOlderThan none - -"},
 		{"streaming list that cannot be read", streaming, Outcome{Result: resultGarbled}, "list 100/NotOlderThan none - -"},
-		{"streaming list goes on for ever", streaming, Outcome{Result: ResultEndless, Spoke: true}, "list 100/NotOlderThan none - -"},
+		{"streaming list goes on forever", streaming, Outcome{Result: ResultEndless, Spoke: true}, "list 100/NotOlderThan none - -"},
 		{"streaming list falls silent", streaming, Outcome{Result: ResultSilent}, "stream 100/NotOlderThan backoff Stale -"},
 		{"streaming list of a foreign source falls silent", with(streaming, func(p *Progress) { p.Foreign = true }), Outcome{Result: ResultSilent}, "list 100/NotOlderThan none - -"},
 		{"streaming list is older than demanded", streaming, Outcome{Result: resultOlder}, "list newest backoff Stale older than demanded"},

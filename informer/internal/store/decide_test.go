@@ -77,7 +77,7 @@ func TestDecide_NewestVersionWins_I1(t *testing.T) {
 		{"(b) whose frame is late", holding{}, news{uid: "u", version: 5}, world{floor: 5, tomb: tombstone{after: 5, last: true}}, "none", "bury u after 5"},
 		{"(b) or which a list has", holding{}, news{uid: "u", version: 5, list: 6}, world{floor: 5, tomb: tombstone{after: 5, last: true}}, "none", "bury u after 5 listed 1"},
 		{"(b) or several lists", holding{}, news{uid: "u", version: 5, list: 8}, world{floor: 5, tomb: tombstone{after: 5, last: true, lists: 3}}, "none", "bury u after 5 listed 4"},
-		{"(b) but not for ever: a backup was restored", holding{}, news{uid: "u", version: 5, list: 9}, world{floor: 5, tomb: tombstone{after: 5, last: true, lists: 4}}, "u@5 in [0]", "dig up u"},
+		{"(b) but not forever: a backup was restored", holding{}, news{uid: "u", version: 5, list: 9}, world{floor: 5, tomb: tombstone{after: 5, last: true, lists: 4}}, "u@5 in [0]", "dig up u"},
 		{"(b) whose end was seen before the answer", holding{}, news{kind: removed, uid: "u", version: 5}, world{reached: []base.Version{7}}, "none", ""},
 		{"(b) hidden in a later state, from before the deletion", holding{}, news{uid: "u", version: 6}, world{tomb: tombstone{after: 5, last: true}}, "none", "bury u after 5"},
 		{"(b) that is older than what is stored", own7, news{kind: removed, uid: "u", version: 6}, world{reached: []base.Version{5}}, "none", "floor 7 bury u after 7"},

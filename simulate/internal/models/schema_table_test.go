@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 )
 
-var updateTypes = flag.Bool("update-types", false, "write schema_table.txt anew, of what client-go has")
+var updateTypes = flag.Bool("update-types", false, "write schema_table.txt from the types of client-go")
 
 // The table agrees with client-go. After an update of client-go,
 //

@@ -15,7 +15,7 @@ import (
 )
 
 // A bubble's clock stands still while one of its goroutines waits for something outside
-// of the bubble, possibly for ever. A watchdog outside the bubble then reports the
+// of the bubble, possibly forever. A watchdog outside the bubble then reports the
 // goroutine, and the run is abandoned.
 const (
 	patient  = 10 * time.Second // with the clock standing still and one goroutine waiting
@@ -132,7 +132,7 @@ func Left(bubble string) string {
 
 // complaint describes what the goroutine waits for, and what to do.
 func (g goroutine) complaint(since time.Duration) string {
-	return fmt.Sprintf("virtual time has stood still for %v of real time, and would for ever: a goroutine of the bubble %s.\n%s\n"+
+	return fmt.Sprintf("virtual time has stood still for %v of real time, and would stand still forever: a goroutine of the bubble %s.\n%s\n"+
 		"goroutine %s [%s]:\n%s", since.Round(time.Second), g.cause().what, g.cause().advice, g.id, g.state, strings.TrimSpace(g.stack))
 }
 
@@ -178,7 +178,7 @@ func (g goroutine) cause() cause {
 // Verdict is how a bubble has ended.
 type Verdict struct {
 	Text      string // empty: normally
-	Abandoned bool   // it has not ended: it would stand still for ever
+	Abandoned bool   // it has not ended: it would stand still forever
 }
 
 // Guard waits until a bubble has ended, or until the watchdog complains. moved counts
