@@ -41,7 +41,7 @@ func runDemo(ctx context.Context, opts manager.Options, extra func(*manager.Mana
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	d := &demo{client: mgr.Client(), began: time.Now(), done: func() { stop(errors.New("the demo is done")) }}
+	d := &demo{client: mgr.Client(), cache: mgr.Informers().Memory, began: time.Now(), done: func() { stop(errors.New("the demo is done")) }}
 	if err := mgr.Add(d); err != nil {
 		return err
 	}
@@ -58,6 +58,7 @@ func runDemo(ctx context.Context, opts manager.Options, extra func(*manager.Mana
 // it, and deletes it.
 type demo struct {
 	client *client.Client
+	cache  func() informer.Memory
 	began  time.Time
 	site   *webv1.Website
 
@@ -79,6 +80,9 @@ func (d *demo) Run(ctx context.Context) error {
 		{"scale", func(ctx context.Context) error { return d.scale(ctx, "<h1>It still balances.</h1>", 3) }},
 		{"delete", d.delete},
 	} {
+		if step.name == "delete" {
+			d.say("cache: %s", d.cache())
+		}
 		if err := step.do(ctx); err != nil {
 			return fmt.Errorf("demo: %s Website %s: %w", step.name, d.site.Name, err)
 		}

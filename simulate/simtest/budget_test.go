@@ -101,6 +101,10 @@ func TestFactory_WhatDoesNotFitSaysSo_D6(t *testing.T) {
 				t.Fatalf("%d bytes for %d objects of 8000", one, ofEach)
 			}
 
+			if m := free.Memory(); len(m.Kinds) != 2 || m.Kinds[0].Heap != stateOf(free, m.Kinds[0].Kind).Heap || m.Kinds[1].Objects != ofEach || m.Budget != 0 {
+				t.Errorf("got %+v, want what the snapshots say, and no budget", m)
+			}
+
 			opts.MemoryBudget = one * 3 / 2
 			f := started(t, server.Config, opts)
 			until(t, f, "one synced and the other told apart", func(maps, secrets informer.Snapshot) bool {
@@ -111,6 +115,9 @@ func TestFactory_WhatDoesNotFitSaysSo_D6(t *testing.T) {
 				}
 				return false
 			})
+			if m := f.Memory(); m.Budget != opts.MemoryBudget || !strings.Contains(m.String(), "budget") {
+				t.Errorf("got %+v (%s), want the budget", m, m)
+			}
 			fits, not := stateOf(f, "ConfigMap"), stateOf(f, "Secret")
 			if not.Synced {
 				fits, not = not, fits
