@@ -16,6 +16,7 @@ import (
 var linked = []string{
 	// Direct choices.
 	"github.com/go-logr/logr",
+	"github.com/klauspost/compress", // ADR 0066; only with informer/compact
 	"github.com/prometheus/client_golang",
 	"go.opentelemetry.io/otel", // ADR 0038; only the API, as the next
 	"go.opentelemetry.io/otel/trace",
@@ -142,4 +143,15 @@ func goCommandIn(t *testing.T, dir string, args ...string) string {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, problems.String())
 	}
 	return string(out)
+}
+
+// Programs without compact informers do not link their compression.
+func TestHouse_OnlyCompactInformersLinkTheCompression(t *testing.T) {
+	const compress, user = "github.com/klauspost/compress", module + "/informer/compact"
+	for line := range strings.Lines(goCommand(t, "list", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}`, "./...")) {
+		pkg, imported, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if pkg != user && (imported == user || strings.HasPrefix(imported, compress)) {
+			t.Errorf("%s imports %s, so that every program links it", pkg, imported)
+		}
+	}
 }

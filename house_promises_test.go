@@ -20,6 +20,7 @@ var promises = map[string][]string{
 	"informer/internal/jsonplan":   {"D1"},
 	"informer/internal/protoplan":  {"D1"},
 	"informer/internal/share":      {"D2", "D3"},
+	"informer/compact":             {"D5"},
 	"informer/clientgo":            {"G1", "G2", "G3", "G4", "G5", "G9", "G10", "G11", "G15"},
 	"informer/clientgo/byresource": {"G6", "G7"},
 	"informer/clientgo/factory":    {"G12", "G13"},

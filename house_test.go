@@ -37,6 +37,7 @@ var arrows = map[string][]string{
 	"workqueue/clientgo":                   {"workqueue"},
 	"informer":                             {"informer/listwatch"},
 	"informer/listwatch":                   {},
+	"informer/compact":                     {"informer", "informer/internal/compact"},
 	"informer/clientgo":                    {"informer", "informer/listwatch"},
 	"informer/clientgo/internal/lifecycle": {"informer"},
 	"informer/clientgo/factory":            {"informer", "informer/clientgo"},
@@ -69,7 +70,8 @@ var arrows = map[string][]string{
 	// The rooms of the informer, from the bottom up.
 	"informer/internal/base":      {},
 	"informer/internal/encoding":  {"internal/jsonspan", "internal/ration"},
-	"informer/internal/fixture":   {"informer/internal/base", "informer/listwatch", "internal/linger"}, // tests alone
+	"informer/internal/compact":   {"informer/internal/base", "informer/internal/encoding", "internal/deque"},
+	"informer/internal/fixture":   {"informer/internal/base", "informer/internal/compact", "informer/listwatch", "internal/linger"}, // tests alone
 	"informer/internal/fields":    {},
 	"informer/internal/share":     {},
 	"informer/internal/protoplan": {"informer/internal/fields", "informer/internal/share"},
@@ -79,10 +81,10 @@ var arrows = map[string][]string{
 	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/fields", "informer/internal/gate", "informer/internal/headroom",
 		"informer/internal/jsonplan", "informer/internal/protoplan", "informer/internal/share", "informer/listwatch", "internal/answers", "internal/confidential", "internal/jsonspan", "internal/ration", "internal/textlog"},
 	"informer/internal/schemas":   {"informer/internal/gate", "informer/internal/restclient", "internal/simhook", "internal/textlog"},
-	"informer/internal/store":     {"informer/internal/base", "internal/deque", "internal/vector"},
+	"informer/internal/store":     {"informer/internal/base", "informer/internal/compact", "internal/deque", "internal/vector"},
 	"informer/internal/steps":     {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom"},
 	"informer/internal/unsettled": {"informer/internal/base", "informer/internal/restclient", "informer/listwatch", "internal/linger", "internal/simhook"},
-	"informer/internal/reflector": {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom",
+	"informer/internal/reflector": {"informer/internal/base", "informer/internal/compact", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom",
 		"informer/internal/restclient", "informer/internal/schemas", "informer/internal/steps", "informer/internal/store", "informer/listwatch",
 		"internal/simhook", "internal/textlog"},
 

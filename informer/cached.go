@@ -7,6 +7,8 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 )
 
 // Cached returns what an informer of the factory holds of key: an object of the Go type of
@@ -37,6 +39,9 @@ func cachedIn(c *core, key Key) Object {
 	}
 	obj, _, err := c.indexer.Get(key)
 	if err != nil || c.settler.Has(key) {
+		return nil
+	}
+	if obj, err = compact.Open(obj); err != nil {
 		return nil
 	}
 	return obj

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
@@ -43,6 +44,7 @@ type core struct {
 	group   nursery.Nursery
 	guard   *mutationGuard   // nil: off
 	memory  *headroom.Budget // nil: no bound
+	packing packing          // empty: objects are held decoded
 
 	newListerWatcher func(WatchScope) (ListerWatcher[Object], error)
 	namespaced       func() (namespaced, known bool)
@@ -87,6 +89,7 @@ type core struct {
 		started   bool // Run has begun
 		opened    bool // a scope is or was watched
 		managed   bool // keep managedFields
+		compact   Compact
 		handlers  int
 		onBatch   []func(BatchReport)
 		err       error // the first misuse, returned by Run
@@ -117,7 +120,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		forget: func() {},
 	}
 	c.fifo = store.NewDeltaFIFO(c.indexer)
-	c.mu.managed = opts.KeepManagedFields
+	c.mu.managed, c.mu.compact = opts.KeepManagedFields, opts.Compact
 	c.critical.scopes = make(map[WatchScope]*watched)
 	c.storing = c.roster.take(newHand("store a batch"))
 	c.settler = unsettled.Settler{
@@ -226,6 +229,10 @@ func (c *core) snapshot() Snapshot {
 	s := c.indexer.Snapshot()
 	s.Synced, s.Waiting = true, c.fifo.Len()
 	s.Awaiting += c.settler.Len()
+	if p := c.packing.Load(); p != nil {
+		stats := p.Stats()
+		s.Opened, s.Hot = stats.Decoded, stats.Hot
+	}
 	if c.guard != nil {
 		s.Mutations = c.guard.found.Load()
 	}
@@ -261,7 +268,7 @@ func (c *core) guarded() {
 	c.guard = &mutationGuard{MutationDetector: detector, kind: c.gvk}
 	c.guard.holds = func(k *kept) bool {
 		obj, _, _ := c.indexer.Get(k.key)
-		return obj == k.object
+		return compact.Is(obj, k.object)
 	}
 	c.guard.mend = func(k *kept) bool {
 		truth, ok := k.truth.DeepCopyObject().(Object)
@@ -283,7 +290,7 @@ func (c *core) offer(deltas []store.Delta) (offered []*kept) {
 		return nil
 	}
 	for i := range deltas {
-		if d := &deltas[i]; d.Type != store.Sync && d.Err == nil && !base.IsNil(d.Object) {
+		if d := &deltas[i]; d.Type != store.Sync && d.Err == nil && !base.IsNil(d.Object) && !isPacked(d.Object) {
 			offered = c.guard.offer(offered, d.Key, d.Object)
 		}
 	}
@@ -292,7 +299,7 @@ func (c *core) offer(deltas []store.Delta) (offered []*kept) {
 
 // offerWrite is offer for an own write.
 func (c *core) offerWrite(o store.Observed) (offered []*kept) {
-	if c.guard == nil || o.Effect != Stored || base.IsNil(o.Object) {
+	if c.guard == nil || o.Effect != Stored || base.IsNil(o.Object) || isPacked(o.Object) {
 		return nil
 	}
 	return c.guard.offer(nil, o.Key, o.Object)

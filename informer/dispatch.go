@@ -187,7 +187,7 @@ func storeWritten(c *core, w Written) error {
 			return err
 		}
 	}
-	storeAnswer(c, o, in, unsure)
+	storeAnswer(c, c.packing.answer(o), in, unsure)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/store"
@@ -30,6 +31,15 @@ type (
 	//	LabelSelector  and
 	//	FieldSelector  as in Scope
 	WatchScope = base.WatchScope
+
+	// Compact says how an informer packs the objects that it holds; make it with
+	// package informer/compact. Zero: it holds them decoded.
+	//
+	//	Codec            compresses; nil: objects are not packed
+	//	HotObjects       and
+	//	HotBytes         bound the decoded objects kept for the next read
+	//	DictionaryBytes  is the size of the dictionary
+	Compact = compact.Options
 
 	// ListerWatcher is the source of an informer made by New; see package
 	// listwatch.
@@ -108,6 +118,10 @@ type (
 	//	              managed fields
 	//	Heap          memory of the objects in bytes, without what they share with
 	//	              others; estimated where the decoder does not count
+	//	Packed        memory of the objects of a compact informer that are not
+	//	              open; 0: not compact
+	//	Opened        how often a compact informer has decoded an object for a
+	//	              reader; Hot is how many it keeps for the next one
 	//	Waiting       deltas that are not stored yet
 	//	Tombstones    of own deletions that the watch has not confirmed
 	//	Forgotten     tombstones dropped beyond the limit, oldest first; a late

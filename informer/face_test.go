@@ -26,6 +26,7 @@ func TestFace_CommentsOfAliasesNameTheFields(t *testing.T) {
 		"NotSyncedError": reflect.TypeFor[informer.NotSyncedError](), "NotSettledError": reflect.TypeFor[informer.NotSettledError](),
 		"ReleasedError":  reflect.TypeFor[informer.ReleasedError](),
 		"NotServedError": reflect.TypeFor[informer.NotServedError](), "TooLargeError": reflect.TypeFor[informer.TooLargeError](),
+		"Compact":               reflect.TypeFor[informer.Compact](),
 		"UnexpectedAnswerError": reflect.TypeFor[informer.UnexpectedAnswerError](),
 	}
 	withoutFields := map[string]bool{

@@ -9,13 +9,17 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
@@ -40,6 +44,7 @@ type dull struct {
 	cursors []int // per scope, how much of the log its watch has delivered
 	answers []store.Observed
 	fifo    *store.DeltaFIFO
+	packer  *compact.Packer // nil: objects are held decoded
 	store   *store.Indexer
 	told    map[Key]Version    // newest version that the store received
 	gone    map[types.UID]bool // whose end an own write was answered with
@@ -89,13 +94,21 @@ var worlds = [][]scopeModel{
 	{{label: ""}, {label: "a"}, {label: "b"}, {label: "b", unsure: true}},
 }
 
-func newDull(t *testing.T, scopes []scopeModel) *dull {
+func newDull(t *testing.T, scopes []scopeModel, packed bool) *dull {
 	d := &dull{t: t, kind: scopes, cursors: make([]int, len(scopes)), behind: make([]bool, len(scopes)), told: map[Key]Version{}, gone: map[types.UID]bool{}}
 	d.store = store.NewIndexer(fixture.ThingKind)
 	if err := d.store.AddIndex("label", func(o Object) []string { return []string{o.GetLabels()["label"]} }); err != nil {
 		t.Fatal(err)
 	}
 	d.fifo = store.NewDeltaFIFO(d.store)
+	if packed {
+		var err error
+		kind := compact.Kind{Object: reflect.TypeFor[*metav1.PartialObjectMetadata](), Name: func() schema.GroupVersionKind { return fixture.ThingKind }}
+		if d.packer, err = compact.NewPacker(kind, compact.Options{Codec: fixture.Codec{}, HotObjects: 2, DictionaryBytes: 200}); err != nil {
+			t.Fatal(err)
+		}
+		d.fifo.Pack(d.packer)
+	}
 	add := func(name string, filter *store.ScopeSet, every bool) {
 		for _, asks := range []bool{false, true} {
 			r := &slowReader{name: name, filter: filter, every: every, asks: asks, holds: map[Key]Object{}, bad: map[Key]*Undecodable{}, newest: map[Key]Version{}}
@@ -245,6 +258,9 @@ func (d *dull) answer(n int) {
 			}
 		}
 	}
+	if d.packer != nil && w.Object != nil {
+		w.Object = d.packer.Pack(w.Object, nil, nil)
+	}
 	changes, err := d.store.Observe(w)
 	d.tell(changes, err)
 	d.checkGone()
@@ -382,7 +398,7 @@ func (d *dull) stored(key Key, filter *store.ScopeSet) Object {
 		return nil
 	}
 	if err == nil {
-		return obj
+		return d.opened(obj)
 	}
 	if _, ok := errors.AsType[*UndecodableError](err); !ok || obj != nil {
 		d.failf("I8: Get of %s gives %s and %v, want an *UndecodableError alone", key, fixture.Sketch(obj), err)
@@ -394,6 +410,17 @@ func (d *dull) stored(key Key, filter *store.ScopeSet) Object {
 	}
 	d.failf("I8: %s cannot be decoded, and the listing has it not", key)
 	return nil
+}
+
+func (d *dull) opened(obj Object) Object {
+	if _, packed := obj.(*compact.Entry); packed != (d.packer != nil) && obj != nil {
+		d.failf("D5: the store has %T, packed: %v", obj, d.packer != nil)
+	}
+	obj, err := compact.Open(obj)
+	if err != nil {
+		d.failf("D5: open: %v", err)
+	}
+	return obj
 }
 
 func (d *dull) tell(changes []store.Change, err error) {
@@ -420,6 +447,10 @@ func (d *dull) tell(changes []store.Change, err error) {
 func (d *dull) read(r *slowReader) bool {
 	events, _ := r.queue.take(nil)
 	for _, e := range events {
+		e, err := open(e)
+		if err != nil {
+			d.failf("D5: open the objects of %s: %v", e.Key, err)
+		}
 		held, bad := r.holds[e.Key], r.bad[e.Key]
 		d.note("%s: %s %s %s -> %s", r.name, e.Type, e.Key, fixture.Sketch(e.Old), fixture.Sketch(e.New))
 		delete(r.bad, e.Key)
@@ -628,15 +659,28 @@ func (d *dull) compareIndex(r *slowReader, l Lister[Object]) {
 				want++
 			}
 		}
+		both := labels.SelectorFromSet(labels.Set{"label": "a"})
+		if got, err := l.List(QueryOptions{Namespace: ns, Selector: both}); err != nil || slices.ContainsFunc(got, func(o Object) bool { return o.GetLabels()["label"] != "a" }) {
+			d.failf("%s: the objects with label a of namespace %q are %v, %v", r.name, ns, got, err)
+		} else if rest, _ := l.List(QueryOptions{Namespace: ns, Selector: labels.Everything()}); len(got) != len(rest)-len(d.labelled(rest, "b")) {
+			d.failf("%s: of %d objects of namespace %q the selector finds %d", r.name, len(rest), ns, len(got))
+		}
 		if got, err := l.List(QueryOptions{Namespace: ns}); err != nil || len(got) != want {
 			d.failf("%s: namespace %q has %d objects and %v, a walk over all finds %d", r.name, ns, len(got), err, want)
 		}
 	}
 }
 
-// FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6_I11 compares log, store and
-// backlogs together with the model.
-func FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6_I11(f *testing.F) {
+// packedWorld is the bit of a world in which the objects are packed.
+const packedWorld = 1 << 6
+
+func (d *dull) labelled(objects []Object, label string) []Object {
+	return slices.DeleteFunc(slices.Clone(objects), func(o Object) bool { return o.GetLabels()["label"] != label })
+}
+
+// FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6_I11_D5 compares log, store and
+// backlogs together with the model, in half of the runs with packed objects.
+func FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6_I11_D5(f *testing.F) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		ops := make([]byte, 2*(20+r.IntN(400)))
@@ -644,12 +688,13 @@ func FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6_I11(f *testing.F) {
 			ops[i] = byte(r.IntN(256))
 		}
 		f.Add(byte(seed), ops)
+		f.Add(byte(seed)|packedWorld, ops)
 	}
 	f.Fuzz(func(t *testing.T, world byte, ops []byte) {
 		if len(ops) > 2000 {
 			return
 		}
-		d := newDull(t, worlds[int(world)%len(worlds)])
+		d := newDull(t, worlds[int(world)%len(worlds)], world&packedWorld != 0)
 		for i := 0; i+1 < len(ops); i += 2 {
 			d.step(ops[i], ops[i+1])
 		}

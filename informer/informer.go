@@ -265,6 +265,35 @@ func (c *core) keepsManagedFields() bool {
 	return c.mu.managed
 }
 
+// Compact makes the informer hold the objects of this kind and representation
+// packed, whatever Options.Compact says, for all its users. Each read decodes
+// what was not read recently. It is an error if how is zero, after the informer
+// has started, or if it was made compact in another way before. The setting
+// belongs to the kind and stays when this handle is released.
+func (i *SharedInformer[T]) Compact(how Compact) error {
+	if err := i.Err(); err != nil {
+		return err
+	}
+	return makeCompact(i.core, how)
+}
+
+func makeCompact(c *core, how Compact) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch was := c.mu.compact; {
+	case how.Codec == nil:
+		return c.errorf("make it compact: nothing says how; give compact.New(compact.Options{}) of package informer/compact")
+	case reflect.DeepEqual(was, how):
+		return nil
+	case c.mu.started && c.mu.opened:
+		return c.errorf("make it compact: the informer has started, and objects are stored already; call it before the run or on a handle whose Scope is Deferred, or set Options.Compact")
+	case was.Codec != nil && !reflect.DeepEqual(was, c.opts.Compact):
+		return c.errorf("make it compact: another handle has made it compact with other options; use the same for all handles of a kind")
+	}
+	c.mu.compact = how
+	return nil
+}
+
 // SetErrorHandler calls f with each error of a list or watch, including retried
 // ones; State reports the same as states. f runs in the goroutine that lists
 // and watches, which waits for it. There is one per kind: the last call wins,

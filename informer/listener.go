@@ -273,6 +273,11 @@ func (l *listener) call(e Event[Object]) (ok bool) {
 		ok = true
 		log.Error(fmt.Errorf("panic: %v", p), "A handler panicked; it continues with the next event", "stack", stack)
 	}()
+	e, err := open(e)
+	if err != nil {
+		l.log.Error(err, "Cannot open the packed object of an event; the handler does not receive it", "handler", l.name, "key", e.Key.String())
+		return true
+	}
 	if l.guard != nil {
 		v := l.guard.begin(handlerName{l.name, l.guard.kind().Kind}, e.Old, e.New)
 		defer l.guard.end(v)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/internal/unsettled"
 )
@@ -98,13 +99,23 @@ func (l Lister[T]) Get(key Key) (T, error) {
 			continue
 		}
 		if scopes.SeenBy(s.scopes) {
-			if l.v.guard != nil && !base.IsNil(obj) {
-				l.v.guard.touch(obj)
-			}
-			return as[T](obj), err
+			return l.opened(key, obj, err)
 		}
 		return none, l.missing(key, s)
 	}
+}
+
+// opened returns what the store has of key, decoded.
+func (l Lister[T]) opened(key Key, stored Object, err error) (T, error) {
+	obj, corrupt := compact.Open(stored)
+	if corrupt != nil {
+		var none T
+		return none, &UndecodableError{Kind: l.v.store.Kind, Key: key, Err: corrupt}
+	}
+	if l.v.guard != nil && !base.IsNil(obj) {
+		l.v.guard.touch(obj)
+	}
+	return as[T](obj), err
 }
 
 // missing returns why there is no object of key.
@@ -156,42 +167,67 @@ func (l Lister[T]) All() iter.Seq[T] {
 		}
 		s, rows := look(l.v.sight, l.v.store.View)
 		for r := range rows.All() {
-			if l.v.sees(s, r) && !yield(as[T](r.Object)) {
+			if !sees(s, r) {
+				continue
+			}
+			if obj, ok := l.read(r); ok && !yield(obj) {
 				return
 			}
 		}
 	}
 }
 
-// sees reports whether s sees the row, and records the read of its object.
-func (v *view) sees(s *sight, r *store.Row) bool {
-	if !r.Readable() || !r.Scopes.SeenBy(s.scopes) {
-		return false
+// every yields all rows that the Lister sees.
+func (l Lister[T]) every() iter.Seq[*store.Row] {
+	return func(yield func(*store.Row) bool) {
+		s, rows := look(l.v.sight, l.v.store.View)
+		for r := range rows.All() {
+			if sees(s, r) && !yield(r) {
+				return
+			}
+		}
 	}
-	if v.guard != nil {
-		v.guard.touch(r.Object)
-	}
-	return true
 }
 
-func matching[T Object](objects iter.Seq[T], s labels.Selector) iter.Seq[T] {
-	if s == nil || s.Empty() {
-		return objects
+// sees reports whether s sees the row.
+func sees(s *sight, r *store.Row) bool { return r.Readable() && r.Scopes.SeenBy(s.scopes) }
+
+// objects yields the objects of the rows that the selector matches, if it is not
+// nil. What is packed is opened only then, and omitted if it cannot be.
+func (l Lister[T]) objects(rows iter.Seq[*store.Row], s labels.Selector) iter.Seq[T] {
+	if s != nil && s.Empty() {
+		s = nil
 	}
 	return func(yield func(T) bool) {
-		for obj := range objects {
-			if s.Matches(labels.Set(obj.GetLabels())) && !yield(obj) {
+		for r := range rows {
+			if s != nil && !s.Matches(compact.LabelsOf(r.Object)) {
+				continue
+			}
+			if obj, ok := l.read(r); ok && !yield(obj) {
 				return
 			}
 		}
 	}
+}
+
+// read returns the object of a row and records the read. Not ok: it is packed
+// and cannot be opened.
+func (l Lister[T]) read(r *store.Row) (_ T, ok bool) {
+	obj, err := compact.Open(r.Object)
+	if err == nil && l.v.guard != nil {
+		l.v.guard.touch(obj)
+	}
+	return as[T](obj), err == nil
 }
 
 // shelf yields the objects of one value of an index.
 func (l Lister[T]) shelf(index, value string) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		for r := range l.rows(index, value) {
-			if !yield(as[T](r.Object)) {
+		if l.v == nil {
+			return
+		}
+		for obj := range l.objects(l.rows(index, value), nil) {
+			if !yield(obj) {
 				return
 			}
 		}
@@ -200,12 +236,9 @@ func (l Lister[T]) shelf(index, value string) iter.Seq[T] {
 
 func (l Lister[T]) rows(index, value string) iter.Seq[*store.Row] {
 	return func(yield func(*store.Row) bool) {
-		if l.v == nil {
-			return
-		}
 		s, found := look(l.v.sight, func() store.Found { return l.v.store.Lookup(index, value) })
 		for at := range found.Positions.All() {
-			if r := found.Rows.At(int(*at)); l.v.sees(s, r) && !yield(r) {
+			if r := found.Rows.At(int(*at)); sees(s, r) && !yield(r) {
 				return
 			}
 		}
@@ -242,7 +275,7 @@ func (l Lister[T]) any(name string, values []string) iter.Seq[*store.Row] {
 		for _, f := range all {
 			for at := range f.Positions.All() {
 				r := f.Rows.At(int(*at))
-				if !l.v.sees(s, r) || yielded[*at] {
+				if !sees(s, r) || yielded[*at] {
 					continue
 				}
 				yielded[*at] = true
@@ -299,9 +332,9 @@ func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
 		}
 		return out, nil
 	case opts.Index == "" && opts.Namespace == "":
-		return slices.Collect(matching(l.All(), opts.Selector)), nil
+		return slices.Collect(l.objects(l.every(), opts.Selector)), nil
 	case opts.Index == "":
-		return slices.Collect(matching(l.shelf("", opts.Namespace), opts.Selector)), nil
+		return slices.Collect(l.objects(l.rows("", opts.Namespace), opts.Selector)), nil
 	}
 	if err := l.known(opts.Index); err != nil {
 		return nil, err
@@ -314,9 +347,9 @@ func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
 	default:
 		rows = l.any(opts.Index, opts.IndexValues)
 	}
-	return slices.Collect(matching(func(yield func(T) bool) {
+	return slices.Collect(l.objects(func(yield func(*store.Row) bool) {
 		for r := range rows {
-			if (opts.Namespace == "" || r.Key.Namespace == opts.Namespace) && !yield(as[T](r.Object)) {
+			if (opts.Namespace == "" || r.Key.Namespace == opts.Namespace) && !yield(r) {
 				return
 			}
 		}

@@ -95,6 +95,18 @@ func (k *kept) retire() {
 	}
 }
 
+// hide retires obj, which a packed object was opened as, without comparing it
+// now: the caller may hold locks.
+func (g *mutationGuard) hide(obj Object) {
+	k := g.find(obj)
+	if k == nil || !k.retired.CompareAndSwap(0, g.clock.Load()) {
+		return
+	}
+	if late := g.shelve(k); late != nil {
+		late.drop()
+	}
+}
+
 // shelve records that k is retired, and returns the one that it displaces.
 func (d *MutationDetector) shelve(k *kept) (late *kept) {
 	d.mu.Lock()

@@ -29,6 +29,10 @@ type Options struct {
 	// they are dropped, which saves a fifth of a typical object's memory. The
 	// method of the same name keeps them for one informer.
 	KeepManagedFields bool
+	// Compact makes all informers hold their objects compressed; see package
+	// informer/compact. The method of the same name does it for one informer.
+	// Zero: objects are held decoded.
+	Compact Compact
 	// PagedLists disables streaming lists.
 	PagedLists bool
 	// PageSize of paged lists. 0: 500.

@@ -152,6 +152,7 @@ func (c *core) retry(u *Undecodable) (refused bool) {
 	if err != nil {
 		return true
 	}
+	obj = c.packing.pack(obj)
 	offered := c.offerWrite(store.Observed{Effect: Stored, Key: u.Key, Object: obj})
 	changes := c.store(store.Batch{}, false, func() ([]store.Change, error) { return c.indexer.Accept(u, obj) })
 	c.settled(offered, changes)

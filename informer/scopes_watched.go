@@ -6,10 +6,12 @@ package informer
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync/atomic"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
@@ -73,8 +75,9 @@ func (c *core) openLocked(w *watched) {
 	placed := placing{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
 	told := telling{ListerWatcher: placed, tell: c.tell}
 	screened := screening{ListerWatcher: told, of: c.screen(w)}
+	startPacking(c, w.lw)
 	w.decoding = c.roster.take(newHand("transform an object " + w.scope.String()))
-	w.reflector = reflector.New(transforming{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	w.reflector = reflector.New(transforming{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding, pack: c.packing.items(c.indexer)}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
 	w.reflector.Borrow = c.borrower(w.scope, w.id)
@@ -103,7 +106,7 @@ func (c *core) surely(w *watched) func(Key, Object) bool {
 			return false
 		}
 		// A transform may have changed the labels.
-		return w.scope == whole || !changed && w.matcher.Match(obj) == base.Inside
+		return w.scope == whole || !changed && w.matcher.MatchKey(key, compact.LabelsOf(obj)) == base.Inside
 	}
 }
 
@@ -312,4 +315,35 @@ func (c *core) screen(w *watched) screen {
 		s.kind = c.kind
 	}
 	return s
+}
+
+// startPacking makes the informer compact, if that is wanted. lw is that of its
+// first scope.
+func startPacking(c *core, lw ListerWatcher[Object]) {
+	c.mu.Lock()
+	how := c.mu.compact
+	c.mu.Unlock()
+	if how.Codec == nil || c.object.Kind() != reflect.Pointer || c.packing.Load() != nil {
+		return
+	}
+	kind := compact.Kind{Object: c.object, Name: c.gvk, ManagedFields: c.keepsManagedFields}
+	if again := againBy(lw); again != nil {
+		kind.Decode = func(raw []byte) (Object, error) {
+			var item listwatch.Item[Object]
+			item.Raw = raw
+			return again(item)
+		}
+		kind.Whole = func() bool { return c.transform() == nil }
+	}
+	if c.guard != nil {
+		kind.Shown = func(obj Object) { c.guard.offer(nil, KeyOf(obj), obj) }
+		kind.Hidden = c.guard.hide
+	}
+	p, err := compact.NewPacker(kind, how)
+	if err != nil {
+		c.log.Error(err, "Cannot pack objects; they are held decoded")
+		return
+	}
+	c.packing.Store(p)
+	c.fifo.Pack(p)
 }

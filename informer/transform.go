@@ -19,6 +19,9 @@ type transforming struct {
 	// it; nil: not possible, so objects are copied before.
 	again func(listwatch.Item[Object]) (Object, error)
 	hand  *hand // records the calls; nil: not needed
+	// pack returns an item as a compact informer holds it, while its Raw is
+	// valid; nil: objects are held decoded.
+	pack func(listwatch.Item[Object]) listwatch.Item[Object]
 }
 
 // decodingAgain is a ListerWatcher that can decode an item again until the next
@@ -67,7 +70,7 @@ func (t transforming) Watch(ctx context.Context, opts listwatch.WatchOptions) (l
 		return nil, err
 	}
 	transform := t.transform()
-	if transform == nil {
+	if transform == nil && t.pack == nil {
 		return stream, nil
 	}
 	return &transformingStream{Stream: stream, transform: transform, by: t}, nil
@@ -81,7 +84,7 @@ type transformingStream struct {
 }
 
 func (s *transformingStream) Next() (listwatch.Frame[Object], error) {
-	if !s.begun && s.by.hand != nil {
+	if !s.begun && s.transform != nil && s.by.hand != nil {
 		s.begun = true
 		s.by.hand.takenUp()
 	}
@@ -102,6 +105,9 @@ func (t transforming) item(transform func(Object) (Object, error), item listwatc
 			defer t.hand.end()
 		}
 		item = transformItem(transform, t.again, item)
+	}
+	if t.pack != nil {
+		item = t.pack(item)
 	}
 	item.Raw = nil // its buffer is used again
 	return item

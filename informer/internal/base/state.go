@@ -157,6 +157,13 @@ type Snapshot struct {
 	// others and without what a transform removes; where the decoder does not
 	// count, it is estimated from Bytes.
 	Heap int64
+	// Packed is the memory of the objects of a compact informer, except those
+	// that are open; 0: the informer is not compact.
+	Packed int64
+	// Opened counts how often a compact informer has decoded an object for a
+	// reader. Hot is how many decoded objects it keeps for the next one.
+	Opened uint64
+	Hot    int
 	// Tombstones of own deletions that the watch has not confirmed.
 	Tombstones int
 	// Forgotten counts the tombstones dropped beyond the limit, oldest first. A

@@ -65,13 +65,18 @@ func NewMatcher(s WatchScope) (Matcher, error) {
 // and metadata.namespace can be evaluated here. A namespace does not limit a
 // cluster-scoped kind.
 func (m Matcher) Match(obj Object) membership {
-	if ns := obj.GetNamespace(); m.Namespace != "" && ns != "" && ns != m.Namespace {
+	return m.MatchKey(KeyOf(obj), labels.Set(obj.GetLabels()))
+}
+
+// MatchKey is Match of the object of that key and labels.
+func (m Matcher) MatchKey(key Key, has labels.Labels) membership {
+	if ns := key.Namespace; m.Namespace != "" && ns != "" && ns != m.Namespace {
 		return Outside
 	}
-	if !m.labels.Matches(labels.Set(obj.GetLabels())) {
+	if !m.labels.Matches(has) {
 		return Outside
 	}
-	known := fields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()}
+	known := fields.Set{"metadata.name": key.Name, "metadata.namespace": key.Namespace}
 	result := Inside
 	for _, r := range m.fields.Requirements() {
 		if !known.Has(r.Field) {

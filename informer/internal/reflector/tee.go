@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
@@ -254,7 +255,12 @@ func metadataDelta(d store.Delta) store.Delta {
 	case d.Metadata != nil:
 		m.Object, m.Err, m.FinalStateUnknown = d.Metadata, nil, false
 	case d.Err == nil && !base.IsNil(d.Object):
-		m.Object = base.MetadataOf(d.Object, d.Object.GetObjectKind().GroupVersionKind())
+		obj, err := compact.Open(d.Object)
+		if err != nil {
+			m.Err = err
+			break
+		}
+		m.Object = base.MetadataOf(obj, obj.GetObjectKind().GroupVersionKind())
 	}
 	return m
 }

@@ -8,11 +8,13 @@ import (
 	"errors"
 	"iter"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 )
 
 // ErrClosed is returned by PopBatch when the DeltaFIFO is closed and empty.
@@ -33,6 +35,7 @@ type Known interface {
 
 // known is one object as the Indexer has it.
 type known struct {
+	Key     base.Key
 	Object  base.Object // the last that could be decoded, or zero
 	UID     types.UID
 	Version base.Version
@@ -46,9 +49,10 @@ type known struct {
 // order, popped in batches. Make one with NewDeltaFIFO. Safe for concurrent
 // use; only one goroutine pops.
 type DeltaFIFO struct {
-	known Known
-	woken *sync.Cond // on mu: something waits, or waiting must end
-	mu    struct {
+	known  Known
+	packer atomic.Pointer[compact.Packer] // nil: objects are not packed
+	woken  *sync.Cond                     // on mu: something waits, or waiting must end
+	mu     struct {
 		sync.Mutex
 		log    deltaLog
 		closed bool
@@ -67,12 +71,32 @@ func NewDeltaFIFO(known Known) *DeltaFIFO {
 // backlog of mergeAbove deltas, an update merges into the key's last delta,
 // unless a handler asks for every event.
 func (f *DeltaFIFO) Push(d Delta) {
+	d = f.packed(d)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.mu.closed {
 		f.mu.log.push(d)
 		f.woken.Signal()
 	}
+}
+
+// Pack makes p pack the objects that are pushed or listed from now on.
+func (f *DeltaFIFO) Pack(p *compact.Packer) { f.packer.Store(p) }
+
+// packed returns d with its object packed, and with a key and UID that do not
+// hold the object that they were decoded with.
+func (f *DeltaFIFO) packed(d Delta) Delta {
+	p := f.packer.Load()
+	if p == nil || d.Object == nil {
+		return d
+	}
+	d.Object = p.Pack(d.Object, nil, nil) // as those of a tap are not yet
+	if k, _ := f.known.knownAs(d.Key, d.Scope); k.UID == d.UID && k.Key == d.Key {
+		d.Key, d.UID = k.Key, k.UID
+	} else {
+		d.Key, d.UID = p.Own(d.Key, d.UID)
+	}
+	return d
 }
 
 // Keep keeps every update until the backlog takes that many bytes. Negative:
@@ -95,13 +119,13 @@ func (f *DeltaFIFO) Bookmark(scope base.ScopeID, v base.Version) {
 
 // Resync appends a Sync delta for one handler, for each object without a
 // waiting delta that reaches the handler anyway.
-func (f *DeltaFIFO) Resync(scope base.ScopeID, handler int, objects iter.Seq2[base.Key, base.Object]) {
-	for key, obj := range objects {
+func (f *DeltaFIFO) Resync(scope base.ScopeID, handler int, objects iter.Seq2[base.Key, known]) {
+	for key, k := range objects {
 		f.mu.Lock()
 		if !f.mu.closed && !f.mu.log.tells(key, handler) {
 			f.mu.log.push(Delta{
-				Type: Sync, Key: key, Scope: scope, Handler: handler, Object: obj,
-				UID: obj.GetUID(), Version: base.ParseVersion(obj.GetResourceVersion()),
+				Type: Sync, Key: key, Scope: scope, Handler: handler, Object: k.Object,
+				UID: k.UID, Version: k.Version,
 			})
 			f.woken.Signal()
 		}

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/internal/vector"
 )
 
@@ -133,6 +135,10 @@ func (i *index) valuesOf(kind string, key base.Key, obj base.Object) (values []s
 			values, err = nil, fmt.Errorf("index %s %s by %q: panic: %v\n%s", kind, key, i.name, p, debug.Stack())
 		}
 	}()
+	obj, err = compact.Open(obj)
+	if err != nil {
+		return nil, fmt.Errorf("index %s %s by %q: %w", kind, key, i.name, err)
+	}
 	values = i.f(obj)
 	if len(values) < 2 {
 		return values, nil
@@ -209,6 +215,7 @@ func (x *Indexer) shelveInLocked(at uint32, i int, values []string) {
 	for _, v := range values {
 		b := buckets[v]
 		if b == nil {
+			v = strings.Clone(v) // it must not hold the object that it is from
 			b = &bucket{value: v, of: i}
 			buckets[v] = b
 		}

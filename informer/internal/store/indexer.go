@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/internal/vector"
 )
 
@@ -41,6 +42,7 @@ type Indexer struct {
 		rows       vector.Vector[Row]
 		slots      slots // of the rows
 		bytes      int64 // of the rows
+		packed     int64 // of the rows, in memory
 		sets       scopeSets
 		indices    []*index                       // the first is by namespace
 		quarantine map[base.Key]*base.Undecodable // of rows that are undecodable
@@ -281,6 +283,8 @@ func (x *Indexer) addLocked(key base.Key) uint32 {
 // the row then shows.
 func (x *Indexer) putLocked(s *step, o fate, at uint32) (obj base.Object, uid types.UID, shown *ScopeSet, same bool) {
 	r := x.mu.rows.Edit(int(at))
+	before := r.Object
+	defer func() { x.mu.packed += compact.Size(r.Object) - compact.Size(before) }()
 	other := r.UID != o.next.uid
 	r.UID, r.Version, r.Scopes = o.next.uid, o.next.version, o.next.scopes
 	r.own, r.Undecodable = o.next.own, o.next.bad
@@ -323,6 +327,7 @@ func (x *Indexer) removeLocked(key base.Key) {
 	x.mu.slots.giveBack(x.mu.rows.At(int(at)).slot)
 	x.mu.bytes -= int64(x.mu.rows.At(int(at)).bytes)
 	x.Heap.Add(-int64(x.mu.rows.At(int(at)).heap))
+	x.mu.packed -= compact.Size(x.mu.rows.At(int(at)).Object)
 	moved := x.mu.rows.Pop()
 	if int(at) < x.mu.rows.Len() {
 		*x.mu.rows.Edit(int(at)) = moved
@@ -371,11 +376,11 @@ func (x *Indexer) View() vector.View[Row] {
 func (x *Indexer) Len() int { return x.View().Len() }
 
 // ObjectsIn returns the objects that a scope shows at the time of the call.
-func (x *Indexer) ObjectsIn(scope base.ScopeID) iter.Seq2[base.Key, base.Object] {
+func (x *Indexer) ObjectsIn(scope base.ScopeID) iter.Seq2[base.Key, known] {
 	rows := x.View()
-	return func(yield func(base.Key, base.Object) bool) {
+	return func(yield func(base.Key, known) bool) {
 		for r := range rows.All() {
-			if r.shown().Has(scope) && !yield(r.Key, r.Object) {
+			if r.shown().Has(scope) && !yield(r.Key, known{Object: r.Object, UID: r.UID, Version: r.Version}) {
 				return
 			}
 		}
@@ -401,29 +406,34 @@ func (x *Indexer) knownAs(key base.Key, scope base.ScopeID) (k known, held bool)
 		return k, false
 	}
 	r := x.mu.rows.At(int(at))
-	k = known{Object: r.Object, UID: r.UID, Version: r.Version, Undecodable: r.Undecodable}
+	k = known{Key: r.Key, Object: r.Object, UID: r.UID, Version: r.Version, Undecodable: r.Undecodable}
 	a := x.mu.ahead.get(key)
 	k.Ahead = a.in.Has(scope) && a.version > world{reached: x.mu.reached}.of(scope)
 	return k, r.Scopes.Has(scope)
 }
 
-// Holds reports whether obj is the very object in the row of its key.
+// Holds reports whether obj is the very object in the row of its key, or the
+// one that is packed there.
 func (x *Indexer) Holds(obj base.Object) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	at, ok := x.mu.at[base.KeyOf(obj)]
-	return ok && any(x.mu.rows.At(int(at)).Object) == any(obj)
+	return ok && compact.Is(x.mu.rows.At(int(at)).Object, obj)
 }
 
-// Restore replaces changed by truth, if key still holds changed.
+// Restore replaces changed by truth, if key still holds changed. A packed object
+// is decoded again instead.
 func (x *Indexer) Restore(key base.Key, changed, truth base.Object) bool {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	at, ok := x.mu.at[key]
-	if !ok || any(x.mu.rows.At(int(at)).Object) != any(changed) {
+	if !ok || !compact.Is(x.mu.rows.At(int(at)).Object, changed) {
 		return false
+	}
+	if e, ok := x.mu.rows.At(int(at)).Object.(*compact.Entry); ok {
+		return e.Forget(changed)
 	}
 	x.mu.rows.Edit(int(at)).Object = truth
 	return true

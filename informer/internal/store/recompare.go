@@ -4,22 +4,9 @@
 package store
 
 import (
-	"reflect"
-
-	"k8s.io/apimachinery/pkg/api/equality"
-
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 )
-
-// alike reports whether two objects have the same content.
-func alike(a, b base.Object) (equal bool) {
-	defer func() {
-		if recover() != nil { // the type has unexported fields
-			equal = reflect.DeepEqual(a, b)
-		}
-	}()
-	return equality.Semantic.DeepEqual(a, b)
-}
 
 // recompare clears the mark of deltas whose content the Indexer has by now,
 // from another origin since the list was read. The caller holds the writer's
@@ -60,5 +47,5 @@ func (s *step) equals(k known) bool {
 	if k.UID != s.uid || k.Version != s.version || k.Undecodable != (s.err != nil) {
 		return false
 	}
-	return k.Undecodable || alike(k.Object, s.object)
+	return k.Undecodable || compact.Alike(k.Object, s.object)
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 )
 
 func TestDecide_ContentCountsWhereItWasCompared_A9(t *testing.T) {
@@ -109,11 +110,11 @@ func (g *guarded) GetHidden() func() { return g.hidden }
 
 func TestAlike_ReadsEveryType_A9(t *testing.T) {
 	a, b := &guarded{ConfigMap: corev1.ConfigMap{Data: map[string]string{"v": "1"}}}, &guarded{ConfigMap: corev1.ConfigMap{Data: map[string]string{"v": "1"}}}
-	if !alike(a, b) {
+	if !compact.Alike(a, b) {
 		t.Error("two equal objects differ")
 	}
 	b.Data["v"] = "2"
-	if alike(a, b) {
+	if compact.Alike(a, b) {
 		t.Error("two different objects are alike")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/internal/deque"
 )
 
@@ -62,7 +63,7 @@ func (r *Replacement) Add(d Delta) {
 	}
 	d.Type, d.Scope, d.Recompared = Replaced, r.scope, r.content
 	r.heap += int64(d.Heap)
-	r.deltas.Push(d)
+	r.deltas.Push(r.fifo.packed(d))
 }
 
 // Heap returns the memory of the objects that were collected, in bytes.
@@ -73,7 +74,7 @@ func (r *Replacement) Heap() int64 { return r.heap }
 func (r *Replacement) Remove(d Delta) {
 	delete(r.undone, d.Key)
 	d.Type, d.Scope = Deleted, r.scope
-	r.deltas.Push(d)
+	r.deltas.Push(r.fifo.packed(d))
 }
 
 func (r *Replacement) unchanged(d Delta) bool {
@@ -104,7 +105,7 @@ func (r *Replacement) unchanged(d Delta) bool {
 	case d.Err != nil:
 		return k.Undecodable
 	}
-	return !k.Undecodable && alike(k.Object, d.Object)
+	return !k.Undecodable && compact.Alike(k.Object, d.Object)
 }
 
 // Undone returns the objects that the list of version v has in an older version

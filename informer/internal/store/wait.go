@@ -90,6 +90,7 @@ func (x *Indexer) Snapshot() base.Snapshot {
 		Objects:     x.mu.rows.Len(),
 		Bytes:       x.mu.bytes,
 		Heap:        x.Heap.Load(),
+		Packed:      x.mu.packed,
 		Undecodable: len(x.mu.quarantine),
 		Tombstones:  x.mu.tombs.len() + x.mu.floors.len(),
 		Forgotten:   x.mu.tombs.forgotten + x.mu.floors.forgotten,
