@@ -63,6 +63,7 @@ type state struct {
 	past   int64 // bytes of managed fields
 	block  block
 	pairs  []pair
+	lately [512]string // shared ones, by a hash
 }
 
 // decode decodes the whole object at into.
@@ -244,7 +245,7 @@ func (s *state) text(f *field, site *share.Site, body []byte, p unsafe.Pointer) 
 	case !f.alone && s.block.repeat(body, p):
 		return
 	}
-	if str, shared := s.opts.Table.String(site, body); shared {
+	if str, shared := s.sharedText(site, body); shared {
 		*(*string)(p) = str
 		s.shared += roundUp(int64(len(body)), false)
 		return
@@ -256,6 +257,27 @@ func (s *state) text(f *field, site *share.Site, body []byte, p unsafe.Pointer) 
 	}
 	s.block.add(body, p)
 }
+
+// sharedText returns the shared string of content body, if there is one. Those
+// of the objects before are found without the table.
+func (s *state) sharedText(site *share.Site, body []byte) (str string, shared bool) {
+	n := len(body)
+	if s.opts.Table == nil || n == 0 {
+		return "", false
+	}
+	last := &s.lately[(n*31^int(body[0])*7^int(body[n/2])*53^int(body[n-1]))%len(s.lately)]
+	if *last == string(body) {
+		return *last, true
+	}
+	if str, shared = s.opts.Table.String(site, body); shared && n <= longestLately {
+		*last = str
+	}
+	return str, shared
+}
+
+// longestLately is the longest of the strings that are kept between objects,
+// until a collection of garbage or two.
+const longestLately = 128
 
 // data stores a copy of body at p. It is not nil.
 func (s *state) data(f *field, body []byte, p unsafe.Pointer) bool {

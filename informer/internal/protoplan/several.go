@@ -126,7 +126,7 @@ func (s *state) dict(f *field, run []byte, tag, count int, p unsafe.Pointer) boo
 		if !ok {
 			return false
 		}
-		key, shared := s.opts.Table.String(&f.keys, keyRaw)
+		key, shared := s.sharedText(&f.keys, keyRaw)
 		if !shared {
 			key = string(keyRaw)
 			s.own += roundUp(int64(len(key)), false)
@@ -173,10 +173,10 @@ func (s *state) strings(f *field, run []byte, tag, count int, p unsafe.Pointer) 
 			return false
 		}
 		var shared bool
-		if e.key, shared = s.opts.Table.String(&f.keys, e.keyRaw); shared {
+		if e.key, shared = s.sharedText(&f.keys, e.keyRaw); shared {
 			e.keyRaw = nil
 		}
-		if e.value, shared = s.opts.Table.String(&f.text, e.valueRaw); shared {
+		if e.value, shared = s.sharedText(&f.text, e.valueRaw); shared {
 			e.valueRaw = nil
 		}
 		length += len(e.keyRaw) + len(e.valueRaw)
