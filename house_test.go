@@ -92,6 +92,7 @@ var arrows = map[string][]string{
 		"manager", "reconcile", "source"}, // tests alone: a program to listen to
 
 	"internal/applied":     {"informer", "internal/jsonspan"},
+	"internal/origin":      {},
 	"internal/effects":     {"informer", "internal/answers", "internal/confidential", "internal/jsonspan", "internal/ration"},
 	"internal/health":      {"informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile", "source"},
 	"internal/metrics":     {"informer", "internal/histogram", "internal/lifesign", "reconcile", "webhook", "workqueue"},

@@ -43,6 +43,9 @@ var setByServer = [...]string{
 //   - an *unstructured.Unstructured. It is sent without status and the server-set
 //     fields of metadata, zeros included. obj is set to the stored object.
 //
+// A copy of a cached object of which the informer keeps only some fields is a
+// *ProjectedObjectError: apply a new object.
+//
 // resourceVersion is sent only if an apply configuration has it or with Preconditions.
 func (c *Client) Apply(ctx context.Context, obj any, opts ...Option) error {
 	return c.apply(ctx, "", obj, opts)
@@ -58,6 +61,9 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 		return err
 	}
 	if err := c.private(at, object); err != nil {
+		return err
+	}
+	if err := checkWhole(c.opts.Observer, at, object); err != nil {
 		return err
 	}
 	body, err := json.Marshal(tree)

@@ -35,6 +35,9 @@ import (
 // require it for other fields too, pass Preconditions{ResourceVersion:
 // from.GetResourceVersion()}.
 //
+// If an informer keeps only some fields of the objects, to must be a copy of from, and a
+// change of a list needs the whole list: otherwise the error is a *ProjectedObjectError.
+//
 // from is not modified. to is set to the stored object. On an error to is unchanged,
 // although the first of two patches, that of the object, may have been stored.
 func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opts ...Option) (changed bool, err error) {
@@ -57,6 +60,11 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 		return false, at.wrap(err)
 	}
 	unsaid := !untyped(to) && saysNothing(before[statusName])
+	known := projectionOf(c.opts.Observer, at, from)
+	unsaid = unsaid && (known == nil || known.whole(statusName)) // else it may only be missing here
+	if err := checkChange(c.opts.Observer, at, from, to, difference(before, after)); err != nil {
+		return false, err
+	}
 	parts, guarded := changedParts(before, after, slices.Contains(at.resource.subresources, statusName), unsaid)
 	if len(parts) == 0 {
 		return false, nil

@@ -47,7 +47,8 @@ type Options struct {
 	// Observer receives the results of this client's writes. Nil: none, and Listers
 	// show a write when the watch delivers it. If the Observer has a method
 	// Shares(informer.Object) bool, as *informer.SharedInformerFactory does, every call
-	// that fills an object checks with it whether the object is shared: see C11.
+	// that fills an object checks with it whether the object is shared: see C11. A
+	// method Projected, as the factory has, tells which objects may lack fields.
 	Observer Observer
 	// FieldOwner of writes that name none. Empty: the server derives one from the user
 	// agent, and Apply requires the option.

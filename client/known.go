@@ -26,8 +26,8 @@ type cacher interface {
 // IfChanged omits an apply whose outcome is known, and returns nil: C16 says when. obj is
 // then set to a copy of the object in the cache. Whatever is not known is sent: the first
 // apply of each object, one to an object of which no informer holds the same Go type and
-// version of the kind, with or without a transform, and one with Preconditions or a
-// resourceVersion. Dry runs are always sent. Fits apply.
+// version of the kind, with or without a transform, one that is cached without all of its
+// fields, and one with Preconditions or a resourceVersion. Dry runs are always sent. Fits apply.
 //
 // The cache lags behind the server. Watch the objects, so that what others change leads to
 // the next apply.
@@ -41,6 +41,7 @@ type intent struct {
 	*call
 	memory *applied.Memory
 	cache  cacher // nil: none
+	asked  Observer
 	key    applied.Key
 	wanted applied.Digest
 	part   applied.Part
@@ -58,7 +59,8 @@ func intentOf(c *Client, at *call, body []byte, claimsStatus bool, like informer
 		wanted: applied.WantedOf(body, at.force, string(at.fieldValidation)),
 		like:   like,
 	}
-	i.cache, _ = c.opts.Observer.(cacher)
+	i.asked = c.opts.Observer
+	i.cache, _ = i.asked.(cacher)
 	switch {
 	case at.sub == statusName:
 		i.part = applied.Status
@@ -107,10 +109,10 @@ func (i intent) answered() *applied.Known {
 	return &applied.Known{Wanted: i.wanted, Answered: is, At: time.Now()}
 }
 
-// cached returns the object in the cache, and its state.
+// cached returns the object in the cache, if that has all of its fields, and its state.
 func (i intent) cached() (informer.Object, applied.State) {
 	obj := i.cache.Cached(i.kind, i.call.key, i.like)
-	if isNil(obj) {
+	if isNil(obj) || projectionOf(i.asked, i.call, obj) != nil {
 		return nil, applied.State{}
 	}
 	state, ok := applied.StateOf(obj, i.part)

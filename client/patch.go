@@ -22,6 +22,8 @@ import (
 type Patch struct {
 	kind types.PatchType
 	data func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error)
+	from informer.Object // of MergeFrom
+	sent informer.Object // that is sent as a merge patch
 }
 
 // MergePatch returns a JSON merge patch (RFC 7386): fields of change replace those of
@@ -69,7 +71,7 @@ func (o JSONOp) MarshalJSON() ([]byte, error) {
 // a change of a list does, add Preconditions{ResourceVersion:
 // old.GetResourceVersion()}.
 func MergeFrom(old informer.Object) Patch {
-	return Patch{kind: types.MergePatchType, data: func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error) {
+	return Patch{kind: types.MergePatchType, from: old, data: func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error) {
 		if isNil(old) || reflect.TypeOf(old) != reflect.TypeOf(obj) {
 			return nil, fmt.Errorf("make merge patch from %T to %T: the two must be of one type, and not nil", old, obj)
 		}
@@ -86,7 +88,8 @@ func MergeFrom(old informer.Object) Patch {
 }
 
 func given(kind types.PatchType, change any) Patch {
-	return Patch{kind: kind, data: func(informer.Object, schema.GroupVersionKind) ([]byte, error) {
+	sent, _ := change.(informer.Object)
+	return Patch{kind: kind, sent: sent, data: func(informer.Object, schema.GroupVersionKind) ([]byte, error) {
 		if raw, ok := change.([]byte); ok {
 			return raw, nil
 		}
@@ -161,6 +164,9 @@ func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, p
 	body, err := patch.data(obj, at.kind)
 	if err != nil {
 		return answer{}, at.wrap(err)
+	}
+	if err := checkPatch(c.opts.Observer, at, obj, patch, body); err != nil {
+		return answer{}, err
 	}
 	if body, err = at.preconditions.patch(patch.kind, body); err != nil {
 		return answer{}, at.wrap(err)

@@ -86,7 +86,8 @@ func (s *SubResource) Create(ctx context.Context, obj, body informer.Object, opt
 // object itself, obj is sent and set to the stored object. For others pass the content
 // as an option, Update(ctx, deployment, client.Body{scale}); the answer is stored in
 // it, and obj is not modified. If the resourceVersion that is sent is stale, the error
-// is a *ConflictError.
+// is a *ConflictError. If an informer keeps only some fields of obj, and not the whole
+// status and the annotations, it is a *ProjectedObjectError.
 func (s *SubResource) Update(ctx context.Context, obj informer.Object, opts ...Option) error {
 	if err := s.check(verbUpdate, obj); err != nil {
 		return err
@@ -131,6 +132,11 @@ func (s *SubResource) send(ctx context.Context, at *call, method string, body in
 	}
 	if err := c.private(at, body); err != nil {
 		return err
+	}
+	if kind == at.kind {
+		if err := checkWhole(c.opts.Observer, at, body); err != nil {
+			return err
+		}
 	}
 	data, contentType, err := encode(body, kind, false)
 	if err != nil {

@@ -60,7 +60,8 @@ func generatedName(sim simhook.Hooks, base string) string {
 // Update replaces the object with obj, and sets obj to the stored object; on an error
 // obj is unchanged. obj must carry its resourceVersion: if the object has changed
 // since, the error is a *ConflictError. An obj from a Lister is shared, and the error
-// is a *SharedObjectError: update an informer.Copy of it.
+// is a *SharedObjectError: update an informer.Copy of it. If an informer keeps only some
+// fields of it, the error is a *ProjectedObjectError.
 func (c *Client) Update(ctx context.Context, obj informer.Object, opts ...Option) error {
 	return c.put(ctx, verbUpdate, "", http.MethodPut, obj, opts)
 }
@@ -71,6 +72,9 @@ func (c *Client) put(ctx context.Context, v verb, sub, method string, obj inform
 		return err
 	}
 	if err := c.private(at, obj); err != nil {
+		return err
+	}
+	if err := checkWhole(c.opts.Observer, at, obj); err != nil {
 		return err
 	}
 	if v == verbUpdate {

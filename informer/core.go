@@ -19,6 +19,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
@@ -61,6 +62,8 @@ type core struct {
 	roster           roster
 	storing          *hand // of dispatch
 	settler          unsettled.Settler
+	projection       projection
+	narrowed         func(*fields.Set) // called with each set of fields that is not everything; nil: nobody asks
 	refusals         refusals
 
 	// critical is held while changes go into the Indexer and to the backlogs,
@@ -85,6 +88,7 @@ type core struct {
 		sync.Mutex
 		transform func(Object) (Object, error)
 		lent      bool // a metadata informer shares the objects
+		projected bool // a handle keeps some fields only
 		onError   func(context.Context, error)
 		started   bool // Run has begun
 		opened    bool // a scope is or was watched
@@ -121,6 +125,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	}
 	c.fifo = store.NewDeltaFIFO(c.indexer)
 	c.mu.managed, c.mu.compact = opts.KeepManagedFields, opts.Compact
+	c.projection.begin()
 	c.critical.scopes = make(map[WatchScope]*watched)
 	c.storing = c.roster.take(newHand("store a batch"))
 	c.settler = unsettled.Settler{
@@ -201,6 +206,9 @@ func (c *core) setTransform(f func(Object) (Object, error)) error {
 	if c.mu.started && c.mu.opened {
 		return c.errorf("set transform: the informer has started, and objects are stored already; set it before the run, or on a handle whose Scope is Deferred")
 	}
+	if c.mu.projected && f != nil {
+		return c.errorf("set transform: a handle keeps only the Fields of its Scope, and the transform would see objects without the others; drop fields with one of both")
+	}
 	if c.mu.lent {
 		return c.errorf("set transform: a metadata informer shares the objects already; set it before the run")
 	}
@@ -228,6 +236,7 @@ func (c *core) whenPassed(key Key, than Version, do func()) (stop func()) {
 func (c *core) snapshot() Snapshot {
 	s := c.indexer.Snapshot()
 	s.Synced, s.Waiting = true, c.fifo.Len()
+	s.Fields = c.projection.current().set.Paths()
 	s.Awaiting += c.settler.Len()
 	if p := c.packing.Load(); p != nil {
 		stats := p.Stats()

@@ -94,6 +94,7 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 		done = slices.Clone(changes) // the Indexer reuses its slice
 	}
 	clear(changes)
+	passedLocked(c, lists.Passed)
 	for _, scope := range lists.Synced {
 		c.syncedLocked(scope)
 	}
@@ -114,7 +115,7 @@ func (c *core) observe(w Written) {
 	case Touched:
 		markPending(c, w)
 	case Removed:
-		storeAnswer(c, store.Observed{Effect: Removed, Key: w.Key, UID: w.UID, Version: w.Version}, nil, nil)
+		storeAnswer(c, store.Observed{Effect: Removed, Key: w.Key, UID: w.UID, Version: w.Version}, nil, nil, nil)
 	case Stored:
 		if storeWritten(c, w) != nil {
 			markPending(c, w)
@@ -165,44 +166,57 @@ func (s settledStore) Found(item listwatch.Item[Object]) {
 
 // Absent implements unsettled.Store.
 func (s settledStore) Absent(key Key, version Version) {
-	storeAnswer(s.core, store.Observed{Absent: true, Key: key, Version: version}, nil, nil)
+	storeAnswer(s.core, store.Observed{Absent: true, Key: key, Version: version}, nil, nil, nil)
 }
 
 // storeWritten stores an object as the server has it. It returns an error if the informer
 // cannot hold the object in this form.
 func storeWritten(c *core, w Written) error {
+	for {
+		as := c.projection.current()
+		if stored, err := storeAs(c, w, as); stored || err != nil {
+			return err
+		}
+	}
+}
+
+// storeAs is storeWritten with the fields of a generation. It stores nothing if that is no
+// longer the present one.
+func storeAs(c *core, w Written, as *generation) (stored bool, err error) {
 	obj, err := c.typed(w)
 	if err != nil {
-		return err
+		return false, err
 	}
 	o := store.Observed{Effect: Stored, Key: w.Key, UID: w.UID, Version: w.Version}
 	in, unsure := c.matching(obj)
-	if !c.keepsManagedFields() {
-		obj.SetManagedFields(nil)
-	}
+	as.keeps(c.keepsManagedFields()).reduce(obj)
 	if transform := c.transform(); transform == nil {
 		o.Object = obj
 	} else if o.Object, o.Err = base.CallTransform(transform, obj); o.Err != nil {
 		if o, err = c.refusedWrite(o, w); err != nil {
-			return err
+			return false, err
 		}
 	}
-	storeAnswer(c, c.packing.answer(o), in, unsure)
-	return nil
+	return storeAnswer(c, c.packing.answer(o), in, unsure, as), nil
 }
 
-// storeAnswer stores what the server has answered, and notifies the listeners.
-func storeAnswer(c *core, o store.Observed, in, unsure []*watched) {
+// storeAnswer stores what the server has answered, and notifies the listeners. It stores
+// nothing if the object is not as of the present generation; nil: there is none.
+func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generation) (stored bool) {
 	offered := c.offerWrite(o)
 	changes := c.store(store.Batch{}, true, func() ([]store.Change, error) {
+		if stored = as == nil || as == c.projection.current(); !stored {
+			return nil, nil
+		}
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
 		c.hearLocked(o.Key)
 		return c.indexer.Observe(o)
 	})
 	c.settled(offered, changes)
-	if o.Err != nil {
+	if stored && o.Err != nil {
 		c.retryLater(o.Key)
 	}
+	return stored
 }
 
 // refusedWrite returns o, the write w, as an object that the transform refused.
@@ -212,9 +226,7 @@ func (c *core) refusedWrite(o store.Observed, w Written) (store.Observed, error)
 		o.Err = nil
 		return o, err
 	}
-	if !c.keepsManagedFields() {
-		original.SetManagedFields(nil)
-	}
+	c.projection.current().keeps(c.keepsManagedFields()).reduce(original)
 	o.Object, o.Original, o.Err = nil, original, fmt.Errorf("transform: %w", o.Err)
 	o.Metadata = base.MetadataOf(original, original.GetObjectKind().GroupVersionKind())
 	return o, nil

@@ -40,6 +40,8 @@
 //	I12 while the effect of a write of this process on an object is not known, reads that
 //	    depend on the object return a *NotSettledError, until a read from the server that
 //	    began after the write is stored; the informer sends it by itself
+//	D4  objects have the fields that the handle's Scopes name, and what an informer drops is
+//	    lost by no write of package client
 //	D6  a start keeps no second copy of what it reads, and what it caches stays within the
 //	    memory budget; an informer that does not fit says so
 //

@@ -111,6 +111,7 @@ type (
 	//	Kind          of the objects
 	//	Synced        the first list of every scope is stored
 	//	Scopes        the state of each list and watch
+	//	Fields        kept of the objects, besides those that always are; nil: all
 	//	Handlers      the state of each handler
 	//	Objects       in the store
 	//	Undecodable   those of them that cannot be decoded

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
@@ -35,6 +36,7 @@ type SharedInformerFactory struct {
 	resolver *restclient.Resolver
 	schemas  *schemas.Watch
 	group    nursery.Nursery
+	narrow   narrow[coreID]
 	mu       struct {
 		sync.Mutex
 		informers map[coreID]*core
@@ -138,8 +140,10 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 // keptBy is what the decoder keeps of the objects of c. Without a transform nobody
 // modifies them, so that they share parts.
 func keptBy(c *core) restclient.Kept {
+	now := c.projection.current().keeps(c.keepsManagedFields())
 	return restclient.Kept{
-		ManagedFields: c.keepsManagedFields(),
+		ManagedFields: now.managed,
+		Fields:        now.fields,
 		Parts:         c.transform() == nil,
 		Checked:       c.guard != nil && c.guard.detection.Rate >= 1,
 	}
@@ -157,6 +161,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 		return restclient.NewListerWatcher[Object](id.object, f.resolver, t, scope, func() restclient.Kept { return keptBy(c) })
 	})
 	c.shared, c.schemas, c.memory = true, f.schemas, f.resolver.Server.Memory
+	c.narrowed = func(set *fields.Set) { f.narrow.note(id, set) }
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.KindOf(t) }
 	c.resource = func() schema.GroupResource { return f.resolver.GroupResource(t) }
 	c.namespaced = func() (bool, bool) { return f.resolver.Namespaced(t) }

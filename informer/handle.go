@@ -7,7 +7,9 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
@@ -25,6 +27,7 @@ type handle struct {
 	ended       chan struct{}
 	released    bool
 	deferred    bool // one of asked is Deferred
+	wants       wanted
 	sight       atomic.Pointer[sight]
 	fed         atomic.Pointer[reflector.Reflector] // the last of holds; nil: none
 }
@@ -68,14 +71,18 @@ func (c *core) cover(h *handle, scopes []Scope) error {
 	switch {
 	case len(scopes) == 0:
 		scopes = []Scope{{Namespaces: c.opts.Namespaces}}
-	case len(scopes) == 1 && scopes[0].deferredAlone():
-		scopes = []Scope{{Namespaces: c.opts.Namespaces, Deferred: true}}
+	case len(scopes) == 1 && scopes[0].anywhere():
+		scopes = []Scope{{Namespaces: c.opts.Namespaces, Deferred: scopes[0].Deferred, Fields: scopes[0].Fields}}
 	}
 	if err := c.checkNamespaces(scopes); err != nil {
 		return err
 	}
+	set, err := fieldsOf(c, scopes)
+	if err != nil {
+		return err
+	}
 	follows := c.followAll(scopes)
-	before, err := c.coverUnder(h, scopes, follows)
+	before, err := c.coverUnder(h, scopes, set, follows)
 	if err != nil {
 		unfollow(follows)
 		return err
@@ -85,7 +92,7 @@ func (c *core) cover(h *handle, scopes []Scope) error {
 	return nil
 }
 
-func (c *core) coverUnder(h *handle, scopes []Scope, follows []*following) (before []*following, err error) {
+func (c *core) coverUnder(h *handle, scopes []Scope, set *fields.Set, follows []*following) (before []*following, err error) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if h.released {
@@ -99,6 +106,9 @@ func (c *core) coverUnder(h *handle, scopes []Scope, follows []*following) (befo
 		plain[i].NamespaceSelector = "" // no namespaces are known yet
 	}
 	if _, err := c.findLocked(watchScopesOf(plain, true)); err != nil {
+		return nil, err
+	}
+	if err := wantLocked(c, h, set, scopes); err != nil {
 		return nil, err
 	}
 	before = c.takeOverLocked(h, follows)
@@ -128,10 +138,15 @@ func (c *core) turnLocked(h *handle, holds []*watched) {
 	}
 	before := h.holds
 	h.hold(holds)
-	was, now := h.sight.Load().scopes, &sight{scopes: store.ScopesOf(), namespaces: make(map[string]bool)}
+	was, now := h.sight.Load().scopes, &sight{scopes: store.ScopesOf(), namespaces: make(map[string]bool), fields: h.wants.set}
+	h.wants.waits = false
 	for _, w := range holds {
-		now.scopes = now.scopes.With(w.id)
 		now.namespaces[w.scope.Namespace] = true
+		if keptLocked(c, w, h.wants.since) {
+			now.scopes = now.scopes.With(w.id)
+		} else {
+			h.wants.waits = true
+		}
 	}
 	if now.namespaces[""] {
 		now.namespaces = nil
@@ -150,6 +165,7 @@ func (c *core) turnLocked(h *handle, holds []*watched) {
 		}
 	}
 	c.settleLocked()
+	showWaitingLocked(c)
 }
 
 func (h *handle) hold(scopes []*watched) {
@@ -171,7 +187,7 @@ func (c *core) letGoLocked(holds []*watched) {
 
 // isSynced reports whether the first list of each scope is stored.
 func (h *handle) isSynced() bool {
-	return h.asked != nil && !h.open && !slices.ContainsFunc(h.holds, func(w *watched) bool { return !w.synced.Load() })
+	return h.asked != nil && !h.open && !h.wants.waits && !slices.ContainsFunc(h.holds, func(w *watched) bool { return !w.synced.Load() })
 }
 
 // callPassed runs the callbacks of WhenPassed, without any lock.
@@ -247,6 +263,7 @@ func (c *core) releaseUnder(h *handle) (left []*member, follows []*following, la
 	h.asked = nil
 	c.showLocked()
 	c.settleLocked()
+	showWaitingLocked(c)
 	c.critical.closed = len(c.critical.handles) == 0
 	return left, follows, c.critical.closed
 }
@@ -255,4 +272,79 @@ func (c *core) syncedOf(h *handle) <-chan struct{} {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	return h.synced
+}
+
+// fieldsOf returns the union of the Fields of scopes.
+func fieldsOf(c *core, scopes []Scope) (*fields.Set, error) {
+	var paths []string
+	for _, s := range scopes {
+		paths = append(paths, s.Fields...)
+	}
+	switch {
+	case len(paths) == 0:
+		return nil, nil
+	case restclient.OfMetadata(c.object):
+		return nil, c.errorf("scope with Fields: the informer keeps only metadata anyway; leave the Fields out, or use informer.For or ForKind")
+	}
+	set, err := fields.Parse(paths...)
+	if err != nil {
+		return nil, c.errorf("scope with Fields: %w", err)
+	}
+	if meta, _ := set.Child("metadata"); meta != nil {
+		if _, keep := meta.Child("managedFields"); keep {
+			return nil, c.errorf("scope with Fields: metadata.managedFields are kept with all fields only; leave the Fields out and call KeepManagedFields")
+		}
+	}
+	if err := set.Resolve(c.object); err != nil {
+		return nil, c.errorf("scope with Fields: %w", err)
+	}
+	if slices.ContainsFunc(scopes, func(s Scope) bool { return len(s.Fields) == 0 }) {
+		return nil, nil
+	}
+	return set, nil
+}
+
+// wantLocked records what h wants, and makes the kind keep it.
+func wantLocked(c *core, h *handle, set *fields.Set, scopes []Scope) error {
+	want := &h.wants
+	switch {
+	case want.known && !want.set.Contains(set):
+		return c.errorf("set scopes: the handle was made for the fields %s, not for %s; make another handle for them", want.set, set)
+	case !want.known && set != nil:
+		if err := dropFields(c); err != nil {
+			return err
+		}
+	}
+	if !want.known {
+		want.set, want.known = set, true
+	}
+	if !want.counts && slices.ContainsFunc(scopes, func(s Scope) bool { return !s.Deferred }) {
+		want.since, want.counts = widenLocked(c, want.set), true
+	}
+	return nil
+}
+
+// keepAllFields makes h want everything.
+func keepAllFields(c *core, h *handle) {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	if h.released || h.wants.set == nil {
+		return
+	}
+	if h.wants.set = nil; h.wants.counts {
+		h.wants.since = widenLocked(c, nil)
+	}
+	c.turnLocked(h, h.holds)
+}
+
+// dropFields records that fields are dropped. It is an error with a transform,
+// which would not see them.
+func dropFields(c *core) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.transform != nil {
+		return c.errorf("scope with Fields: the kind has a transform, which would see objects without the other fields; drop fields with one of both")
+	}
+	c.mu.projected = true
+	return nil
 }

@@ -237,6 +237,19 @@ func (i *SharedInformer[T]) Reached() Version {
 	return lowest
 }
 
+// KeepAllFields makes the handle want all fields, regardless of the Fields of
+// its scopes, for code that takes objects to be whole. The adapters for client-go
+// and controller-runtime call it. If the kind has been stored with fewer fields,
+// the handle is not synced, and sees no objects, until it is listed again. It is
+// an error if the handle was released or has misuse.
+func (i *SharedInformer[T]) KeepAllFields() error {
+	if err := i.Err(); err != nil {
+		return err
+	}
+	keepAllFields(i.core, i.handle)
+	return nil
+}
+
 // KeepManagedFields keeps metadata.managedFields in the objects of this kind
 // and representation, regardless of the Options. All users of the informer pay
 // for the memory. It is an error after the informer has started without them.
@@ -245,10 +258,13 @@ func (i *SharedInformer[T]) KeepManagedFields() error {
 	if err := i.Err(); err != nil {
 		return err
 	}
-	return i.core.keepManagedFields()
+	return i.core.keepManagedFields(i.handle)
 }
 
-func (c *core) keepManagedFields() error {
+func (c *core) keepManagedFields(h *handle) error {
+	if h.sight.Load().fields != nil {
+		return c.errorf("keep managedFields: the Scope of the handle has Fields, and managedFields are kept with all fields only; leave the Fields out")
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.started && c.mu.opened && !c.mu.managed {

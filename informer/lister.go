@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/internal/unsettled"
 )
@@ -379,6 +380,16 @@ func (l Lister[T]) readable(namespace string, partly bool) error {
 	return nil
 }
 
+// Fields returns the sorted Fields of the handle's scopes, nil if all fields are
+// kept. What an object lacks apart from them may be set on the server. The
+// objects may have more, which another handle keeps.
+func (l Lister[T]) Fields() []string {
+	if l.v == nil {
+		return nil
+	}
+	return l.v.sight.Load().fields.Paths()
+}
+
 // Undecodable yields the undecodable objects of the Lister's scopes as of the
 // start of the loop, sorted by key.
 func (l Lister[T]) Undecodable() iter.Seq[Undecodable] {
@@ -401,6 +412,7 @@ type sight struct {
 	scopes     *store.ScopeSet // nil: all
 	namespaces map[string]bool // watched; nil: all
 	synced     <-chan struct{} // nil: synced
+	fields     *fields.Set     // kept of the objects at least; nil: all
 	gone       error           // why nothing can be read
 }
 

@@ -30,10 +30,23 @@ type Scope struct {
 	// and managedFields can be set, even while the factory runs. A Scope with
 	// only Deferred covers the factory's namespaces.
 	Deferred bool
+	// Fields are the JSON paths to keep of each object, such as
+	// "spec.nodeName"; the rest is not decoded. A path goes through lists
+	// without an index ("spec.containers.image") and keeps all that is below it.
+	// Always kept are apiVersion, kind, and of the metadata the name, namespace,
+	// uid, resourceVersion, generation, timestamps, finalizers, ownerReferences
+	// and labels. A handle keeps the union of its scopes, one without Fields
+	// everything; the handles of a kind share what all of them keep. The client
+	// refuses to write such objects whole. A path that the type does not have is
+	// misuse, and so are Fields of a metadata informer or together with a
+	// transform. A Scope with only Fields covers the factory's namespaces. Empty:
+	// all fields.
+	Fields []string
 }
 
-func (s Scope) deferredAlone() bool {
-	return s.Deferred && len(s.Namespaces) == 0 && s.NamespaceSelector == "" && s.LabelSelector == "" && s.FieldSelector == ""
+// anywhere reports whether s has options but no extent.
+func (s Scope) anywhere() bool {
+	return (s.Deferred || len(s.Fields) > 0) && len(s.Namespaces) == 0 && s.NamespaceSelector == "" && s.LabelSelector == "" && s.FieldSelector == ""
 }
 
 // namespaces to watch, without duplicates; one empty name means all.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
@@ -30,6 +31,8 @@ type watched struct {
 	lw        ListerWatcher[Object]
 	decoding  *hand // calls of the transform
 	holders   int
+	kept      uint32 // generation of its objects, guarded by the core's critical section
+	past      uint32 // no object of an earlier generation comes from it; as kept
 	synced    atomic.Bool
 	relists   atomic.Int64 // stored lists after the first
 }
@@ -73,7 +76,7 @@ func (c *core) openLocked(w *watched) {
 	c.hasOpened() // the transform cannot change after this
 	w.id = c.freeLocked()
 	placed := placing{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
-	told := telling{ListerWatcher: placed, tell: c.tell}
+	told := telling{ListerWatcher: beginning{ListerWatcher: placed, begin: passing(c, w.id)}, tell: c.tell}
 	screened := screening{ListerWatcher: told, of: c.screen(w)}
 	startPacking(c, w.lw)
 	w.decoding = c.roster.take(newHand("transform an object " + w.scope.String()))
@@ -86,6 +89,7 @@ func (c *core) openLocked(w *watched) {
 		w.reflector.Schema = c.schemas.Scope(c.kind.GroupVersion(), w.reflector.Name(), func() { wants.Add(steps.Demand{Reason: steps.RelistSchema, Content: true}) })
 	}
 	w.lw = nil
+	beginKeptLocked(c, w)
 	c.critical.scopes[w.scope] = w
 	c.critical.byID[w.id] = w
 	c.fifo.Open(w.id)
@@ -272,7 +276,7 @@ func (c *core) borrower(scope WatchScope, id base.ScopeID) func(from Version) *r
 // scope, unmodified. It returns false if there is none, or if it is behind
 // version from, so that t's objects would go back.
 func (c *core) lend(t *reflector.Tap, from Version) bool {
-	if restclient.OfMetadata(c.object) || t.Managed && !c.keepsManagedFields() {
+	if restclient.OfMetadata(c.object) || t.Managed && !keptBy(c).ManagedFields {
 		return false
 	}
 	r, scope := c.lender(t.Scope)
@@ -294,7 +298,7 @@ func (c *core) lender(s WatchScope) (*reflector.Reflector, WatchScope) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	for _, scope := range []WatchScope{s, whole} {
-		if w := c.critical.scopes[scope]; w != nil && c.mayLend() {
+		if w := c.critical.scopes[scope]; w != nil && keepsMetadataLocked(c, w) && c.mayLend() {
 			return w.reflector, scope
 		}
 	}
@@ -346,4 +350,102 @@ func startPacking(c *core, lw ListerWatcher[Object]) {
 	}
 	c.packing.Store(p)
 	c.fifo.Pack(p)
+}
+
+// widenLocked makes the objects of the kind keep set too, and returns the first generation
+// that does.
+func widenLocked(c *core, set *fields.Set) (since uint32) {
+	g, grown := c.projection.with(set)
+	if !grown {
+		return g.number
+	}
+	if g.set != nil && c.narrowed != nil {
+		c.narrowed(g.set)
+	}
+	// The generation is set already, so a run that begins now decodes with it.
+	if g.number == 0 || !hasBegun(c) && c.indexer.Len() == 0 {
+		return g.number
+	}
+	for _, w := range c.critical.byID {
+		if w != nil {
+			w.reflector.Wants.Add(steps.Demand{Reason: steps.RelistFields, Content: true})
+		}
+	}
+	return g.number
+}
+
+func hasBegun(c *core) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.started
+}
+
+// beginKeptLocked sets what a new scope keeps: what all others do, since it
+// may show their objects.
+func beginKeptLocked(c *core, w *watched) {
+	now := c.projection.current().number
+	w.kept, w.past = now, now
+	for _, other := range c.critical.byID {
+		if other != nil && other.kept < now {
+			w.kept = 0
+			w.reflector.Wants.Add(steps.Demand{Reason: steps.RelistFields, Content: true})
+			return
+		}
+	}
+}
+
+// keptLocked reports whether all that w shows, now and later, has the fields of
+// a generation.
+func keptLocked(c *core, w *watched, since uint32) bool {
+	if since == 0 {
+		return true
+	}
+	return w.kept >= since && !slices.ContainsFunc(c.critical.byID, func(other *watched) bool {
+		return other != nil && other.past < since && overlap(other.scope, w.scope)
+	})
+}
+
+// passedLocked shows scopes to the handles that waited for more fields.
+func passedLocked(c *core, passed []store.Passed) {
+	for _, p := range passed {
+		if w := c.critical.byID[p.Scope]; w != nil {
+			w.past = max(w.past, p.Generation)
+			if p.Listed {
+				w.kept = max(w.kept, p.Generation)
+			}
+		}
+	}
+	if len(passed) > 0 {
+		showWaitingLocked(c)
+	}
+}
+
+// showWaitingLocked shows each handle the scopes that it need not wait for any
+// more.
+func showWaitingLocked(c *core) {
+	for _, h := range c.critical.handles {
+		shown := h.sight.Load().scopes
+		if h.wants.waits && slices.ContainsFunc(h.holds, func(w *watched) bool { return !shown.Has(w.id) && keptLocked(c, w, h.wants.since) }) {
+			c.turnLocked(h, h.holds)
+		}
+	}
+}
+
+// keepsMetadataLocked reports whether the objects of w have all of their
+// metadata.
+func keepsMetadataLocked(c *core, w *watched) bool {
+	g := c.projection.metadata()
+	return g != nil && keptLocked(c, w, g.number)
+}
+
+// passing returns the function that records a begun list of a scope. Only the
+// scope's Reflector calls it.
+func passing(c *core, id base.ScopeID) (begin func()) {
+	var passed uint32
+	return func() {
+		if now := c.projection.current().number; now > passed {
+			passed = now
+			c.fifo.Pass(id, now)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,11 +72,27 @@ func (i Interest) judge(c change, _ informer.Object) verdict {
 	return no
 }
 
-func (i Interest) check(informer.Object) error {
+func (i Interest) check(of objects) error {
 	if i < SpecChanged || i > DeletionChanged {
 		return fmt.Errorf("predicate %s is not one of package source", i)
 	}
+	if path := i.path(); path != "" && of.kept != nil && !slices.ContainsFunc(of.kept, func(kept string) bool {
+		return kept == path || strings.HasPrefix(kept, path+".") || strings.HasPrefix(path, kept+".")
+	}) {
+		return fmt.Errorf("predicate %s would pass no change, because the informer does not keep %s; add %q to the Fields of its Scope", i, path, path)
+	}
 	return nil
+}
+
+// path returns the field that must be kept for the interest; empty: it always is.
+func (i Interest) path() string {
+	switch i {
+	case StatusChanged:
+		return "status"
+	case AnnotationsChanged:
+		return "metadata.annotations"
+	}
+	return ""
 }
 
 // Changed passes an update if f returns different values for the old and the
@@ -94,8 +111,8 @@ func (p changed[T]) judge(c change, _ informer.Object) verdict {
 	return verdictOf(!ok1 || !ok2 || !equality.Semantic.DeepEqual(p.pick(before), p.pick(after)))
 }
 
-func (p changed[T]) check(like informer.Object) error {
-	return checkFunc[T]("Changed", p.pick == nil, like)
+func (p changed[T]) check(of objects) error {
+	return checkFunc[T]("Changed", p.pick == nil, of.like)
 }
 
 // plainUpdate reports whether c is a change of a known object that may be

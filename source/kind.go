@@ -45,14 +45,14 @@ func Kind[T informer.Object, K comparable](i *informer.SharedInformer[T], m Mapp
 }
 
 func newKind[T informer.Object, K comparable](i *informer.SharedInformer[T], m Mapper[K], preds []Predicate, misuse error) *KindSource[T, K] {
-	var like T
+	of := objects{like: *new(T)}
 	filter := And(slices.Clone(preds)...)
 	name, theirs := "kind unknown", errors.New("the informer is nil; give one from informer.For or informer.New")
 	if i != nil {
-		name, theirs = "kind "+i.Kind().Kind, i.Err()
+		name, theirs, of.kept = "kind "+i.Kind().Kind, i.Err(), i.Lister().Fields()
 	}
 	return &KindSource[T, K]{
-		record:   newRecord(name, theirs, misuse, filter.check(like)),
+		record:   newRecord(name, theirs, misuse, filter.check(of)),
 		informer: i,
 		mapper:   m,
 		filter:   filter,

@@ -19,8 +19,14 @@ import (
 type Predicate interface {
 	// judge evaluates the change for obj, its old or its new object.
 	judge(c change, obj informer.Object) verdict
-	// check returns misuse of the predicate for objects of like's type.
-	check(like informer.Object) error
+	// check returns misuse of the predicate for objects.
+	check(of objects) error
+}
+
+// objects are what an informer has.
+type objects struct {
+	like informer.Object // of their type
+	kept []string        // their fields, as from Lister.Fields; nil: all
 }
 
 // verdict is one of three truth values, so that a change that must not be lost
@@ -78,8 +84,8 @@ func (w where[T]) judge(_ change, obj informer.Object) verdict {
 	return verdictOf(w.match(typed))
 }
 
-func (w where[T]) check(like informer.Object) error {
-	return checkFunc[T]("Where", w.match == nil, like)
+func (w where[T]) check(of objects) error {
+	return checkFunc[T]("Where", w.match == nil, of.like)
 }
 
 // When passes the events for which f returns true. Events that must not be lost
@@ -95,7 +101,7 @@ func (w when) judge(c change, _ informer.Object) verdict {
 	return verdictOf(w(c.Event))
 }
 
-func (w when) check(informer.Object) error {
+func (w when) check(objects) error {
 	if w == nil {
 		return errors.New("the function of predicate When is nil; give it a func of the event, or leave the predicate out")
 	}
@@ -117,7 +123,7 @@ func (a and) judge(c change, obj informer.Object) verdict {
 	return v
 }
 
-func (a and) check(like informer.Object) error { return checkAll(a, like) }
+func (a and) check(of objects) error { return checkAll(a, of) }
 
 // Or passes what one of ps passes.
 func Or(ps ...Predicate) Predicate { return or(slices.Clone(ps)) }
@@ -134,11 +140,11 @@ func (o or) judge(c change, obj informer.Object) verdict {
 	return v
 }
 
-func (o or) check(like informer.Object) error {
+func (o or) check(of objects) error {
 	if len(o) == 0 {
 		return errors.New("predicate Or has no parts, so nothing could pass; name at least one")
 	}
-	return checkAll(o, like)
+	return checkAll(o, of)
 }
 
 // Not passes what p does not. Of Where it passes the objects for which f
@@ -149,16 +155,16 @@ type not struct{ p Predicate }
 
 func (n not) judge(c change, obj informer.Object) verdict { return yes - n.p.judge(c, obj) }
 
-func (n not) check(like informer.Object) error { return checkAll([]Predicate{n.p}, like) }
+func (n not) check(of objects) error { return checkAll([]Predicate{n.p}, of) }
 
-func checkAll(ps []Predicate, like informer.Object) error {
+func checkAll(ps []Predicate, of objects) error {
 	var errs []error
 	for _, p := range ps {
 		if p == nil {
 			errs = append(errs, errors.New("a predicate is nil; leave it out"))
 			continue
 		}
-		errs = append(errs, p.check(like))
+		errs = append(errs, p.check(of))
 	}
 	return errors.Join(errs...)
 }

@@ -217,11 +217,35 @@ func TestPredicate_MisuseIsNamed(t *testing.T) {
 		"other type":     {Or(Where(func(*corev1.Pod) bool { return true }), SpecChanged), "is for *v1.Pod, but the informer's objects are *v1.Deployment"},
 		"other interest": {Interest(99), "is not one of package source"},
 	} {
-		if err := tc.p.check(like); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if err := tc.p.check(objects{like: like}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q in it", name, err, tc.want)
 		}
 	}
-	if err := And(SpecChanged, Where(func(*appsv1.Deployment) bool { return true })).check(like); err != nil {
+	if err := And(SpecChanged, Where(func(*appsv1.Deployment) bool { return true })).check(objects{like: like}); err != nil {
 		t.Errorf("a sound predicate is called misuse: %v", err)
+	}
+}
+
+// An interest in what the informer drops would miss every change.
+func TestInterest_NeedsWhatTheInformerKeeps_D4(t *testing.T) {
+	for _, tc := range []struct {
+		i    Interest
+		kept []string
+		want string // empty: no misuse
+	}{
+		{StatusChanged, nil, ""},
+		{StatusChanged, []string{"spec"}, `add "status" to the Fields`},
+		{StatusChanged, []string{"status"}, ""},
+		{StatusChanged, []string{"status.phase"}, ""},
+		{AnnotationsChanged, []string{"spec"}, `add "metadata.annotations" to the Fields`},
+		{AnnotationsChanged, []string{"metadata"}, ""},
+		{LabelsChanged, []string{}, ""},
+		{SpecChanged, []string{}, ""}, // by the generation
+		{DeletionChanged, []string{}, ""},
+	} {
+		err := And(Or(Not(tc.i))).check(objects{like: (*appsv1.Deployment)(nil), kept: tc.kept})
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s with the fields %q: %v, want %q", tc.i, tc.kept, err, tc.want)
+		}
 	}
 }

@@ -29,13 +29,17 @@ type SharedIndexInformer[T informer.Object] struct {
 // NewSharedIndexInformer returns i as client-go's interface, and keeps
 // managedFields in the objects of i unless the Options strip them. If i has
 // started without them, they stay dropped, which is logged: adapt i before it
-// starts, or use a handle whose Scope is Deferred. All users of i can share one
+// starts, or use a handle whose Scope is Deferred. The objects have all fields,
+// whatever Fields the Scopes of i have: see KeepAllFields. All users of i can share one
 // adapter and its indexers. cache.NewTypedSharedIndexInformer wraps it for
 // generated code that wants a type-safe one. With a nil i, methods that return
 // an error do so.
 func NewSharedIndexInformer[T informer.Object](i *informer.SharedInformer[T], opts Options) *SharedIndexInformer[T] {
 	if i == nil {
 		i = informer.For[T](nil)
+	}
+	if len(i.Lister().Fields()) > 0 {
+		_ = i.KeepAllFields() // an error is that of the informer, which its methods return
 	}
 	if opts.StripManagedFields {
 		// Other users of the kind may keep them.

@@ -22,7 +22,8 @@ import (
 
 // Handler returns a source, for Watch of a controller, that gives the events of i to h if all of preds admit them. O is
 // client.Object for most handlers, or T. The objects are shared: h and preds must not modify them. Versions that cannot be
-// decoded are no events. News of the controller's own writes are, in contrast to source.Kind.
+// decoded are no events. News of the controller's own writes are, in contrast to source.Kind. The objects have all fields,
+// whatever Fields the Scopes of i have.
 //
 // An i or h that is nil, and misuse of i, is returned by Watch's controller when it runs.
 func Handler[T informer.Object, O client.Object](i *informer.SharedInformer[T], h handler.TypedEventHandler[O, theirs.Request],
@@ -36,6 +37,9 @@ func Handler[T informer.Object, O client.Object](i *informer.SharedInformer[T], 
 	case h == nil:
 		s.state = newState("handler of "+i.Kind().Kind, errors.New("the event handler is nil"))
 		return s
+	}
+	if len(i.Lister().Fields()) > 0 {
+		_ = i.KeepAllFields() // an error is that of the informer
 	}
 	s.state = newState("handler of "+i.Kind().Kind, i.Err())
 	return s

@@ -148,6 +148,9 @@ type Snapshot struct {
 	// Synced: the first list of every scope is stored.
 	Synced bool
 	Scopes []ScopeState
+	// Fields that are kept of the objects, besides those that always are; nil:
+	// all.
+	Fields []string
 	// Objects in the store, and those of them that cannot be decoded.
 	Objects, Undecodable int
 	// Bytes is the size of the objects as the server sent them, without dropped

@@ -11,9 +11,5 @@
 // lists: "spec.containers.image" is the image of every container. What a
 // controller needs of any object is always kept (see Always).
 //
-// Promise:
-//
-//	D4  a projection keeps what it names; see package informer for the rest
-//
 // A Set is immutable and safe for concurrent use. Prune modifies its argument.
 package fields

@@ -276,6 +276,10 @@ func (d *Decoder[T]) item(obj T, size int, raw []byte, id func() (encoding.Ident
 		_, idErr := id()
 		return broken[T](encoding.Identity{}, errors.New("the object has no name"), idErr)
 	}
+	if d.kept.Fields != nil {
+		ownVersion(obj)
+		raw = nil // it is more than the object
+	}
 	d.setKind(obj)
 	return listwatch.Item[T]{Key: base.KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), Notes: base.Notes[T]{Raw: raw}}
 }

@@ -5,7 +5,9 @@ package restclient
 
 import (
 	"errors"
+	"maps"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -66,6 +68,22 @@ func (d *Decoder[T]) readJSON(raw []byte, obj T) (jsonplan.Sizes, error) {
 		d.leaveOut(obj)
 	}
 	return jsonplan.Sizes{}, err
+}
+
+// ownVersion gives obj a resourceVersion in memory of its own: see package
+// origin. Nothing below obj is modified.
+func ownVersion[T base.Object](obj T) {
+	v := strings.Clone(obj.GetResourceVersion())
+	u, ok := any(obj).(*unstructured.Unstructured)
+	if !ok {
+		obj.SetResourceVersion(v)
+		return
+	}
+	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		metadata["resourceVersion"] = v
+		u.Object["metadata"] = metadata
+	}
 }
 
 func readByReference[T base.Object](raw []byte, obj T) error {

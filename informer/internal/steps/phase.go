@@ -74,6 +74,7 @@ const (
 	RelistOversized = "oversized"
 	RelistSchema    = "schema changed"
 	RelistAudit     = "audit"
+	RelistFields    = "more fields"
 	relistUseless   = "watches of no use"
 	relistOlder     = "older than demanded"
 	RelistUndone    = "objects in older versions"

@@ -117,6 +117,17 @@ func (f *DeltaFIFO) Bookmark(scope base.ScopeID, v base.Version) {
 	}
 }
 
+// Pass records that what is put in for scope from now on is of a generation,
+// which grows. The batch that has all that was put in before says so.
+func (f *DeltaFIFO) Pass(scope base.ScopeID, generation uint32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.mu.closed {
+		f.mu.log.pass(scope, generation)
+		f.woken.Signal()
+	}
+}
+
 // Resync appends a Sync delta for one handler, for each object without a
 // waiting delta that reaches the handler anyway.
 func (f *DeltaFIFO) Resync(scope base.ScopeID, handler int, objects iter.Seq2[base.Key, known]) {

@@ -42,9 +42,20 @@ type Batch struct {
 	// Epochs are the scopes that start over with this batch: the server's
 	// revisions went back, and earlier versions mean nothing.
 	Epochs []base.ScopeID
+	// Passed are the scopes that pass to a later generation, and with it each
+	// list of theirs that ends.
+	Passed []Passed
 	// Merged is how many deltas merged into an earlier one since the last
 	// batch.
 	Merged uint64
+}
+
+// Passed reports that all deltas of Scope before it are stored, and that later
+// ones are of Generation. Listed: and so is a whole list.
+type Passed struct {
+	Scope      base.ScopeID
+	Generation uint32
+	Listed     bool
 }
 
 // place is one entry of the log: a delta, or a mark of a scope.
@@ -55,6 +66,8 @@ type place struct {
 	joined bool
 	// gone: the scope has ended.
 	gone bool
+	// generation that the scope passes to.
+	generation uint32
 }
 
 type mark uint8
@@ -64,6 +77,7 @@ const (
 	bookmark      // the scope has reached Version
 	listEnd       // a list of Version ends here
 	epoch         // a list of new revisions begins here
+	passed        // the scope passes to a generation
 )
 
 // deltaLog is the pure core of the DeltaFIFO: deltas in stream order, indexed
@@ -90,6 +104,7 @@ type deltaLog struct {
 type scopeLog struct {
 	bookmark uint64 // 1 + position of a bookmark with no delta after it; 0: none
 	listed   bool   // the end of the first list has been popped
+	passed   uint32 // the generation of what has been popped
 	ended    bool   // later deltas are dropped
 }
 
@@ -208,6 +223,13 @@ func (l *deltaLog) mark(scope base.ScopeID, v base.Version) {
 	s.bookmark = l.places.Push(place{Delta: Delta{Scope: scope, Version: v}, mark: bookmark}) + 1
 }
 
+// pass records that what comes next from scope is of a generation.
+func (l *deltaLog) pass(scope base.ScopeID, generation uint32) {
+	if !l.scope(scope).ended {
+		l.places.Push(place{Delta: Delta{Scope: scope}, mark: passed, generation: generation})
+	}
+}
+
 // group appends a list's differences and its end, to be popped together.
 func (l *deltaLog) group(scope base.ScopeID, deltas *deque.Deque[Delta], v base.Version, newEpoch bool) {
 	if newEpoch {
@@ -300,7 +322,7 @@ func (l *deltaLog) release() {
 		}
 	}
 	l.flight.Reached = l.flight.Reached[:0]
-	l.flight.Synced, l.flight.Relisted, l.flight.Epochs = nil, nil, nil
+	l.flight.Synced, l.flight.Relisted, l.flight.Epochs, l.flight.Passed = nil, nil, nil, nil
 }
 
 // batch takes the front of the log. The result is valid until release.
@@ -337,9 +359,16 @@ func (l *deltaLog) take(b *Batch, p place) {
 	switch p.mark {
 	case epoch:
 		b.Epochs = append(b.Epochs, p.Scope)
+	case passed:
+		l.scope(p.Scope).passed = p.generation
+		b.Passed = append(b.Passed, Passed{Scope: p.Scope, Generation: p.generation})
 	case listEnd:
 		b.reach(p.Scope, p.Version, p.Version)
-		if s := l.scope(p.Scope); !s.listed {
+		s := l.scope(p.Scope)
+		if s.passed > 0 {
+			b.Passed = append(b.Passed, Passed{Scope: p.Scope, Generation: s.passed, Listed: true})
+		}
+		if !s.listed {
 			s.listed = true
 			b.Synced = append(b.Synced, p.Scope)
 		} else if !slices.Contains(b.Relisted, p.Scope) {

@@ -34,6 +34,7 @@ func (f *DeltaFIFO) SpeaksOf(id base.ScopeID) bool {
 
 func (b Batch) SpeaksOf(id base.ScopeID) bool {
 	return slices.Contains(b.Synced, id) || slices.Contains(b.Relisted, id) || slices.Contains(b.Epochs, id) ||
+		slices.ContainsFunc(b.Passed, func(p Passed) bool { return p.Scope == id }) ||
 		slices.ContainsFunc(b.Reached, func(r Reached) bool { return r.Scope == id }) ||
 		slices.ContainsFunc(b.Deltas, func(d Delta) bool { return d.Scope == id })
 }
@@ -47,6 +48,7 @@ func (b Batch) Without(ended func(base.ScopeID) bool) Batch {
 		Synced:   slices.DeleteFunc(slices.Clone(b.Synced), ended),
 		Relisted: slices.DeleteFunc(slices.Clone(b.Relisted), ended),
 		Epochs:   slices.DeleteFunc(slices.Clone(b.Epochs), ended),
+		Passed:   slices.DeleteFunc(slices.Clone(b.Passed), func(p Passed) bool { return ended(p.Scope) }),
 	}
 }
 

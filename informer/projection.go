@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+
+	"github.com/flyball-dev/flyball/informer/internal/fields"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+)
+
+// A kind keeps the union of the fields that its handles want, since they share
+// its objects. The union only grows; each growth is a generation:
+//
+//	wantLocked: a handle wants more ─▶ next generation, a list is demanded of each scope
+//	     │                                  │ beginning: the list begins
+//	     ▼                                  ▼
+//	the handle sees no scope   ◀── passedLocked ◀── DeltaFIFO: the scope passes,
+//	until the list is stored                        and then its list ends
+
+// projection says which fields of the objects a core keeps.
+type projection struct {
+	now  atomic.Pointer[generation]
+	past []*generation // by number, the present one included; guarded by the core's critical section
+}
+
+// generation is a set of fields, a part of the next one's.
+type generation struct {
+	number uint32
+	set    *fields.Set // nil: everything
+}
+
+// begin sets what is kept before a handle wants anything: everything.
+func (p *projection) begin() { p.now.Store(&generation{}) }
+
+// current is what requests that begin now keep of the objects.
+func (p *projection) current() *generation { return p.now.Load() }
+
+// with returns the first generation that has set, a new one if there is none.
+func (p *projection) with(set *fields.Set) (g *generation, grown bool) {
+	for _, g := range p.past {
+		if g.set.Contains(set) {
+			return g, false
+		}
+	}
+	next := &generation{set: set, number: uint32(len(p.past))}
+	if n := len(p.past); n > 0 {
+		next.set = fields.Union(p.past[n-1].set, set)
+	}
+	p.past = append(p.past, next)
+	p.now.Store(next)
+	return next, true
+}
+
+// metadata returns the first generation that has all metadata; nil: none.
+func (p *projection) metadata() *generation {
+	for _, g := range p.past {
+		if sub, keep := g.set.Child("metadata"); keep && sub == nil {
+			return g
+		}
+	}
+	return nil
+}
+
+// wanted is what a handle wants; the core's critical section guards it.
+type wanted struct {
+	set    *fields.Set // nil: everything
+	known  bool        // set is set, and does not change
+	counts bool        // the projection has it
+	since  uint32      // first generation that has it
+	waits  bool        // for objects of that generation
+}
+
+// overlap reports whether an object may be in both scopes.
+func overlap(a, b WatchScope) bool {
+	return a.Namespace == "" || b.Namespace == "" || a.Namespace == b.Namespace
+}
+
+// keeps is what a core keeps of its objects.
+type keeps struct {
+	fields  *fields.Set // nil: all
+	managed bool        // managedFields too
+}
+
+// keeps is what is kept of the objects, with managedFields if that is asked for.
+func (g *generation) keeps(managed bool) keeps {
+	return keeps{g.set, g.set == nil && managed}
+}
+
+// reduce clears what is not kept of obj, which must not be shared.
+func (k keeps) reduce(obj Object) {
+	if !k.managed {
+		obj.SetManagedFields(nil)
+	}
+	if k.fields == nil {
+		return
+	}
+	fields.Prune(obj, k.fields)
+	obj.SetResourceVersion(strings.Clone(obj.GetResourceVersion())) // it has another origin now than the whole object
+}
+
+// beginning calls begin before each list.
+type beginning struct {
+	ListerWatcher[Object]
+	begin func()
+}
+
+func (l beginning) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
+	l.page(opts)
+	return l.ListerWatcher.List(ctx, opts)
+}
+
+func (l beginning) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[Object]) listwatch.Item[Object]) (listwatch.Page[Object], error) {
+	l.page(opts)
+	return listEach(ctx, l.ListerWatcher, opts, each)
+}
+
+func (l beginning) page(opts listwatch.ListOptions) {
+	if opts.Continue == "" {
+		l.begin()
+	}
+}
+
+func (l beginning) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
+	if opts.SendInitialEvents {
+		l.begin()
+	}
+	return l.ListerWatcher.Watch(ctx, opts)
+}
