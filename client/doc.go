@@ -50,9 +50,8 @@
 //     anything outside of it.
 //   - C10 PatchChanges sends only what differs, object and status separately, and only
 //     to the object that was read (by UID); lists only to the version that was read.
-//   - C11 A call that would overwrite an object of the cache with the server's answer
-//     is an error that names informer.Copy, and nothing is sent. So is one that would write
-//     an object without fields that its informer drops (D4 of package informer).
+//   - C11 A call that would overwrite an object of the cache, or write one without what its
+//     informer drops (D4 of informer), is an error that says the fix, and nothing is sent.
 //   - C12 An answer, or a frame of a watch, of more than 128 MiB after decompression is a
 //     *TooLargeError, and so is an object that would allocate more than 256 MiB. One
 //     answer above 16 MiB is read at a time, and eight above 1 MiB. A List whose page is
