@@ -46,8 +46,7 @@
 //     connection breaks. Retries end with the context, and after Options.RetryWithin. In
 //     a reconcile, an apply with IfChanged names the cached version, and is sent again
 //     without if that is old.
-//   - C9 A client limited to a namespace by With sends no request that concerns
-//     anything outside of it.
+//   - C9 A client limited to a namespace by With sends no request outside of it.
 //   - C10 PatchChanges sends only what differs, object and status separately, and only
 //     to the object that was read (by UID); lists only to the version that was read.
 //   - C11 A call that would overwrite an object of the cache, or write one without what its
