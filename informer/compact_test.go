@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,7 +49,7 @@ type pair[T informer.Object] struct {
 	kind   schema.GroupVersionKind
 	make   func(key informer.Key, content string) T
 	both   []*kept[T]
-	strict *bool // the transform refuses some objects
+	strict *atomic.Bool // the transform refuses some objects
 	trace  []string
 }
 
@@ -76,7 +77,7 @@ func (p *pair[T]) start(ctx context.Context, transform bool) {
 		p.both = append(p.both, k)
 		if transform {
 			p.must(i.SetTransform(func(obj T) (T, error) {
-				if *p.strict && obj.GetLabels()["label"] == "refused" {
+				if p.strict.Load() && obj.GetLabels()["label"] == "refused" {
 					return obj, errors.New("refused")
 				}
 				obj.SetAnnotations(map[string]string{"transformed": obj.GetName()})
@@ -101,7 +102,9 @@ func (p *pair[T]) must(err error) {
 func (p *pair[T]) handler(name string, opts informer.HandlerOptions, k *kept[T]) {
 	opts.Name = name
 	if !opts.EveryEvent {
+		k.mu.Lock()
 		k.states[name] = map[string]string{}
+		k.mu.Unlock()
 	}
 	_, err := k.AddHandler(func(e informer.Event[T]) {
 		k.mu.Lock()
@@ -151,6 +154,10 @@ func (p *pair[T]) compare(op string) {
 		if plain[i] != packed[i] {
 			p.t.Fatalf("D5: after %q:\nplain   %s\ncompact %s", p.trace, plain[i], packed[i])
 		}
+	}
+	for _, k := range p.both {
+		k.mu.Lock()
+		defer k.mu.Unlock()
 	}
 	for name, plain := range p.both[0].states {
 		if packed := p.both[1].states[name]; !maps.Equal(plain, packed) {
@@ -259,9 +266,9 @@ func (p *pair[T]) step(r *rand.Rand) string {
 		time.Sleep(time.Minute)
 		return "relist"
 	case 10:
-		*p.strict = !*p.strict
+		p.strict.Store(!p.strict.Load())
 		time.Sleep(6 * time.Minute) // a refused object is tried again
-		return fmt.Sprint("strict ", *p.strict)
+		return fmt.Sprint("strict ", p.strict.Load())
 	}
 	name := fmt.Sprintf("l%04d", len(p.trace))
 	opts := informer.HandlerOptions{Undecodable: r.IntN(2) == 0, EveryEvent: r.IntN(2) == 0}
@@ -272,7 +279,7 @@ func (p *pair[T]) step(r *rand.Rand) string {
 }
 
 func newPair[T informer.Object](t *testing.T, kind schema.GroupVersionKind, make func(informer.Key, string) T) *pair[T] {
-	return &pair[T]{t: t, server: informertest.NewServer[T](), kind: kind, make: make, strict: new(bool)}
+	return &pair[T]{t: t, server: informertest.NewServer[T](), kind: kind, make: make, strict: new(atomic.Bool)}
 }
 
 func historyOf[T informer.Object](t *testing.T, kind schema.GroupVersionKind, make func(informer.Key, string) T) {
