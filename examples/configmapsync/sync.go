@@ -35,7 +35,7 @@ func setup(mgr *manager.Manager) error {
 	// Two scopes of one kind: two watches, each with only what it needs.
 	originals := informer.For[*corev1.ConfigMap](mgr.Informers(), informer.Scope{LabelSelector: syncLabel + "=true"})
 	copies := informer.For[*corev1.ConfigMap](mgr.Informers(), informer.Scope{LabelSelector: copyLabel + "=true"})
-	namespaces := informer.For[*corev1.Namespace](mgr.Informers())
+	namespaces := informer.For[*corev1.Namespace](mgr.Informers(), informer.Scope{Fields: []string{"status.phase"}})
 	if err := copies.AddIndex(byOrigin, func(cm *corev1.ConfigMap) []string { return []string{cm.Annotations[originNote]} }); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/compact"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -41,6 +42,11 @@ func asItIs(r *reconciler) siteFunc { return r.reconcile }
 // nowhere else.
 func setupWith(mgr *manager.Manager, of func(*reconciler) siteFunc) error {
 	if err := addChecks(mgr); err != nil {
+		return err
+	}
+	// The pages are long and rarely read: the cache holds their ConfigMaps compressed.
+	pages := informer.For[*corev1.ConfigMap](mgr.Informers())
+	if err := pages.Compact(compact.New(compact.Options{})); err != nil {
 		return err
 	}
 	return mgr.Add(newController(mgr, of))
