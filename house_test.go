@@ -163,7 +163,7 @@ var arrows = map[string][]string{
 	"simulate/simtest":             {"client", "simulate"},
 	"simulate/transcript":          {}, // knows servers by HTTP alone
 	"simulate/transcript/recorded": {}, // tests alone
-	"simulate/kit":                 {"client", "informer", "manager", "rights", "simulate"},
+	"simulate/kit":                 {"client", "informer", "informer/compact", "manager", "rights", "simulate"},
 	"simulate/judges":              {"envtest", "simulate"}, // tests alone
 	"simulate/kit/zoo":             {},                      // tests alone
 }

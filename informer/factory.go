@@ -145,6 +145,7 @@ func keptBy(c *core) restclient.Kept {
 		ManagedFields: now.managed,
 		Fields:        now.fields,
 		Parts:         c.transform() == nil,
+		Alone:         c.packing.Load() != nil,
 		Checked:       c.guard != nil && c.guard.detection.Rate >= 1,
 	}
 }

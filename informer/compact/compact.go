@@ -15,10 +15,10 @@ import (
 // Options configure New. The zero value is suitable for production.
 type Options struct {
 	// HotObjects is how many decoded objects an informer keeps for the next
-	// read, least recently used first out. 0: 1000.
+	// read, least recently used first out. 0: 256.
 	HotObjects int
 	// HotBytes bounds them by the size of their encoded form; in memory they
-	// take two to five times as much. 0: 4 MiB.
+	// take two to five times as much. 0: 1 MiB.
 	HotBytes int64
 	// DictionaryBytes is the size of the dictionary of a kind. 0: 112 KiB,
 	// which fits objects of some kilobytes; larger objects gain from more. A

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	packing "github.com/flyball-dev/flyball/informer/compact"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate"
@@ -121,6 +122,10 @@ func (p *process) run(ctx context.Context) error {
 	opts.Informers.DetectMutations = informer.MutationDetection{Rate: 1, OnMutation: func(m informer.Mutation) {
 		p.note(Event{What: Mutated, Kind: m.Kind.GroupKind().String(), Key: m.Key.String(), Text: m.String()})
 	}}
+	if p.w.packs && opts.Informers.Compact.Codec == nil {
+		// Few objects stay open, so that most are opened anew.
+		opts.Informers.Compact = packing.New(packing.Options{HotObjects: 4, DictionaryBytes: 4 << 10})
+	}
 	mgr, err := manager.New(opts)
 	if err != nil {
 		return err

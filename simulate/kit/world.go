@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
 // World is one run: a server, the programs under test, and virtual time. The scenario
@@ -35,6 +36,7 @@ type World struct {
 	faults   *faults
 	checks   *checks
 	user     *user
+	packs    bool // the programs' informers are compact
 
 	mu struct {
 		sync.Mutex
@@ -51,6 +53,7 @@ func newWorld(t *testing.T, cfg Config, h *History) *World {
 	w.server = simulate.New(simulate.Options{
 		Kinds: cfg.Kinds, Namespaces: cfg.Namespaces, Seed: seed, Tracer: tracer{w}, DialWebhook: service{w.programs, w.course.draws}.dial,
 	})
+	w.packs = chance.Drawn(seed, "compact informers", 0)&1 == 1
 	w.faults = newFaults(cfg, h.Plan, w.server, w.course, w.record, w.programs)
 	w.user = &user{server: w.server, course: w.course, patience: cfg.Quiesce}
 	return w

@@ -8,18 +8,18 @@ type Options struct {
 	// Codec compresses; nil: objects are not packed.
 	Codec Codec
 	// HotObjects is how many decoded objects are kept for the next read. 0:
-	// 1000.
+	// 256.
 	HotObjects int
 	// HotBytes bounds them by the size of their encoded form. In memory they
-	// take two to five times as much. 0: 4 MiB.
+	// take two to five times as much. 0: 1 MiB.
 	HotBytes int64
 	// DictionaryBytes is the size of the dictionary. 0: 112 KiB.
 	DictionaryBytes int
 }
 
 const (
-	defaultHotObjects = 1000
-	defaultHotBytes   = 4 << 20
+	defaultHotObjects = 256
+	defaultHotBytes   = 1 << 20
 	defaultDictionary = 112 << 10
 )
 

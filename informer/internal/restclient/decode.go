@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/jsonplan"
 	"github.com/flyball-dev/flyball/informer/internal/protoplan"
+	"github.com/flyball-dev/flyball/informer/internal/share"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/ration"
 )
@@ -159,13 +160,21 @@ func (d *Decoder[T]) byPlan(raw []byte) (obj T, sizes protoplan.Sizes, ok bool) 
 		return obj, sizes, false
 	}
 	obj = d.empty()
-	opts := protoplan.Options{Table: d.plans.table, OnlyStrings: !d.kept.Parts, ManagedFields: d.kept.ManagedFields}
+	opts := protoplan.Options{Table: d.table(), OnlyStrings: !d.kept.Parts, ManagedFields: d.kept.ManagedFields}
 	sizes, err := plan.Decode(raw, obj, opts)
 	if err == nil && d.kept.Parts && d.kept.Checked {
 		opts.Table = nil
 		err = d.check(obj, func(alone T) (err error) { sizes, err = plan.Decode(raw, alone, opts); return err })
 	}
 	return obj, sizes, err == nil
+}
+
+// table returns the parts that objects share, or nil.
+func (d *Decoder[T]) table() *share.Table {
+	if d.kept.Alone {
+		return nil
+	}
+	return d.plans.table
 }
 
 // check compares obj with what decode makes of its bytes without shared parts.
@@ -347,6 +356,8 @@ type Kept struct {
 	// Parts: nobody modifies the objects, so they share parts with others.
 	// Without, they share only strings.
 	Parts bool
+	// Alone: the objects are soon let go, so they share nothing.
+	Alone bool
 	// Checked: a shared part is compared with what its bytes mean before an
 	// object gets it, for tests.
 	Checked bool

@@ -55,7 +55,7 @@ func (d *Decoder[T]) mayBeList(apiVersion, kind string) bool {
 // Parts of it may be shared: nothing below obj may be modified.
 func (d *Decoder[T]) readJSON(raw []byte, obj T) (jsonplan.Sizes, error) {
 	if plan := d.json(); plan != nil {
-		opts := jsonplan.Options{Table: d.plans.table, StringsOnly: !d.kept.Parts}
+		opts := jsonplan.Options{Table: d.table(), StringsOnly: !d.kept.Parts}
 		sizes, err := plan.Decode(raw, obj, opts)
 		if err == nil && d.kept.Parts && d.kept.Checked {
 			opts.Table = nil
