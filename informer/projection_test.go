@@ -101,6 +101,10 @@ func (s *shelf) answer(w http.ResponseWriter, r *http.Request) {
 	s.mu.lists++
 	held := s.mu.held
 	s.mu.Unlock()
+	// The client decides how to decode the list when the answer begins.
+	w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
+	w.WriteHeader(http.StatusOK)
+	w.(http.Flusher).Flush()
 	if held != nil {
 		select {
 		case <-held:
@@ -109,15 +113,15 @@ func (s *shelf) answer(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.mu.Lock()
-	var all []*corev1.ConfigMap
+	all := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}}
 	for _, key := range slices.SortedFunc(maps.Keys(s.mu.objects), func(a, b Key) int { return strings.Compare(a.String(), b.String()) }) {
 		if ns == "" || ns == key.Namespace {
-			all = append(all, s.mu.objects[key])
+			all.Items = append(all.Items, *s.mu.objects[key])
 		}
 	}
-	version := strconv.Itoa(s.mu.version)
+	all.ResourceVersion = strconv.Itoa(s.mu.version)
 	s.mu.Unlock()
-	fixture.Page(s.t, version, "", all...)(w, r)
+	_, _ = w.Write(fixture.ProtobufPeer(fixture.TestScheme()).Encode(s.t, all))
 }
 
 func (s *shelf) frame(o *corev1.ConfigMap) []byte {
