@@ -337,7 +337,7 @@ func startPacking(c *core, lw ListerWatcher[Object]) {
 			item.Raw = raw
 			return again(item)
 		}
-		kind.Whole = func() bool { return c.transform() == nil }
+		kind.Whole = func() bool { return decodesAll(c) }
 	}
 	if c.guard != nil {
 		kind.Shown = func(obj Object) { c.guard.offer(nil, KeyOf(obj), obj) }
@@ -448,4 +448,13 @@ func passing(c *core, id base.ScopeID) (begin func()) {
 			c.fifo.Pass(id, now)
 		}
 	}
+}
+
+// decodesAll reports whether the objects are all that their bytes have, and
+// always were. What a projection leaves out must not come back with an object
+// that is opened after another handle has asked for everything.
+func decodesAll(c *core) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.transform == nil && !c.mu.projected
 }
