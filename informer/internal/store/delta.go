@@ -44,8 +44,6 @@ type Delta struct {
 	// Recompared: a Replaced from a list compared by content. The object
 	// differs from the known one, possibly at the same version.
 	Recompared bool
-	// compared: Recompared is the result of a comparison with the Indexer.
-	compared bool
 	// Bytes and Heap are as in Item; Heap of an unknown size is estimated.
 	Bytes, Heap uint32
 	// Handler receives a Sync.

@@ -129,7 +129,7 @@ type step struct {
 func ofDelta(d *Delta, list base.Version) step {
 	s := step{
 		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown, recompared: d.Recompared},
-		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, original: d.Refused, bytes: d.Bytes, heap: d.Heap, compared: d.compared,
+		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, original: d.Refused, bytes: d.Bytes, heap: d.Heap,
 	}
 	switch d.Type {
 	case Deleted:

@@ -80,7 +80,7 @@ func NewIndexer(kind schema.GroupVersionKind) *Indexer {
 func (x *Indexer) Apply(b Batch) ([]Change, error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
-	x.recompare(b.Deltas)
+	verdicts := x.recompare(b.Deltas)
 	values, err := x.evaluateLocked(len(b.Deltas), func(i int) (key base.Key, obj base.Object, ok bool) {
 		d := &b.Deltas[i]
 		return d.Key, d.Object, d.Err == nil && d.Type != Deleted && d.Type != Sync
@@ -101,6 +101,9 @@ func (x *Indexer) Apply(b Batch) ([]Change, error) {
 	per := len(x.mu.indices) - 1
 	for i := range b.Deltas {
 		s := ofDelta(&b.Deltas[i], b.listed(b.Deltas[i].Scope))
+		if verdicts != nil {
+			s = s.judged(verdicts[i])
+		}
 		s.values = values[i*per : (i+1)*per]
 		changes = x.takeLocked(&s, changes)
 	}

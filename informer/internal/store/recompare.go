@@ -8,18 +8,29 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 )
 
-// recompare clears the mark of deltas whose content the Indexer has by now,
-// from another origin since the list was read. The caller holds the writer's
-// turn, so only the batch itself can still change that content; a key with
-// several deltas in it is left to compareLocked.
-func (x *Indexer) recompare(deltas []Delta) {
+// A verdict is the result of comparing a Recompared delta with what the Indexer has by
+// now, perhaps from another origin since the list was read.
+type verdict uint8
+
+const (
+	uncompared verdict = iota
+	sameContent
+	otherContent
+)
+
+// recompare returns the verdict of each delta; nil: no delta asks for one. The caller
+// holds the writer's turn, so only the batch itself can still change the content; a key
+// with several deltas in it is left to compareLocked. Reflectors may read the deltas at
+// the same time.
+func (x *Indexer) recompare(deltas []Delta) []verdict {
 	asked := false
 	for i := range deltas {
 		asked = asked || deltas[i].Recompared
 	}
 	if !asked {
-		return
+		return nil
 	}
+	verdicts := make([]verdict, len(deltas))
 	times := make(map[base.Key]int, len(deltas))
 	for i := range deltas {
 		times[deltas[i].Key]++
@@ -31,8 +42,19 @@ func (x *Indexer) recompare(deltas []Delta) {
 		}
 		k, _ := x.knownAs(d.Key, d.Scope)
 		s := ofDelta(d, 0)
-		d.Recompared, d.compared = !s.equals(k), true
+		if verdicts[i] = otherContent; s.equals(k) {
+			verdicts[i] = sameContent
+		}
 	}
+	return verdicts
+}
+
+// judged returns s with the verdict of its delta.
+func (s step) judged(v verdict) step {
+	if v != uncompared {
+		s.recompared, s.compared = v == otherContent, true
+	}
+	return s
 }
 
 // compareLocked compares a step that recompare could not.
