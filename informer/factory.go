@@ -68,6 +68,11 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 	}
 	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: restclient.NewResolver(server)}
 	server.Memory = headroom.New(opts.memoryBudget(), f.held)
+	if server.Memory != nil {
+		// Otherwise the next try would find the parts of the dropped objects in the table,
+		// until they are collected, and count them as shared.
+		server.Memory.Dropped = server.Parts().Reset
+	}
 	f.mu.informers = make(map[coreID]*core)
 	f.schemas = schemas.NewWatch(server, opts.Logger)
 	_ = f.group.Go(f.schemas.Run) // Run has not begun, so it has not ended

@@ -126,7 +126,7 @@ func TestFactory_WhatDoesNotFitSaysSo_D6(t *testing.T) {
 				t.Errorf("%d objects of the kind that fits and %d of the other, want all and none", fits.Objects, not.Objects)
 			}
 			text := not.Scopes[0].String()
-			for _, want := range []string{"DoesNotFit", "needs about", "budget is", "MemoryBudget", "next try"} {
+			for _, want := range []string{"DoesNotFit", "needs ", "budget is", "MemoryBudget", "next try"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("%q does not say %q", text, want)
 				}

@@ -13,6 +13,10 @@ import (
 // Budget is the memory that the caches of one factory may take. A nil Budget
 // has no bound. Safe for concurrent use.
 type Budget struct {
+	// Dropped is called when a list stops because it does not fit, before its objects
+	// are dropped: what they shared must count again for the next try. Nil: nothing is.
+	Dropped func()
+
 	held  func() int64 // of the stores
 	waits atomic.Int32
 	mu    struct {
@@ -151,10 +155,17 @@ func (c *Claim) Grow(received, estimate int64, random func() float64) error {
 	if max(received, estimate) <= c.claim.reserved { // only this goroutine changes it
 		return nil
 	}
-	held := b.held()
+	err := b.grow(c, received, estimate, b.held(), random())
+	if err != nil && b.Dropped != nil {
+		b.Dropped()
+	}
+	return err
+}
+
+func (b *Budget) grow(c *Claim, received, estimate, held int64, random float64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.mu.state.grow(&c.claim, received, estimate, held, random(), time.Now())
+	return b.mu.state.grow(&c.claim, received, estimate, held, random, time.Now())
 }
 
 // Done releases the claim. completed: the list is in the stores, or will be
