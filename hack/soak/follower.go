@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/compact"
 )
 
 // A view is the version of each object as seen by one observer.
@@ -44,11 +46,17 @@ type following[T informer.Object] struct {
 	}
 }
 
-// followAll adds informers of several kinds to f, with scopes of each sort.
+// followAll adds informers of several kinds to f, with scopes of each sort. ConfigMaps
+// and Parts are held compressed, and of Deployments some fields.
 func followAll(f *informer.SharedInformerFactory) ([]follower, error) {
 	red := informer.Scope{LabelSelector: "color=red"}
 	here := informer.Scope{Namespaces: namespaces[:2]}
 	redHere := informer.Scope{Namespaces: here.Namespaces, LabelSelector: red.LabelSelector}
+	some := informer.Scope{Fields: []string{"spec.replicas", "spec.template.spec.containers.image"}}
+	how := compact.New(compact.Options{HotObjects: 8})
+	if err := errors.Join(informer.For[*corev1.ConfigMap](f).Compact(how), informer.For[*part](f).Compact(how)); err != nil {
+		return nil, err
+	}
 	var out []follower
 	for _, one := range []func() (follower, error){
 		func() (follower, error) {
@@ -64,7 +72,7 @@ func followAll(f *informer.SharedInformerFactory) ([]follower, error) {
 			return follow(f, "red Secrets and those of two namespaces", func(s *corev1.Secret) bool { return isRed(s) || isHere(s) }, red, here)
 		},
 		func() (follower, error) {
-			return follow(f, "all Deployments", func(*appsv1.Deployment) bool { return true })
+			return follow(f, "some fields of all Deployments", func(*appsv1.Deployment) bool { return true }, some)
 		},
 		func() (follower, error) { return follow(f, "all Parts", func(*part) bool { return true }) },
 		func() (follower, error) {
