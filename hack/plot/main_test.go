@@ -21,6 +21,11 @@ func TestRun_PerformancePageShowsItsTable(t *testing.T) {
 	golden(t, "../../docs/performance.md", "../../docs/performance.svg")
 }
 
+// So does that of docs/memory.md.
+func TestRun_MemoryPageShowsItsTable(t *testing.T) {
+	golden(t, "../../docs/memory.md", "../../docs/memory.svg")
+}
+
 func golden(t *testing.T, from, to string) {
 	t.Helper()
 	in, err := os.Open(from)
