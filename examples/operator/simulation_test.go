@@ -82,7 +82,7 @@ func newFrontend(name, image string, replicas int32) *apiv1.Frontend {
 func TestRights(t *testing.T) {
 	used := &rights.Recorder{}
 	cfg := config(t)
-	cfg.Seeds, cfg.Rights = 3, used
+	cfg.Seeds, cfg.Rights = 5, used
 	cfg.Manager.LeaderElection = &manager.LeaderElection{ID: "frontend-operator", Namespace: "frontend-operator"}
 	cfg.Namespaces = []string{"frontend-operator"}
 	kit.Test(t, cfg, scenario)
