@@ -133,10 +133,32 @@ func (p *process) run(ctx context.Context) error {
 	if err := p.program.setup(mgr); err != nil {
 		return fmt.Errorf("setup: %w", err)
 	}
+	if p.w.widens > 0 {
+		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return p.widen(ctx, mgr.Informers()) })); err != nil {
+			return err
+		}
+	}
 	p.mu.Lock()
 	p.manager = mgr
 	p.mu.Unlock()
 	return mgr.Run(ctx)
+}
+
+// widen makes handles, after a while, that want all fields of kinds of which the program
+// keeps only some, as code that is added later to the program might.
+func (p *process) widen(ctx context.Context, f *informer.SharedInformerFactory) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(p.w.widens):
+	}
+	for _, s := range f.Snapshot() {
+		if like, err := f.Scheme().New(s.Kind); err == nil && s.Fields != nil {
+			defer informer.ForObject(f, like).Release()
+		}
+	}
+	<-ctx.Done()
+	return nil
 }
 
 // exited records how the manager's Run ended, and returns a function that waits for the

@@ -36,7 +36,8 @@ type World struct {
 	faults   *faults
 	checks   *checks
 	user     *user
-	packs    bool // the programs' informers are compact
+	packs    bool          // the programs' informers are compact
+	widens   time.Duration // after it informers of some fields keep all; 0: they do not
 
 	mu struct {
 		sync.Mutex
@@ -54,6 +55,9 @@ func newWorld(t *testing.T, cfg Config, h *History) *World {
 		Kinds: cfg.Kinds, Namespaces: cfg.Namespaces, Seed: seed, Tracer: tracer{w}, DialWebhook: service{w.programs, w.course.draws}.dial,
 	})
 	w.packs = chance.Drawn(seed, "compact informers", 0)&1 == 1
+	if chance.Drawn(seed, "wider informers", 0)&1 == 1 {
+		w.widens = time.Second + time.Duration(chance.Drawn(seed, "wider informers", 1)%uint64(cfg.FaultPhase))
+	}
 	w.faults = newFaults(cfg, h.Plan, w.server, w.course, w.record, w.programs)
 	w.user = &user{server: w.server, course: w.course, patience: cfg.Quiesce}
 	return w
