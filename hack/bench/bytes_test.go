@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -84,6 +85,7 @@ func BenchmarkInformer_Heap(b *testing.B) {
 	for _, owners := range wireOwners {
 		b.Run(fmt.Sprintf("protobuf/owners-%d", owners), func(b *testing.B) { podHeaps(b, cluster.Protobuf, owners) })
 	}
+	b.Run("levers", leverHeaps)
 	b.Run("JSON/owners-1000", func(b *testing.B) { podHeaps(b, cluster.JSON, 1000) })
 	b.Run("unstructured/owners-1000", func(b *testing.B) {
 		pods := cluster.NewPods(cluster.PodOptions{Count: wirePods(b) / 2, ManagedFields: true})
@@ -129,6 +131,23 @@ func podHeaps(b *testing.B, form cluster.Form, owners int) {
 				})
 			}
 		})
+	}
+}
+
+// leverHeaps are heaps of Pods of 1,000 owners by number of Pods, for each contestant and each
+// lever: the growth of docs/memory.md. managedFields are on the wire and dropped by all.
+func leverHeaps(b *testing.B) {
+	for _, n := range []int{1000, 3000, 10_000, 30_000} {
+		pods := cluster.NewPods(cluster.PodOptions{Count: n, ManagedFields: true})
+		w := podWire(b, cluster.Protobuf, pods)
+		for _, name := range slices.Concat(onWire, levers) {
+			b.Run(fmt.Sprintf("pods-%d/%s", n, name), func(b *testing.B) {
+				heaps(b, w, n, func() (<-chan struct{}, func(context.Context)) {
+					i := wired(b, w.config(), name, dropped)
+					return i.handle(func(*corev1.Pod) {}), i.run
+				})
+			})
+		}
 	}
 }
 

@@ -15,20 +15,13 @@ import (
 	"github.com/flyball-dev/flyball/hack/bench/internal/cluster"
 	"github.com/flyball-dev/flyball/hack/bench/internal/cluster/fleetv1"
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/informer/compact"
 )
 
-// compactFactory makes factories whose informers are compact, or not.
-func compactFactory(b testing.TB, w *wire, packed bool) *informer.SharedInformerFactory {
-	opts := informer.Options{}
+func oneFactory(b testing.TB, w *wire, packed bool) *informer.SharedInformerFactory {
 	if packed {
-		opts.Compact = compact.New(compact.Options{})
+		return newCompactFactory(b, w.config(), fleetScheme(b))
 	}
-	f, err := informer.NewSharedInformerFactory(w.config(), fleetScheme(b), opts)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return f
+	return newFactory(b, w.config(), fleetScheme(b), dropped)
 }
 
 // BenchmarkCompact_Heap reports the live heap per object of a compact informer, and of
@@ -39,7 +32,7 @@ func BenchmarkCompact_Heap(b *testing.B) {
 		for _, packed := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/compact-%v", name, packed), func(b *testing.B) {
 				heaps(b, w, n, func() (<-chan struct{}, func(context.Context)) {
-					return flyballOf(b, w, compactFactory(b, w, packed), like)
+					return flyballOf(b, w, oneFactory(b, w, packed), like)
 				})
 			})
 		}
@@ -61,7 +54,7 @@ func BenchmarkCompact_Get(b *testing.B) {
 	pods := cluster.NewPods(cluster.PodOptions{Count: n})
 	w := podWire(b, cluster.Protobuf, pods)
 	for _, packed := range []bool{false, true} {
-		f := compactFactory(b, w, packed)
+		f := oneFactory(b, w, packed)
 		i := informer.For[*corev1.Pod](f)
 		ctx, cancel := context.WithCancel(context.Background())
 		stop := running(func(ctx context.Context) { _ = f.Run(ctx) })

@@ -14,6 +14,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,7 +53,7 @@ func BenchmarkInformer_Live(b *testing.B) {
 	pods := cluster.NewPods(cluster.PodOptions{Count: sized(b, "LIVE_PODS", 100_000), ManagedFields: true})
 	w := podWire(b, cluster.Protobuf, pods)
 	rate, n := sized(b, "RATE", 1000), sized(b, "UPDATES", 60_000)
-	for _, name := range onWire {
+	for _, name := range slices.Concat(onWire, levers) {
 		b.Run(name, func(b *testing.B) {
 			var sum liveRun
 			for b.Loop() {

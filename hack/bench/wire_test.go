@@ -24,6 +24,7 @@ import (
 
 	"github.com/flyball-dev/flyball/hack/bench/internal/cluster"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/compact"
 )
 
 // wire is a server of one kind, of bytes: a streaming list, and the requests that clients
@@ -188,9 +189,15 @@ func (f managed) transform() cache.TransformFunc {
 // have.
 func wired(b testing.TB, cfg *rest.Config, name string, f managed) contestant {
 	switch name {
-	case "flyball":
-		factory := newFactory(b, cfg, scheme.Scheme, f)
-		return newFlyballOf(b, informer.For[*corev1.Pod](factory), informer.HandlerOptions{}, factory.Run)
+	case "flyball", "flyball-compact", "flyball-projected", "flyball-projected-compact":
+		factory, scope := newFactory(b, cfg, scheme.Scheme, f), informer.Scope{}
+		if strings.Contains(name, "compact") {
+			factory = newCompactFactory(b, cfg, scheme.Scheme)
+		}
+		if strings.Contains(name, "projected") {
+			scope.Fields = sixFields
+		}
+		return newFlyballOf(b, informer.For[*corev1.Pod](factory, scope), informer.HandlerOptions{}, factory.Run)
 	case "client-go":
 		clients, err := kubernetes.NewForConfig(cfg)
 		if err != nil {
@@ -202,8 +209,22 @@ func wired(b testing.TB, cfg *rest.Config, name string, f managed) contestant {
 	return newControllerRuntimeOn(b, cfg, cacheOptions(b, cfg, podKind, scheme.Scheme, f))
 }
 
+// sixFields are what a controller of network endpoints reads of Pods.
+var sixFields = []string{"metadata.labels", "spec.nodeName", "spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP"}
+
+// levers are ways to hold Pods in less memory. They drop managedFields.
+var levers = []string{"flyball-compact", "flyball-projected", "flyball-projected-compact"}
+
 func newFactory(b testing.TB, cfg *rest.Config, types *k8sruntime.Scheme, f managed) *informer.SharedInformerFactory {
 	factory, err := informer.NewSharedInformerFactory(cfg, types, informer.Options{KeepManagedFields: f == kept})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return factory
+}
+
+func newCompactFactory(b testing.TB, cfg *rest.Config, types *k8sruntime.Scheme) *informer.SharedInformerFactory {
+	factory, err := informer.NewSharedInformerFactory(cfg, types, informer.Options{Compact: compact.New(compact.Options{})})
 	if err != nil {
 		b.Fatal(err)
 	}

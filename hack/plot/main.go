@@ -7,30 +7,46 @@
 //
 //	go run ./hack/plot <docs/performance.md >docs/performance.svg
 //	cd hack/bench && GOWORK=off go test -run '^$' -bench Queue . | GOWORK=off go run ./ratios | go run ../plot >queue.svg
+//
+// With -growth it draws lines from the first table whose header begins with "| objects |": memory in MB by number of objects, one
+// column per line.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
 )
 
 func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
+	lines := flag.Bool("growth", false, "draw lines from a table of memory by number of objects")
+	flag.Parse()
+	if err := run(os.Stdin, os.Stdout, *lines); err != nil {
 		fmt.Fprintln(os.Stderr, "plot:", err)
 		os.Exit(1)
 	}
 }
 
-func run(in io.Reader, out io.Writer) error {
+func run(in io.Reader, out io.Writer, lines bool) error {
 	page, err := io.ReadAll(in)
 	if err != nil {
 		return fmt.Errorf("read the table: %w", err)
 	}
-	t, err := parse(string(page))
-	if err != nil {
-		return err
+	drawn := ""
+	if lines {
+		g, err := parseGrowth(string(page))
+		if err != nil {
+			return err
+		}
+		drawn = g.draw()
+	} else {
+		t, err := parse(string(page))
+		if err != nil {
+			return err
+		}
+		drawn = t.draw()
 	}
-	_, err = io.WriteString(out, t.draw())
+	_, err = io.WriteString(out, drawn)
 	return err
 }

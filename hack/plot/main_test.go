@@ -13,20 +13,21 @@ import (
 var update = flag.Bool("update", false, "write what is drawn into the golden files")
 
 func TestRun_DrawsATable(t *testing.T) {
-	golden(t, "testdata/table.md", "testdata/table.svg")
+	golden(t, "testdata/table.md", "testdata/table.svg", false)
 }
 
 // The plot of docs/performance.md shows the table of that page.
 func TestRun_PerformancePageShowsItsTable(t *testing.T) {
-	golden(t, "../../docs/performance.md", "../../docs/performance.svg")
+	golden(t, "../../docs/performance.md", "../../docs/performance.svg", false)
 }
 
-// So does that of docs/memory.md.
+// So do those of docs/memory.md.
 func TestRun_MemoryPageShowsItsTable(t *testing.T) {
-	golden(t, "../../docs/memory.md", "../../docs/memory.svg")
+	golden(t, "../../docs/memory.md", "../../docs/memory.svg", false)
+	golden(t, "../../docs/memory.md", "../../docs/memory-growth.svg", true)
 }
 
-func golden(t *testing.T, from, to string) {
+func golden(t *testing.T, from, to string, lines bool) {
 	t.Helper()
 	in, err := os.Open(from)
 	if err != nil {
@@ -34,7 +35,7 @@ func golden(t *testing.T, from, to string) {
 	}
 	defer in.Close()
 	var got strings.Builder
-	if err := run(in, &got); err != nil {
+	if err := run(in, &got, lines); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
@@ -47,24 +48,36 @@ func golden(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 	if got.String() != string(want) {
-		t.Errorf("%s is not what %s gives: run go run ./hack/plot <%s >%s in the root", to, from, strings.TrimPrefix(from, "../../"), strings.TrimPrefix(to, "../../"))
+		flags := ""
+		if lines {
+			flags = "-growth "
+		}
+		t.Errorf("%s is not what %s gives: run go run ./hack/plot %s<%s >%s in the root", to, from, flags, strings.TrimPrefix(from, "../../"), strings.TrimPrefix(to, "../../"))
 	}
 }
 
 func TestRun_RefusesWhatIsNoTableOfRatios(t *testing.T) {
 	const head = "| workload | unit | ours | client-go | ours is |\n|---|---|---|---|---|\n"
-	for _, c := range []struct{ name, page, want string }{
-		{"no table", "# Performance\n", "there is none"},
-		{"another table", "| fault | ours |\n|---|---|\n| kill | 1 |\n", "there is none"},
-		{"no rows", head + "\n", "no rows"},
-		{"a cell too few", head + "| add | ns | 1 | 2 |\n", "4 cells, want 5"},
-		{"a ratio that the figures do not make", head + "| add | ns | 1 | 2 | 3x |\n", "make 2x, the table has 3x"},
-		{"more per second is better", head + "| add | M/s | 1 | 2 | 2x |\n", "make 0.5x"},
-		{"a figure with its unit", head + "| add | ns | 1 ns | 2 | 2x |\n", "invalid syntax"},
+	for _, c := range []struct {
+		name, page, want string
+		lines            bool
+	}{
+		{"no table", "# Performance\n", "there is none", false},
+		{"another table", "| fault | ours |\n|---|---|\n| kill | 1 |\n", "there is none", false},
+		{"no rows", head + "\n", "no rows", false},
+		{"a cell too few", head + "| add | ns | 1 | 2 |\n", "4 cells, want 5", false},
+		{"a ratio that the figures do not make", head + "| add | ns | 1 | 2 | 3x |\n", "make 2x, the table has 3x", false},
+		{"more per second is better", head + "| add | M/s | 1 | 2 | 2x |\n", "make 0.5x", false},
+		{"a figure with its unit", head + "| add | ns | 1 ns | 2 | 2x |\n", "invalid syntax", false},
+		{"no growth", head, "there is none", true},
+		{"growth of one row", "| objects | a |\n|---|---|\n| 1 | 2 |\n", "two rows", true},
+		{"growth with a cell too few", "| objects | a | b |\n|---|---|---|\n| 1 | 2 |\n", "2 cells, want 3", true},
+		{"growth from nothing", "| objects | a |\n|---|---|\n| 0 | 2 |\n", "not positive", true},
+		{"growth in words", "| objects | a |\n|---|---|\n| 1 | some |\n", "invalid syntax", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			if err := run(strings.NewReader(c.page), &out); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := run(strings.NewReader(c.page), &out, c.lines); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("run = %v, want an error that has %q", err, c.want)
 			}
 		})

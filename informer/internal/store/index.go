@@ -114,10 +114,14 @@ func (x *Indexer) evaluateLocked(n int, object func(i int) (key base.Key, obj ba
 			continue
 		}
 		for i, index := range indices {
-			var err error
-			if values[at+i], err = index.valuesOf(x.Kind.Kind, key, obj); err != nil {
+			v, err := index.valuesOf(x.Kind.Kind, key, obj)
+			if err != nil {
 				panics = append(panics, err)
 			}
+			if compact.Size(obj) > 0 {
+				v = index.own(v)
+			}
+			values[at+i] = v
 		}
 	}
 	if len(panics) > 0 {
@@ -146,6 +150,24 @@ func (i *index) valuesOf(kind string, key base.Key, obj base.Object) (values []s
 	values = slices.Clone(values)
 	slices.Sort(values)
 	return slices.Compact(values), nil
+}
+
+// own returns values in memory that does not hold the object they are from: until
+// a list of packed objects is stored, it would hold what was opened of each. The
+// caller holds the turn of writers.
+func (i *index) own(values []string) []string {
+	if len(values) == 0 {
+		return nil
+	}
+	owned := make([]string, len(values))
+	for at, v := range values {
+		if b := i.buckets[v]; b != nil {
+			owned[at] = b.value
+		} else {
+			owned[at] = strings.Clone(v)
+		}
+	}
+	return owned
 }
 
 // some returns the first of many errors, with their number.

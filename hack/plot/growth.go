@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// growth is a table of what several series take, in MB, by number of objects.
+type growth struct {
+	series  []string
+	objects []float64
+	taken   [][]float64 // by row, then by series
+}
+
+// parseGrowth returns the first table of a page whose header begins with "| objects |".
+func parseGrowth(page string) (*growth, error) {
+	var g *growth
+	for line := range strings.Lines(page) {
+		cells := cellsOf(line)
+		switch {
+		case g == nil:
+			if len(cells) > 1 && cells[0] == "objects" {
+				g = &growth{series: cells[1:]}
+			}
+		case len(cells) == 0:
+			return g.checked()
+		case strings.Trim(cells[0], "-:") == "":
+		default:
+			if err := g.add(cells); err != nil {
+				return nil, fmt.Errorf("read the row %q: %w", cells[0], err)
+			}
+		}
+	}
+	return g.checked()
+}
+
+func (g *growth) add(cells []string) error {
+	if len(cells) != 1+len(g.series) {
+		return fmt.Errorf("%d cells, want %d", len(cells), 1+len(g.series))
+	}
+	var row []float64
+	for _, cell := range cells {
+		x, err := strconv.ParseFloat(strings.ReplaceAll(cell, ",", ""), 64)
+		if err != nil {
+			return err
+		}
+		if x <= 0 {
+			return fmt.Errorf("%s is not positive, and the axes are logarithmic", cell)
+		}
+		row = append(row, x)
+	}
+	g.objects, g.taken = append(g.objects, row[0]), append(g.taken, row[1:])
+	return nil
+}
+
+func (g *growth) checked() (*growth, error) {
+	if g == nil || len(g.objects) < 2 {
+		return nil, errors.New(`read the table: there is none that begins with "| objects |" and has two rows or more`)
+	}
+	return g, nil
+}
+
+// Sizes in pixels of a plot of growth.
+const (
+	growthHeight = 460
+	growthLeft   = 60
+	growthRight  = 620 // where the lines end; their names follow
+	growthTop    = 50
+	growthBottom = 420
+	nameHeight   = 16
+)
+
+// growthColours are legible on both backgrounds, one for each series.
+var growthColours = []string{"#4f7fd1", "#d9822b", "#4a9d5b", "#a667b8", "#c0504d", "#3a9ea5", "#8a6d3b"}
+
+func (g *growth) draw() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n", width, growthHeight, width, growthHeight)
+	b.WriteString("<title>Heap by number of objects</title>\n" + style)
+	fmt.Fprintf(&b, `<rect class="ground" width="%d" height="%d" rx="6" fill="#ffffff"/>`+"\n", width, growthHeight)
+	text(&b, 16, 26, "text", "start", "Heap in MB by number of objects, both logarithmic; lower is better")
+	x := scale{slices.Min(g.objects), slices.Max(g.objects), growthLeft, growthRight}
+	y := scale{slices.Min(slices.Concat(g.taken...)), slices.Max(slices.Concat(g.taken...)), growthBottom, growthTop}
+	for _, tick := range x.ticks() {
+		line(&b, x.at(tick), growthTop, x.at(tick), growthBottom)
+		text(&b, x.at(tick), growthBottom+16, "quiet small", "middle", strconv.FormatFloat(tick, 'f', -1, 64))
+	}
+	for _, tick := range y.ticks() {
+		line(&b, growthLeft, y.at(tick), growthRight, y.at(tick))
+		text(&b, growthLeft-6, y.at(tick)+4, "quiet small", "end", strconv.FormatFloat(tick, 'f', -1, 64))
+	}
+	names := g.names(y)
+	for s, name := range g.series {
+		colour := growthColours[s%len(growthColours)]
+		points := make([]string, len(g.objects))
+		for i, n := range g.objects {
+			points[i] = fmt.Sprintf("%.1f,%.1f", x.at(n), y.at(g.taken[i][s]))
+		}
+		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "), colour)
+		fmt.Fprintf(&b, `<rect x="%d" y="%.1f" width="10" height="10" rx="2" fill="%s"/>`+"\n", growthRight+14, names[s]-9, colour)
+		text(&b, growthRight+30, names[s], "text", "start", name)
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+// names returns where the name of each series stands: at the end of its line, and below the
+// name above.
+func (g *growth) names(y scale) []float64 {
+	last := g.taken[len(g.taken)-1]
+	order := make([]int, len(g.series))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(last[j], last[i]) })
+	at := make([]float64, len(g.series))
+	free := 0.0
+	for _, s := range order {
+		at[s] = max(y.at(last[s])+4, free)
+		free = at[s] + nameHeight
+	}
+	return at
+}
+
+func line(b *strings.Builder, x1, y1, x2, y2 float64) {
+	fmt.Fprintf(b, `<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#d8dee4"/>`+"\n", x1, y1, x2, y2)
+}
+
+// scale maps the logarithm of a value between two values to a place between two.
+type scale struct{ from, to, low, high float64 }
+
+func (s scale) at(x float64) float64 {
+	if s.from == s.to {
+		return s.low
+	}
+	return s.low + (s.high-s.low)*math.Log(x/s.from)/math.Log(s.to/s.from)
+}
+
+// ticks are 1 and 3 of each power of ten within the scale.
+func (s scale) ticks() []float64 {
+	var out []float64
+	for power := math.Pow(10, math.Floor(math.Log10(s.from))); power <= s.to; power *= 10 {
+		for _, x := range []float64{power, 3 * power} {
+			if s.from <= x && x <= s.to {
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
