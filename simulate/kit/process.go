@@ -134,7 +134,7 @@ func (p *process) run(ctx context.Context) error {
 		return fmt.Errorf("setup: %w", err)
 	}
 	if p.w.widens > 0 {
-		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return p.widen(ctx, mgr.Informers()) })); err != nil {
+		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return widen(ctx, mgr.Informers(), p.w.widens) })); err != nil {
 			return err
 		}
 	}
@@ -146,11 +146,11 @@ func (p *process) run(ctx context.Context) error {
 
 // widen makes handles, after a while, that want all fields of kinds of which the program
 // keeps only some, as code that is added later to the program might.
-func (p *process) widen(ctx context.Context, f *informer.SharedInformerFactory) error {
+func widen(ctx context.Context, f *informer.SharedInformerFactory, after time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-time.After(p.w.widens):
+	case <-time.After(after):
 	}
 	for _, s := range f.Snapshot() {
 		if like, err := f.Scheme().New(s.Kind); err == nil && s.Fields != nil {

@@ -30,10 +30,7 @@ func Classify(err error) (r result, retryAfter time.Duration) {
 	if _, ok := errors.AsType[*encoding.TooLargeError](err); ok {
 		return resultOversized, 0
 	}
-	if room, ok := errors.AsType[*headroom.NoRoomError](err); ok {
-		if room.Crowded {
-			return resultCrowded, 0
-		}
+	if _, ok := errors.AsType[*headroom.NoRoomError](err); ok {
 		return resultNoRoom, 0
 	}
 	switch {

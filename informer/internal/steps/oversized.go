@@ -11,14 +11,10 @@ import (
 const mostHalvings = 9
 
 // noRoom repeats a list once the memory budget admits it, in pages: their first
-// shows how many objects there are.
-func noRoom(p Progress, o Outcome) Decision {
+// shows how many objects there are. The wait sets the state.
+func noRoom(p Progress) Decision {
 	p.Phase, p.Whole = PhaseList, false
-	d := Decision{Next: p}
-	if o.Result == resultNoRoom {
-		d.State = base.StateDoesNotFit
-	}
-	return d
+	return Decision{Next: p}
 }
 
 // oversized retries slowly, since the same bytes will probably come again. A

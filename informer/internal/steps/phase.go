@@ -45,7 +45,6 @@ const (
 	ResultHeld                           // not sent: the gate closed
 	ResultDemanded                       // ended for a demanded list
 	resultNoRoom                         // the list does not fit into the memory budget
-	resultCrowded                        // it may fit when others have been read
 )
 
 const (
@@ -248,8 +247,8 @@ func judge(p Progress, o Outcome) Decision {
 		return retry(p, o)
 	case resultOversized:
 		return oversized(p, o)
-	case resultNoRoom, resultCrowded:
-		return noRoom(p, o)
+	case resultNoRoom:
+		return noRoom(p)
 	case ResultHeld, ResultDemanded:
 		return Decision{Next: p}
 	}
