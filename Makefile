@@ -55,6 +55,7 @@ test: need-cc control-plane ## run every test with the race detector; sets up wh
 	@set -e; for module in $(BRIDGE); do echo "go test in $$module"; (cd $$module && GOWORK=off $(GO) test -timeout $(TIMEOUT) ./...); done
 	cd hack/guests/controllerruntime && GOWORK=off $(GO) test -timeout $(GUESTTIMEOUT) -run '$(BRIDGED)' .
 	$(MAKE) dashboards
+	cd hack/release && GOWORK=off $(GO) test -short -timeout $(TIMEOUT) .
 	$(MAKE) simulation
 
 # Without the race detector, without what starts servers or processes, without sweeps of seeds, and with the results of
@@ -93,7 +94,7 @@ own-news: ## run two writers under SEEDS seeds: each foreign write wakes (SEEDS=
 	FLYBALL_OWN_NEWS_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 2h -run '^TestOwnNews_EachForeignWriteWakes_R15' -v ./simulate/simtest
 
 .PHONY: check
-check: format vet lint tidy standalone cross test ## all that a change must pass: format, vet, lint, tidy, modules alone, other systems, tests, house
+check: format vet lint tidy standalone cross release-dry test ## all that a change must pass: format, vet, lint, tidy, modules alone, other systems, release, tests, house
 
 # The database is on the network. Without it the check is skipped and says so, or
 # fails where VULNCHECK_REQUIRED is set, as in continuous integration.
@@ -186,6 +187,16 @@ bench: ## run the benchmarks beside the peers' in turns, and print medians and r
 	cd hack/bench && for i in $$(seq $(BENCHCOUNT)); do \
 		GOWORK=off $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 2h . ; \
 	done | tee /dev/stderr | GOWORK=off $(GO) run ./ratios
+
+# Nothing is pushed: the command prints what to push.
+.PHONY: release
+release: ## commit and tag a version of every module that users get (VERSION=v0.2.0)
+	@test -n "$(VERSION)" || { echo "release: give VERSION, such as v0.2.0"; exit 2; }
+	cd hack/release && GOWORK=off $(GO) run . -version '$(VERSION)' -dir ../..
+
+.PHONY: release-dry
+release-dry: ## release a copy of this tree, and install its programs from it as users do (some 3 minutes the first time)
+	cd hack/release && GOWORK=off $(GO) test -count=1 -timeout $(TIMEOUT) .
 
 # Programs of others, each in a module of its own under hack/guests; its README says
 # what each does. They are run without the race detector, which would have all of
