@@ -274,6 +274,27 @@ fuzz: ## run each fuzz target for FUZZTIME
 mutants: ## remove each promise's guard in turn and see its test fail (MUTANTS=glob)
 	$(GO) run ./hack/mutants $(if $(MUTANTS),'$(MUTANTS)')
 
+# hack/site/sidebar.json lists the pages, which stay where they are.
+.PHONY: site
+site: hack/site/node_modules/.package-lock.json ## build the documentation as a site into hack/site/dist, and fail on a dead link; needs Node.js
+	cd hack/site && npm run --silent build
+
+.PHONY: site-serve
+site-serve: hack/site/node_modules/.package-lock.json ## serve what make site has built on 127.0.0.1:4173 (PORT=n)
+	cd hack/site && npm run --silent serve
+
+.PHONY: site-versions
+site-versions: hack/site/node_modules/.package-lock.json ## build the site of main and of every release in CHANGELOG.md, each from its tag
+	cd hack/site && npm run --silent versions
+
+hack/site/node_modules/.package-lock.json: hack/site/package-lock.json | need-node
+	cd hack/site && npm ci --ignore-scripts --no-audit --no-fund
+
+.PHONY: need-node
+need-node:
+	@command -v node >/dev/null && command -v npm >/dev/null || { \
+		echo "make: the site needs Node.js 20 or newer, with npm: https://nodejs.org, or your system's packages nodejs and npm" >&2; exit 1; }
+
 .PHONY: control-plane
 control-plane: ## build etcd, kube-apiserver and kubectl into the user's cache, once
 	@$(GO) run ./hack/controlplane

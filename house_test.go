@@ -392,7 +392,7 @@ func parse() ([]sourceFile, error) {
 			return err
 		}
 		if d.IsDir() {
-			if hidden := strings.HasPrefix(d.Name(), ".") && name != "."; hidden || d.Name() == "testdata" {
+			if hidden := strings.HasPrefix(d.Name(), ".") && name != "."; hidden || d.Name() == "testdata" || ofTheSite[filepath.ToSlash(name)] {
 				return filepath.SkipDir
 			}
 			return nil

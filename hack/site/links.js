@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Links of pages as GitHub follows them, made links of the site: to a page, to
+// a package's documentation, or to the file in the repository.
+
+import fs from 'node:fs'
+import path from 'node:path'
+import { addressOf, baseOf, files, module, rewrites, root, titleOf } from './pages.js'
+
+const pages = new Set(files)
+const rewritten = new Map(Object.entries(rewrites).map(([file, name]) => [name, file]))
+
+const outside = /^([a-z]+:|#|\/\/)/i
+
+// fileOf returns the file that a link of a page names, from the root.
+function fileOf(page, link) {
+  const to = link.split('#')[0]
+  const file = path.posix.normalize(path.posix.join(baseOf(page), decodeURI(to))).replace(/\/$/, '')
+  if (file.startsWith('..') || to.startsWith('/')) throw new Error(`${page}: the link ${link} leaves the repository`)
+  return file
+}
+
+// resolve returns where a link of a page leads in the site. It fails where nothing is.
+function resolve(page, link, tree) {
+  const file = fileOf(page, link)
+  const fragment = link.includes('#') ? link.slice(link.indexOf('#')) : ''
+  if (file === 'README.md') return '/' + fragment
+  for (const candidate of [file, `${file}/README.md`]) {
+    if (pages.has(candidate)) return addressOf(candidate) + fragment
+  }
+  const target = fs.statSync(path.join(root, file), { throwIfNoEntry: false })
+  if (!target) throw new Error(`${page}: the link ${link} leads nowhere`)
+  if (path.posix.basename(file) === 'doc.go') return `https://pkg.go.dev/${module}/${path.posix.dirname(file)}`
+  return `https://${module}/${target.isDirectory() ? 'tree' : 'blob'}/${tree}/${file}${fragment}`
+}
+
+// links is a plugin of markdown-it. A page that a text calls by its file's name gets its title.
+export function links(md, tree) {
+  md.core.ruler.push('repository_links', (state) => {
+    if (!state.env.path) return // a title
+    // VitePress names a page by its file here, and there by its name in the site.
+    const name = path.relative(root, state.env.path).replaceAll(path.sep, '/')
+    const page = rewritten.get(name) ?? name
+    for (const { children } of state.tokens) {
+      children?.forEach((token, i) => {
+        const link = token.attrGet('href')
+        if (token.type !== 'link_open' || outside.test(link)) return
+        token.attrSet('href', resolve(page, link, tree))
+        const text = children[i + 1]
+        const file = fileOf(page, link)
+        if (pages.has(file) && /^[\w./-]+\.md$/.test(text.content)) text.content = titleOf(file)
+      })
+    }
+  })
+}
