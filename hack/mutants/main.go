@@ -211,6 +211,9 @@ func command(ctx context.Context, dir, name string, args ...string) (string, err
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	// The copy is no repository; git must not find one above it.
 	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, inModule) }) {
+		cmd.Env = append(cmd.Env, "GOWORK=off")
+	}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -136,8 +137,37 @@ func (m mutant) command(t *tree) ([]string, error) {
 	if len(dirs) == 0 {
 		return nil, fmt.Errorf("no test is named %s", m.tests)
 	}
-	args := append([]string{"test", "-count=1", "-run=" + m.tests.String()}, dirs...)
-	return append(args, m.flags...), nil
+	args := []string{"test"}
+	if module := t.outside(dirs[0]); module != "" {
+		args = append(args, inModule+module)
+		for i, dir := range dirs {
+			if t.outside(dir) != module {
+				return nil, fmt.Errorf("tests named %s are in several modules", m.tests)
+			}
+			dirs[i] = "." + strings.TrimPrefix(dir, module)
+		}
+	}
+	args = append(args, "-count=1", "-run="+m.tests.String())
+	return append(append(args, dirs...), m.flags...), nil
+}
+
+// inModule begins the argument that names the directory of a module outside of the workspace.
+const inModule = "-C="
+
+// outside returns the directory of the module of dir if it is outside of the workspace; else
+// nothing.
+func (t *tree) outside(dir string) string {
+	for at := path.Clean(dir); at != "."; at = path.Dir(at) {
+		if _, err := os.Stat(filepath.Join(t.root, at, "go.mod")); err != nil {
+			continue
+		}
+		work, _ := os.ReadFile(filepath.Join(t.root, "go.work"))
+		if slices.Contains(strings.Fields(string(work)), "./"+at) {
+			return ""
+		}
+		return "./" + at
+	}
+	return ""
 }
 
 // try applies the mutant to the tree, runs its tests and reverts it.
