@@ -19,11 +19,12 @@ BENCHTIME ?= 1s
 
 # The examples are modules of their own, so that each can be copied out, and
 # simulate is one, so that what it needs is not an operator's to link. They
-# share the workspace; the modules under bridge and hack, and the example that needs
-# the bridge, stay outside it.
+# share the workspace; the modules under bridge and hack, the example that needs the
+# bridge, and the command that writes CustomResourceDefinitions stay outside it.
 BRIDGE := $(patsubst %/go.mod,%,$(sort $(wildcard bridge/*/go.mod examples/controllerruntime/go.mod)))
 EXAMPLES := $(filter-out $(BRIDGE),$(patsubst %/go.mod,%,$(sort $(wildcard examples/*/go.mod simulate/go.mod))))
-SIDE := $(BRIDGE) $(patsubst %/go.mod,%,$(sort $(wildcard hack/*/go.mod hack/guests/*/go.mod)))
+CRDGEN := resource/crdgen
+SIDE := $(BRIDGE) $(CRDGEN) $(patsubst %/go.mod,%,$(sort $(wildcard hack/*/go.mod hack/guests/*/go.mod)))
 PACKAGES := ./... $(EXAMPLES:%=./%/...)
 
 .PHONY: help
@@ -53,7 +54,7 @@ test: need-cc control-plane ## run every test, with the race detector where goro
 	$(GO) test -timeout $(TIMEOUT) $$($(GO) list $(PACKAGES) | grep -E '$(PLAIN)')
 	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -timeout $(TIMEOUT) -skip '$(SWEEPS)' $$($(GO) list $(WAITING) $(PACKAGES) | grep -vE '$(PLAIN)')
 	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) -run '$(SWEEPS)' -skip '$(SEEDED)|AimsAt' ./simulate/kit ./examples/website -sim.seeds=$(RACESEEDS)
-	@set -e; for module in $(BRIDGE); do echo "go test in $$module"; (cd $$module && GOWORK=off $(GO) test -timeout $(TIMEOUT) ./...); done
+	@set -e; for module in $(BRIDGE) $(CRDGEN); do echo "go test in $$module"; (cd $$module && GOWORK=off $(GO) test -timeout $(TIMEOUT) ./...); done
 	cd hack/guests/controllerruntime && GOWORK=off $(GO) test -timeout $(GUESTTIMEOUT) -run '$(BRIDGED)' .
 	$(MAKE) dashboards
 	cd hack/release && GOWORK=off $(GO) test -short -timeout $(TIMEOUT) .
@@ -138,6 +139,11 @@ format: ## fail where gofmt would change a file
 fmt: ## format every Go file
 	gofmt -w .
 
+# A test of the command fails where a file differs.
+.PHONY: crds
+crds: ## write the CustomResourceDefinitions of the examples from their types
+	cd $(CRDGEN) && GOWORK=off $(GO) run . -C $(CURDIR)/examples/operator -o config/crd.yaml ./api/...
+
 .PHONY: vet
 vet: ## go vet over the root, the examples and simulate
 	$(GO) vet $(PACKAGES)
@@ -145,7 +151,7 @@ vet: ## go vet over the root, the examples and simulate
 # -modfile and a workspace exclude each other, so each module is linted alone.
 .PHONY: lint
 lint: ## staticcheck, pinned by hack/tools, over the root, the examples, simulate and the bridge
-	@bad=; for module in . $(EXAMPLES) $(BRIDGE); do \
+	@bad=; for module in . $(EXAMPLES) $(BRIDGE) $(CRDGEN); do \
 		echo "staticcheck $$module"; \
 		(cd $$module && GOWORK=off $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod staticcheck ./...) || bad=1; \
 	done; test -z "$$bad"

@@ -51,6 +51,9 @@ var arrows = map[string][]string{
 	"webhook":                              {"informer"},
 	"manager": {"client", "informer", "informer/clientgo", "reconcile", "source",
 		"webhook", "workqueue", "workqueue/clientgo"},
+	"manager/internal/crdupdate": {},
+	"manager/internal/crdinstall": {"client", "informer", "internal/linger", "internal/manifest", "internal/textlog",
+		"manager/internal/crdupdate"},
 	"manager/internal/election": {"informer", "internal/simhook", "internal/textlog", "internal/writegate"},
 	"manager/internal/handover": {"informer", "internal/effects", "internal/textlog", "manager/internal/election"},
 	"manager/internal/guard":    {"internal/confidential"},
@@ -61,11 +64,12 @@ var arrows = map[string][]string{
 	"bridge/controllerruntime":       {"informer", "informer/clientgo", "workqueue", "workqueue/clientgo"}, // a module of its own
 	"bridge/controllerruntime/adopt": {"bridge/controllerruntime", "informer", "manager", "reconcile", "source"},
 
-	"resource":    {},
-	"rights":      {},
-	"envtest":     {},
-	"simulate":    {}, // a module of its own; a server, so it knows no client
-	"integration": {}, // tests alone
+	"resource":        {},
+	"resource/crdgen": {}, // a module of its own; reads programs, and links nothing of ours
+	"rights":          {},
+	"envtest":         {},
+	"simulate":        {}, // a module of its own; a server, so it knows no client
+	"integration":     {}, // tests alone
 
 	// The rooms of the informer, from the bottom up.
 	"informer/internal/base":      {},

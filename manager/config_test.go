@@ -78,12 +78,12 @@ func TestConfig_EachFlagFromFileVariableAndFlag(t *testing.T) {
 			return value(p)
 		}
 		var samples []string // three valid values that differ from each other and the default
-		for _, try := range []string{"7", "8", "9", "a", "b", "c", "7s", "8s", "9s", "true"} {
+		for _, try := range []string{"7", "8", "9", "a", "b", "c", "7s", "8s", "9s", "true", "false"} {
 			if given(try) != value(newProgram()) {
 				samples = append(samples, try)
 			}
 		}
-		if len(samples) < 3 && !slices.Equal(samples, []string{"true"}) {
+		if len(samples) < 3 && !slices.Equal(samples, []string{"true"}) && !slices.Equal(samples, []string{"false"}) {
 			t.Errorf("-%s takes %v of the samples; have this test try others", name, samples)
 			continue
 		}
@@ -277,6 +277,7 @@ func defaults(t *testing.T) map[string]string {
 		"webhook-bind-address":        ":9443",
 		"webhook-cert-path":           certificate[1],
 		"webhook-drain-delay":         newManager(t, manager.Options{}).Webhooks().Snapshot().DrainDelay.String(),
+		"install-crds":                fmt.Sprint(!o.KeepCRDs),
 		"watch-namespaces":            "all",
 		"leader-elect":                "false",
 		"leader-election-id":          "none",

@@ -14,7 +14,7 @@
 //	           │                                                   ▲
 //	           ▼                                                   │
 //	┌─ servers ──────── health, metrics ───────── last to stop ────┤
-//	├─ webhooks ─────── admission, conversion                      │
+//	├─ webhooks ─────── admission, conversion, InstallCRDs         │
 //	├─ informers ────── lists and watches                          │
 //	├─ standby ──────── what runs on every replica                 │
 //	├─ leadership ───── reached when this process leads            │
@@ -57,6 +57,12 @@
 //	    leader asked the server; both waits end after 15 seconds with a warning
 //	M15 a hand-over with watches that are not late takes less than 100 ms, and no list
 //	    unless the predecessor's writes include some of unknown version
+//	O6  the informers start when each CustomResourceDefinition of Options.InstallCRDs is
+//	    established
+//	O7  an update of one that would take something from its clients or from stored objects
+//	    is an error of Run that names path and change, and nothing is written
+//	O8  replicas that start together install each once; one whose CustomResourceDefinition
+//	    was replaced leaves the newer one as it is
 //
 // # Leadership
 //

@@ -134,6 +134,17 @@ var flags = [...]option{
 		get:   func(o *Options) string { return cmp.Or(o.Webhooks.DrainDelay, webhook.DefaultDrainDelay).String() },
 		set:   func(o *Options, text string) error { return setTime(&o.Webhooks.DrainDelay, text) },
 	}, {
+		name:  "install-crds",
+		env:   "INSTALL_CRDS",
+		usage: "create or update the program's CustomResourceDefinitions at the start, if it has any",
+		bool:  true,
+		get:   func(o *Options) string { return strconv.FormatBool(!o.KeepCRDs) },
+		set: func(o *Options, text string) error {
+			on, err := strconv.ParseBool(text)
+			o.KeepCRDs = !on
+			return err
+		},
+	}, {
 		name:  "watch-namespaces",
 		env:   "WATCH_NAMESPACE",
 		usage: "comma-separated `namespaces` to watch (default: all)",
@@ -262,7 +273,7 @@ func (o *Options) elect(change func(e *LeaderElection)) {
 //	-metrics-bind-address, -metrics-secure, -metrics-cert-path, -metrics-guard, -profiling
 //	-health-probe-bind-address, -allowed-hosts
 //	-webhook-bind-address, -webhook-cert-path, -webhook-drain-delay
-//	-watch-namespaces
+//	-install-crds, -watch-namespaces
 //	-leader-elect, -leader-election-id, -leader-election-namespace
 //	-leader-elect-lease-duration, -leader-elect-renew-deadline, -leader-elect-retry-period
 //	-graceful-shutdown-timeout, -stuck-after, -log-format, -log-level, -v

@@ -23,6 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/metrics"
 	"github.com/flyball-dev/flyball/internal/observer"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/manager/internal/crdinstall"
 	"github.com/flyball-dev/flyball/manager/internal/election"
 	"github.com/flyball-dev/flyball/manager/internal/handover"
 	"github.com/flyball-dev/flyball/manager/internal/recorder"
@@ -158,6 +159,12 @@ func (m *Manager) connect(opts Options) error {
 	}
 	if m.mail, err = recorder.NewMail(m.standby, m.log, m.life.stopsUntil); err != nil {
 		return err
+	}
+	if len(opts.crds) > 0 {
+		// Beside the webhooks, which may have to convert what is stored, before the informers.
+		if err := m.AddTo(StageWebhooks, crdinstall.New(m.ungated, opts.crds)); err != nil {
+			return err
+		}
 	}
 	return m.AddTo(StageInformers, sharedInformers{m.informers})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -23,6 +25,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/health"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/manager/internal/crdinstall"
 	"github.com/flyball-dev/flyball/webhook"
 )
 
@@ -103,6 +106,16 @@ type Options struct {
 	Webhooks webhook.Options
 	// LeaderElection makes only one of several replicas reconcile. Nil: all do.
 	LeaderElection *LeaderElection
+	// InstallCRDs has YAML or JSON files with CustomResourceDefinitions, at any depth, such
+	// as an embed.FS. Run creates or updates them on every replica before the informers
+	// start, and waits until they are established. An update that would take something
+	// from clients or stored objects is an error of Run, and a newer one on the server
+	// stays; see docs/kinds.md. The program needs the verbs get, create and update of
+	// customresourcedefinitions. Nil: none.
+	InstallCRDs fs.FS
+	// KeepCRDs leaves the CustomResourceDefinitions of InstallCRDs to others. The flag
+	// -install-crds=false sets it.
+	KeepCRDs bool
 	// TracerProvider creates spans of events, of the time in the queue, of reconciles
 	// and of their requests; see reconcile.Options.TracerProvider. Nil: none, at no
 	// cost. The program flushes it after Run has returned.
@@ -130,7 +143,8 @@ type Options struct {
 	// warning for a Logger of log/slog, an error for any other.
 	LogLevel string
 
-	probesForKubelet bool // in a Pod, without HealthAddress
+	probesForKubelet bool                         // in a Pod, without HealthAddress
+	crds             []*unstructured.Unstructured // of InstallCRDs
 
 	misuse   []error               // from BindFlags
 	borrowed map[string]*flag.Flag // flags that other packages have defined
@@ -170,7 +184,7 @@ func (o *Options) complete() error {
 		managed.Namespace = ownNamespace()
 		o.Webhooks.Managed = &managed
 	}
-	misuse = append(misuse, drainMisuse(o.Webhooks.DrainDelay, o.GracePeriod))
+	misuse = append(misuse, drainMisuse(o.Webhooks.DrainDelay, o.GracePeriod), o.readCRDs())
 	if o.Scheme == nil {
 		o.Scheme = clientgoscheme.Scheme
 	}
@@ -187,6 +201,21 @@ func (o *Options) complete() error {
 		o.Client.Logger = o.Logger
 	}
 	return errors.Join(misuse...)
+}
+
+// readCRDs reads InstallCRDs, also if they are kept, so that a wrong file is noticed.
+func (o *Options) readCRDs() error {
+	if o.InstallCRDs == nil {
+		return nil
+	}
+	crds, err := crdinstall.Read(o.InstallCRDs)
+	if err != nil {
+		return fmt.Errorf("read InstallCRDs: %w", err)
+	}
+	if !o.KeepCRDs {
+		o.crds = crds
+	}
+	return nil
 }
 
 // form returns the format of the zero Logger.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -186,6 +187,32 @@ func TestBindFlags_UsageShowsDefaults(t *testing.T) {
 	for _, want := range []string{"-kubeconfig file", "(default 127.0.0.1:8080)", "(or $METRICS_BIND_ADDRESS)", "(default 30s)"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("usage lacks %q:\n%s", want, text.String())
+		}
+	}
+}
+
+func TestOptions_InstallCRDsAreRead(t *testing.T) {
+	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.example.dev}\n"
+	for _, c := range []struct {
+		files map[string]string
+		want  string
+	}{
+		{map[string]string{"a.yaml": "---\n" + crd, "deep/down/b.yml": "---\n---\n" + strings.Replace(crd, "a.", "b.", 1), "README.md": "no YAML"}, ""},
+		{nil, "read InstallCRDs: no .yaml, .yml or .json file has a CustomResourceDefinition"},
+		{map[string]string{"a.yaml": "{"}, "read InstallCRDs: a.yaml: "},
+		{map[string]string{"a.yaml": crd, "b.yaml": crd}, `read InstallCRDs: b.yaml: "a.example.dev" is defined twice`},
+		{map[string]string{"a.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: p}}"}, `read InstallCRDs: a.yaml: it has the Pod "p"; only CustomResourceDefinitions are installed`},
+		{map[string]string{"a.json": `{"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "metadata": {"name": "a"}}`}, `read InstallCRDs: a.json: "a" has the version apiextensions.k8s.io/v1beta1, want apiextensions.k8s.io/v1`},
+		{map[string]string{"a.yaml": strings.Replace(crd, "{name: a.example.dev}", "{labels: {a: b}}", 1)}, "read InstallCRDs: a.yaml: a CustomResourceDefinition has no metadata.name"},
+	} {
+		files := fstest.MapFS{}
+		for name, text := range c.files {
+			files[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		o := manager.Options{InstallCRDs: files}
+		err := o.Complete()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v: got %v, want %q", c.files, err, c.want)
 		}
 	}
 }

@@ -23,7 +23,8 @@ type Stage string
 const (
 	// StageServers serves health and metrics.
 	StageServers Stage = "servers"
-	// StageWebhooks serves the API server, on every replica.
+	// StageWebhooks serves the API server, on every replica, and installs the
+	// CustomResourceDefinitions of Options.InstallCRDs.
 	StageWebhooks Stage = "webhooks"
 	// StageInformers keeps the local copies of objects.
 	StageInformers Stage = "informers"

@@ -4,6 +4,8 @@
 // Package v1 is the API: the Frontend kind.
 package v1
 
+//go:generate go run github.com/flyball-dev/flyball/resource/crdgen@latest -o ../../config/crd.yaml .
+
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +18,11 @@ import (
 var GroupVersion = schema.GroupVersion{Group: "example.flyball.dev", Version: "v1"}
 
 // Frontend runs replicas of an image.
+//
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name=Replicas,type=integer,JSONPath=.spec.replicas
+// +kubebuilder:printcolumn:name=Ready,type=integer,JSONPath=.status.readyReplicas
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp
 type Frontend struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -27,8 +34,14 @@ type Frontend struct {
 // FrontendSpec is the desired state.
 type FrontendSpec struct {
 	// Image to run.
+	//
+	// +kubebuilder:validation:MinLength=1
 	Image string `json:"image"`
-	// Replicas to run. The CRD's default is 1.
+	// Replicas to run.
+	//
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas"`
 }
 
@@ -37,8 +50,13 @@ type FrontendStatus struct {
 	// ObservedGeneration is the generation of the spec that this status describes.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// ReadyReplicas of the Deployment.
+	//
+	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
 	// Conditions: Ready.
+	//
+	// +listType=map
+	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package crdinstall installs the CustomResourceDefinitions of a program before its
+// informers start.
+//
+//	read ─▶ crdupdate.Decide ─▶ create or update, of the version that was read ─▶ established
+//	 ▲                                   │ conflict: another replica was first
+//	 └───────────────────────────────────┘
+//
+// # Concurrency
+//
+// An Installer runs once. It starts no goroutines.
+//
+// # Testing
+//
+// With managers on a simulated server, and on a real control plane.
+package crdinstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/manifest"
+	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/manager/internal/crdupdate"
+)
+
+const (
+	apiVersion = "apiextensions.k8s.io/v1"
+
+	firstPoll = 50 * time.Millisecond
+	slowPoll  = time.Second
+
+	firstPause = time.Second // after a fault of the server
+	longPause  = 30 * time.Second
+)
+
+// Read returns the CustomResourceDefinitions in the YAML and JSON files of files, at any
+// depth. It is an error if there is none, or if a file has another object.
+func Read(files fs.FS) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) {
+			return err
+		}
+		file, err := files.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }() // read only
+		objects, err := manifest.Parse(file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		for _, object := range objects {
+			if err := check(object); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			if slices.ContainsFunc(all, func(other *unstructured.Unstructured) bool { return other.GetName() == object.GetName() }) {
+				return fmt.Errorf("%s: %q is defined twice", name, object.GetName())
+			}
+			all = append(all, object)
+		}
+		return nil
+	})
+	if err == nil && len(all) == 0 {
+		err = errors.New("no .yaml, .yml or .json file has a CustomResourceDefinition")
+	}
+	return all, err
+}
+
+func check(object *unstructured.Unstructured) error {
+	switch {
+	case object.GetKind() != manifest.Definition:
+		return fmt.Errorf("it has the %s %q; only CustomResourceDefinitions are installed", object.GetKind(), object.GetName())
+	case object.GetAPIVersion() != apiVersion:
+		return fmt.Errorf("%q has the version %s, want %s", object.GetName(), object.GetAPIVersion(), apiVersion)
+	case object.GetName() == "":
+		return errors.New("a CustomResourceDefinition has no metadata.name")
+	}
+	return nil
+}
+
+// Installer installs CustomResourceDefinitions.
+type Installer struct {
+	client  *client.Client
+	crds    []*unstructured.Unstructured
+	started chan struct{}
+}
+
+// New returns an Installer of crds, which it does not change.
+func New(c *client.Client, crds []*unstructured.Unstructured) *Installer {
+	return &Installer{client: c, crds: crds, started: make(chan struct{})}
+}
+
+// Name implements manager.Named.
+func (i *Installer) Name() string { return "CRDs" }
+
+// Started is closed when all are established.
+func (i *Installer) Started() <-chan struct{} { return i.started }
+
+// Run installs what is missing or may be updated, waits until all are established, and
+// returns. While the server does not answer, it tries again until ctx ends.
+func (i *Installer) Run(ctx context.Context) error {
+	for _, crd := range i.crds {
+		if err := i.until(ctx, crd, i.install); err != nil {
+			return about("install", crd, err)
+		}
+	}
+	for _, crd := range i.crds {
+		if err := i.until(ctx, crd, i.established); err != nil {
+			return about("wait for", crd, err)
+		}
+	}
+	close(i.started)
+	return nil
+}
+
+func about(doing string, crd *unstructured.Unstructured, err error) error {
+	if apierrors.IsForbidden(err) {
+		err = fmt.Errorf("%w; the program needs the verbs get, create and update of customresourcedefinitions.apiextensions.k8s.io, "+
+			"or the flag -install-crds=false", err)
+	}
+	return fmt.Errorf("%s CustomResourceDefinition %s: %w", doing, crd.GetName(), err)
+}
+
+// errNotYet: another look is needed.
+var errNotYet = errors.New("not yet")
+
+// until calls step until it succeeds, or returns an error that does not pass.
+func (i *Installer) until(ctx context.Context, crd *unstructured.Unstructured, step func(context.Context, *unstructured.Unstructured) error) error {
+	log := logr.FromContextOrDiscard(ctx).WithValues("crd", crd.GetName())
+	poll, pause := firstPoll, firstPause
+	for {
+		err := step(ctx, crd)
+		wait := poll
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return err
+		case errors.Is(err, errNotYet):
+			poll = min(2*poll, slowPoll)
+		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+			log.V(1).Info("Another writer was first; reading the CustomResourceDefinition again")
+		case !passes(err):
+			return err
+		default:
+			textlog.Warn(log, err, "Cannot install the CustomResourceDefinition yet", "retryAfter", pause.String())
+			wait, pause = pause, min(2*pause, longPause)
+		}
+		if !linger.For(ctx, wait) {
+			return ctx.Err()
+		}
+	}
+}
+
+// passes reports whether an error may pass without a change of the program or of its rights.
+func passes(err error) bool {
+	if _, narrows := errors.AsType[*crdupdate.NarrowingError](err); narrows {
+		return false
+	}
+	if _, refused := errors.AsType[*namesError](err); refused {
+		return false
+	}
+	return !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err)
+}
+
+// install writes crd if the server has none, or one that it may replace.
+func (i *Installer) install(ctx context.Context, crd *unstructured.Unstructured) error {
+	_, err := i.write(ctx, crd)
+	return err
+}
+
+// write is install. It returns what the server had; nil: that was replaced.
+func (i *Installer) write(ctx context.Context, crd *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	log := logr.FromContextOrDiscard(ctx).WithValues("crd", crd.GetName())
+	have, err := i.read(ctx, crd)
+	if err != nil {
+		return nil, err
+	}
+	if have.GetDeletionTimestamp() != nil {
+		return nil, errors.New("it is being deleted")
+	}
+	decision, err := crdupdate.Decide(have.Object, crd.Object)
+	if err != nil {
+		return nil, err
+	}
+	to := &unstructured.Unstructured{Object: decision.Object}
+	switch {
+	case decision.Action == crdupdate.Create:
+		if err := i.client.Create(ctx, to); err != nil {
+			return nil, err
+		}
+		log.Info("Created the CustomResourceDefinition")
+		return nil, nil
+	case decision.Action == crdupdate.Update:
+		if err := i.client.Update(ctx, to); err != nil {
+			return nil, err
+		}
+		log.Info("Updated the CustomResourceDefinition")
+		return nil, nil
+	case decision.Older:
+		log.V(1).Info("Leaving the CustomResourceDefinition as it is: it has replaced the one of this program")
+	}
+	return have, nil
+}
+
+// read returns the CustomResourceDefinition of the server, without content if there is none.
+func (i *Installer) read(ctx context.Context, crd *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	have := &unstructured.Unstructured{}
+	have.SetAPIVersion(apiVersion)
+	have.SetKind(manifest.Definition)
+	err := i.client.Get(ctx, informer.Key{Name: crd.GetName()}, have)
+	if apierrors.IsNotFound(err) {
+		return &unstructured.Unstructured{}, nil
+	}
+	return have, err
+}
+
+// namesError is why the server does not accept the names of a CustomResourceDefinition.
+type namesError struct{ message string }
+
+func (e *namesError) Error() string { return "its names are not accepted: " + e.message }
+
+// established returns nil when the server serves crd.
+func (i *Installer) established(ctx context.Context, crd *unstructured.Unstructured) error {
+	have, err := i.write(ctx, crd)
+	if err != nil {
+		return err
+	}
+	if have == nil {
+		return errNotYet
+	}
+	conditions, _, _ := unstructured.NestedSlice(have.Object, "status", "conditions")
+	for _, each := range conditions {
+		condition, _ := each.(map[string]any)
+		switch status := condition["status"]; condition["type"] {
+		case "Established":
+			if status == "True" {
+				return nil
+			}
+		case "NamesAccepted":
+			if message, _ := condition["message"].(string); status == "False" {
+				return &namesError{message}
+			}
+		}
+	}
+	return errNotYet
+}

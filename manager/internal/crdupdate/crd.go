@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crdupdate
+
+import (
+	"slices"
+)
+
+// Narrowings returns what the clients and the stored objects of a CustomResourceDefinition
+// lose if to replaces from, in the order of the paths. Both are objects as decoded from JSON.
+func Narrowings(from, to map[string]any) []Narrowing {
+	var c comparison
+	f, t := object(from["spec"]), object(to["spec"])
+	c.names(f, t)
+	if is(f, "preserveUnknownFields") == false && is(t, "preserveUnknownFields") {
+		c.note("spec.preserveUnknownFields", "unknown fields are no longer pruned")
+	} else if is(f, "preserveUnknownFields") && !is(t, "preserveUnknownFields") {
+		c.note("spec.preserveUnknownFields", "it changes to false: the server drops fields without a schema")
+	}
+	stored := names(object(from["status"])["storedVersions"])
+	after := versions(t)
+	for _, v := range inOrder(f) {
+		name := text(v["name"])
+		if is(v, "storage") {
+			stored[name] = true
+		}
+		now, kept := after[name]
+		switch {
+		case !kept && stored[name]:
+			c.note(name, "the version is removed, and status.storedVersions has it: objects may be stored in it")
+		case !kept && is(v, "served"):
+			c.note(name, "the version is removed, and is served")
+		case !kept:
+		case is(v, "served") && !is(now, "served"):
+			c.note(name, "the version is no longer served")
+		case is(v, "served") || stored[name]:
+			c.version(name, v, now)
+		}
+		delete(stored, name)
+	}
+	for name := range stored {
+		if after[name] == nil {
+			c.note(name, "the version is missing, and status.storedVersions has it: objects may be stored in it")
+		}
+	}
+	if strategy(f) == "Webhook" && strategy(t) != "Webhook" && len(after) > 1 {
+		c.note("spec.conversion", "the webhook is removed: the server no longer converts fields between versions")
+	}
+	slices.SortStableFunc(c.found, compareNames)
+	return c.found
+}
+
+// names compares what the server looks up in requests.
+func (c *comparison) names(from, to node) {
+	for _, field := range []string{"group", "scope"} {
+		if f, t := text(from[field]), text(to[field]); f != t {
+			c.note("spec."+field, "it changes from %q to %q", f, t)
+		}
+	}
+	f, t := object(from["names"]), object(to["names"])
+	for _, field := range []string{"plural", "kind", "listKind"} {
+		if before, after := text(f[field]), text(t[field]); before != after && after != "" {
+			c.note("spec.names."+field, "it changes from %q to %q", before, after)
+		}
+	}
+	if gone := without(list(f["shortNames"]), list(t["shortNames"])); len(gone) > 0 {
+		c.note("spec.names.shortNames", "they lose %s", show(gone))
+	}
+}
+
+// version compares one version.
+func (c *comparison) version(name string, from, to node) {
+	f, t := object(from["subresources"]), object(to["subresources"])
+	if _, had := f["status"]; had {
+		if _, has := t["status"]; !has {
+			c.note(name, "the subresource status is removed")
+		}
+	}
+	if before := object(f["scale"]); before != nil {
+		after := object(t["scale"])
+		if after == nil {
+			c.note(name, "the subresource scale is removed")
+		}
+		for _, field := range []string{"specReplicasPath", "statusReplicasPath", "labelSelectorPath"} {
+			if b, a := text(before[field]), text(after[field]); after != nil && b != "" && a != b {
+				c.note(name, "%s of the subresource scale changes from %q to %s", field, b, orNone(a))
+			}
+		}
+	}
+	after := map[string]bool{}
+	each(to["selectableFields"], func(field node) { after[text(field["jsonPath"])] = true })
+	each(from["selectableFields"], func(field node) {
+		if path := text(field["jsonPath"]); !after[path] {
+			c.note(name+": "+path, "it can no longer be selected by")
+		}
+	})
+	c.schema(name+": ", schemaOf(from), schemaOf(to), true)
+}
+
+func schemaOf(version node) node { return object(object(version["schema"])["openAPIV3Schema"]) }
+
+func strategy(spec node) string { return text(object(spec["conversion"])["strategy"]) }
+
+func versions(spec node) map[string]node {
+	out := map[string]node{}
+	for _, v := range inOrder(spec) {
+		out[text(v["name"])] = v
+	}
+	return out
+}
+
+func inOrder(spec node) (out []node) {
+	each(spec["versions"], func(v node) { out = append(out, v) })
+	return out
+}
+
+func list(v any) []any { l, _ := v.([]any); return l }
