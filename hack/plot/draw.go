@@ -12,9 +12,9 @@ import (
 
 // Sizes in pixels.
 const (
-	width   = 880
-	left    = 350 // where the axis begins
-	right   = 790 // where it ends; the figures of the longest bar follow it
+	width   = 960
+	left    = 430 // where the axis begins
+	right   = 870 // where it ends; the figures of the longest bar follow it
 	top     = 66  // above the first row
 	bar     = 13
 	between = 14 // between two workloads
