@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Links of pages as GitHub follows them, made links of the site: to a page, to
-// a package's documentation, or to the file in the repository.
+// What GitHub makes of a page, in the site: links lead to a page, to a package's
+// documentation, or to the file in the repository.
 
 import fs from 'node:fs'
 import path from 'node:path'
-import { addressOf, baseOf, files, module, rewrites, root, titleOf } from './pages.js'
+import { addressOf, baseOf, directoryOf, files, module, rewrites, root, titleOf } from './pages.js'
 
 const pages = new Set(files)
 const rewritten = new Map(Object.entries(rewrites).map(([file, name]) => [name, file]))
@@ -35,13 +35,18 @@ function resolve(page, link, tree) {
   return `https://${module}/${target.isDirectory() ? 'tree' : 'blob'}/${tree}/${file}${fragment}`
 }
 
-// links is a plugin of markdown-it. A page that a text calls by its file's name gets its title.
-export function links(md, tree) {
+// asOnGitHub is a plugin of markdown-it.
+export function asOnGitHub(md, tree) {
+  // GitHub lists the files of a directory below its README.
+  md.core.ruler.before('normalize', 'directories', (state) => {
+    const page = pageOf(state)
+    const list = page && directoryOf(page)
+    if (list) state.src += '\n\n' + list.map((file) => `- [${titleOf(file)}](${path.posix.basename(file)})\n`).join('')
+  })
+  // A page that a text calls by its file's name gets its title.
   md.core.ruler.push('repository_links', (state) => {
-    if (!state.env.path) return // a title
-    // VitePress names a page by its file here, and there by its name in the site.
-    const name = path.relative(root, state.env.path).replaceAll(path.sep, '/')
-    const page = rewritten.get(name) ?? name
+    const page = pageOf(state)
+    if (!page) return
     for (const { children } of state.tokens) {
       children?.forEach((token, i) => {
         const link = token.attrGet('href')
@@ -53,4 +58,16 @@ export function links(md, tree) {
       })
     }
   })
+  // Indented code looks like fenced code.
+  md.core.ruler.push('indented_code', (state) => {
+    for (const token of state.tokens) if (token.type === 'code_block') token.type = 'fence'
+  })
+}
+
+// pageOf returns the page that is parsed; a title has none. VitePress names a
+// page by its file here, and there by its name in the site.
+function pageOf(state) {
+  if (!state.env.path) return undefined
+  const name = path.relative(root, state.env.path).replaceAll(path.sep, '/')
+  return rewritten.get(name) ?? name
 }

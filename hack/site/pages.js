@@ -22,7 +22,7 @@ const sections = JSON.parse(read('hack/site/sidebar.json')).map((section) => {
     .map((name) => `${section.directory}/${name}`)
     .filter((file) => !listed.includes(file))
     .sort()
-  return { ...section, pages: [...section.pages, ...found.map((file) => ({ file }))] }
+  return { ...section, found, pages: [...section.pages, ...found.map((file) => ({ file }))] }
 })
 
 // versions lists main and, newest first, the releases that a changelog has: the
@@ -45,6 +45,11 @@ export function generate() {
 
 // files lists the files that are pages.
 export const files = [`${generated}/index.md`, ...sections.flatMap((section) => section.pages.map((page) => page.file))]
+
+// directoryOf returns the files of a page's directory where the sidebar lists them all.
+export function directoryOf(file) {
+  return sections.find((section) => section.directory && `${section.directory}/README.md` === file)?.found
+}
 
 // addressOf returns where a page is: a path without an extension.
 export function addressOf(file) {

@@ -3,7 +3,7 @@
 
 import path from 'node:path'
 import { defineConfig } from 'vitepress'
-import { links } from '../links.js'
+import { asOnGitHub } from '../markdown.js'
 import { generate, here, module, others, rewrites, root, sidebar, sourceOf, versions } from '../pages.js'
 
 const address = 'https://flyball-dev.github.io/flyball/'
@@ -31,7 +31,7 @@ export default defineConfig({
     anchor: { slugify: anchorOf },
     toc: { slugify: anchorOf },
     attrs: { disable: true },
-    config: (md) => md.use(links, version),
+    config: (md) => md.use(asOnGitHub, version),
   },
   vite: {
     publicDir: path.join(here, 'public'),
