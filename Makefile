@@ -48,7 +48,7 @@ WAITING := ./integration ./hack/hostile
 
 # Packages that start no goroutine, and whose tests start none: the race detector finds nothing in them, and costs several times
 # as much. The root, with the rules of the repository, is one; its rules hold the list.
-PLAIN := /flyball(|/resource|/hack/(mutants|plot|sbom)|/informer/compact|/informer/internal/(base|encoding|fields|schemas|steps|unsettled)|/internal/(applied|authority|confidential|crdfixture|deque|effects|health|histogram|jsonweight|kubeconfig|lifesign|metrics|migration|observer|ownnews|pagetable|protoweight|ration|simhook|vector)|/manager/internal/(handover|recorder)|/simulate/internal/(actors|allot|btree|decode|deletion|discovery|encode|faults|journal|models|ownership|queries|revisions|wire|write))$$
+PLAIN := /flyball(|/resource|/cmd/flyball/internal/(gotree|scaffold)|/hack/(mutants|plot|sbom)|/informer/compact|/informer/internal/(base|encoding|fields|schemas|steps|unsettled)|/internal/(applied|authority|confidential|crdfixture|deque|effects|health|histogram|jsonweight|kubeconfig|lifesign|metrics|migration|observer|ownnews|pagetable|protoweight|ration|simhook|vector)|/manager/internal/(handover|recorder)|/simulate/internal/(actors|allot|btree|decode|deletion|discovery|encode|faults|journal|models|ownership|queries|revisions|wire|write))$$
 .PHONY: test
 test: need-cc control-plane ## run every test, with the race detector where goroutines start; sets up what it needs
 	$(GO) test -timeout $(TIMEOUT) $$($(GO) list $(PACKAGES) | grep -E '$(PLAIN)')
@@ -90,6 +90,10 @@ ZOO_MOST ?= 1000
 zoo: ## measure how many seeds find each bug planted in the zoo's operators, and run those without a bug (ZOO_STARTS=n, some 20 minutes)
 	$(GO) test -count=1 -timeout 3h -run '^TestZoo_OperatorsWithoutABugAreRight' ./simulate/kit/zoo -zoo.right=300
 	$(GO) test -count=1 -timeout 3h -run '^TestZoo_SeedsToFindEachBug' -v ./simulate/kit/zoo -zoo.starts=$(ZOO_STARTS) -zoo.most=$(ZOO_MOST)
+
+.PHONY: scaffold
+scaffold: control-plane ## write operators with flyball new, and run their tests on simulated and real API servers
+	$(GO) test -count=1 -timeout $(TIMEOUT) ./cmd/flyball -run _Q1 -controlplane
 
 .PHONY: own-news
 own-news: ## run two writers under SEEDS seeds: each foreign write wakes (SEEDS=10000, some ten minutes)

@@ -5,6 +5,7 @@ package flyball_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -55,7 +56,8 @@ func TestHouse_EachDirectDependencyHasItsReason(t *testing.T) {
 // workflow has only the right to read.
 func TestHouse_ActionsArePinned(t *testing.T) {
 	workflows, err := filepath.Glob(".github/workflows/*")
-	if err != nil || len(workflows) == 0 {
+	written, examplesErr := filepath.Glob("examples/*/.github/workflows/*") // also of flyball new
+	if workflows = append(workflows, written...); errors.Join(err, examplesErr) != nil || len(workflows) < 2 {
 		t.Fatalf("there are no workflows (%v); this test looks at nothing", err)
 	}
 	uses := regexp.MustCompile(`(?m)^[\s-]*uses:\s*(\S+)`)

@@ -64,6 +64,10 @@ var arrows = map[string][]string{
 	"bridge/controllerruntime":       {"informer", "informer/clientgo", "workqueue", "workqueue/clientgo"}, // a module of its own
 	"bridge/controllerruntime/adopt": {"bridge/controllerruntime", "informer", "manager", "reconcile", "source"},
 
+	"cmd/flyball":                   {},
+	"cmd/flyball/internal/gotree":   {},
+	"cmd/flyball/internal/scaffold": {"cmd/flyball/internal/gotree"},
+
 	"resource":        {},
 	"resource/crdgen": {}, // a module of its own; reads programs, and links nothing of ours
 	"rights":          {},

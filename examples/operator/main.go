@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -25,13 +26,30 @@ func main() {
 	}
 }
 
+// simulated runs the operator on a simulated cluster. It is nil in images, which are
+// built with -tags production.
+var simulated func(context.Context, manager.Options) error
+
 func run() error {
 	opts, err := options()
 	if err != nil {
 		return err
 	}
 	opts.BindFlags(flag.CommandLine)
+	simulate := flag.Bool("simulate", false, "run on a simulated cluster inside this process, which is the default without a kubeconfig")
 	flag.Parse()
+	_, err = manager.FindConfig(opts.Kubeconfig, opts.Context)
+	switch alone := *simulate || errors.Is(err, manager.ErrNoCluster); {
+	case alone && simulated != nil:
+		return simulated(manager.SignalContext(), opts)
+	case *simulate:
+		return errors.New("this program was built with -tags production, without the simulated cluster: leave out -simulate")
+	}
+	return operate(manager.SignalContext(), opts)
+}
+
+// operate runs the operator until ctx ends.
+func operate(ctx context.Context, opts manager.Options) error {
 	mgr, err := manager.New(opts)
 	if err != nil {
 		return err
@@ -39,15 +57,19 @@ func run() error {
 	if err := setup(mgr); err != nil {
 		return err
 	}
-	return mgr.Run(manager.SignalContext())
+	return mgr.Run(ctx)
 }
 
 // options are the defaults of the flags, and what tests start from.
 func options() (manager.Options, error) {
 	scheme := runtime.NewScheme()
+	err := errors.Join(
+		clientscheme.AddToScheme(scheme),
+		apiv1.AddToScheme(scheme),
+	)
 	return manager.Options{
 		Scheme: scheme,
 		// The flag -leader-elect turns it on.
 		LeaderElection: &manager.LeaderElection{ID: "frontend-operator", Off: true},
-	}, errors.Join(clientscheme.AddToScheme(scheme), apiv1.AddToScheme(scheme))
+	}, err
 }

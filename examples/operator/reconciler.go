@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/client"
@@ -25,10 +26,11 @@ import (
 func setup(mgr *manager.Manager) error {
 	frontends := informer.For[*apiv1.Frontend](mgr.Informers())
 	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
+	kinds := []reconcile.ChildKind{reconcile.Children(deployments)}
 	r := &reconciler{
-		client: mgr.Client(),
-		children: reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), []reconcile.ChildKind{reconcile.Children(deployments)},
-			reconcile.ChildSetOptions{FieldOwner: "frontend-operator"}),
+		deployments: deployments.Lister(),
+		client:      mgr.Client(),
+		children:    reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), kinds, reconcile.ChildSetOptions{FieldOwner: "frontend-operator"}),
 	}
 	c := reconcile.For(frontends, r.reconcile, reconcile.Options{Predicate: source.SpecChanged})
 	c.Watch(source.Owned(deployments, frontends))
@@ -36,21 +38,30 @@ func setup(mgr *manager.Manager) error {
 }
 
 type reconciler struct {
-	client   *client.Client
-	children *reconcile.ChildSet
+	deployments informer.Lister[*appsv1.Deployment]
+	client      *client.Client
+	children    *reconcile.ChildSet
 }
 
-// reconcile applies the Deployment of a Frontend and reports its state in the status.
+// reconcile applies the children of a Frontend and reports their state in its status.
 // The Frontend is shared with other readers: do not modify it.
 func (r *reconciler) reconcile(ctx context.Context, frontend *apiv1.Frontend) (reconcile.Result, error) {
 	if frontend.DeletionTimestamp != nil {
-		return reconcile.Result{}, nil // the garbage collector deletes the Deployment
+		return reconcile.Result{}, nil // the garbage collector deletes the children
 	}
 	deployment := deploymentFor(frontend)
+	if _, err := r.deployments.Get(informer.KeyOf(deployment)); apierrors.IsNotFound(err) {
+		// Without a Deployment, perhaps there is no Frontend either, and the cache is late. Ask
+		// the server, or its garbage collector would delete each new child.
+		current := &apiv1.Frontend{}
+		if err := r.client.Get(ctx, informer.KeyOf(frontend), current); err != nil || current.UID != frontend.UID {
+			return reconcile.Result{}, reconcile.IgnoreNotFound(err)
+		}
+	}
 	if _, err := r.children.Apply(ctx, frontend, deployment); err != nil {
 		return reconcile.Result{}, err
 	}
-	// Apply has filled in what the server stored, including the status.
+	// Apply has set each child to what the server stored, including its status.
 	updated := informer.Copy(frontend)
 	setStatus(updated, deployment)
 	_, err := r.client.PatchChanges(ctx, frontend, updated) // no request if nothing differs
@@ -58,24 +69,26 @@ func (r *reconciler) reconcile(ctx context.Context, frontend *apiv1.Frontend) (r
 }
 
 func deploymentFor(frontend *apiv1.Frontend) *appsv1.Deployment {
+	labels := labelsFor(frontend, "deployment")
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: frontend.Namespace, Name: frontend.Name, Labels: labelsFor(frontend)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: frontend.Namespace, Name: frontend.Name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(frontend.Spec.Replicas),
-			Selector: &metav1.LabelSelector{MatchLabels: labelsFor(frontend)},
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labelsFor(frontend)},
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "frontend", Image: frontend.Spec.Image}}},
 			},
 		},
 	}
 }
 
-func labelsFor(frontend *apiv1.Frontend) map[string]string {
+func labelsFor(frontend *apiv1.Frontend, component string) map[string]string {
 	return map[string]string{
-		"app.kubernetes.io/name":     "frontend",
-		"app.kubernetes.io/instance": reconcile.LabelValue(frontend.Name),
+		"app.kubernetes.io/name":      "frontend",
+		"app.kubernetes.io/instance":  reconcile.LabelValue(frontend.Name),
+		"app.kubernetes.io/component": component,
 	}
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Website shows every part of Flyball in one operator: it serves the page of each Website
-// with a ConfigMap, a Deployment and a Service. examples/operator is the template to copy.
+// with a ConfigMap, a Deployment and a Service. examples/operator is the template to begin with.
 //
 // It runs on the cluster of the kubeconfig; without one, on an API server inside the
 // process; with -local on its own control plane. README.md says how to begin.

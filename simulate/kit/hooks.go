@@ -5,6 +5,7 @@ package kit
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/flyball-dev/flyball/internal/simhook"
@@ -103,7 +104,8 @@ func (p *process) Note(n simhook.Note) {
 	p.mu.Unlock()
 	p.keep(n)
 	p.w.record.note(Event{
-		What: string(n.What), Who: p.name, Kind: n.Kind, Name: n.Name, Key: n.Key, UID: n.UID, Version: n.Version,
+		What: string(n.What), Who: p.name, Kind: n.Kind, Name: n.Name, Key: strings.TrimPrefix(n.Key, "/"), // as keyText writes it
+		UID: n.UID, Version: n.Version,
 		Reached: n.Reached, Own: n.Own, Whole: n.Whole, Quiet: n.Quiet, Count: n.Count, After: n.After, Text: n.Text,
 	})
 }

@@ -120,7 +120,7 @@ func (p *process) run(ctx context.Context) error {
 	opts.MetricsAddress, opts.HealthAddress = "0", "0" // a bubble has no sockets
 	opts.Logger = p.logger()
 	opts.Informers.DetectMutations = informer.MutationDetection{Rate: 1, OnMutation: func(m informer.Mutation) {
-		p.note(Event{What: Mutated, Kind: m.Kind.GroupKind().String(), Key: m.Key.String(), Text: m.String()})
+		p.note(Event{What: Mutated, Kind: m.Kind.GroupKind().String(), Key: keyText(m.Key.Namespace, m.Key.Name), Text: m.String()})
 	}}
 	if p.w.packs && opts.Informers.Compact.Codec == nil {
 		// Few objects stay open, so that most are opened anew.

@@ -72,9 +72,11 @@ func (w *World) open(t *testing.T) (err error) {
 	if w.user.client, err = client.New(&rest.Config{Host: "http://simulated", Transport: w.server.Direct("user")}, w.cfg.Scheme, client.Options{}); err != nil {
 		return err
 	}
-	for _, obj := range w.server.Objects(schema.GroupResource{Resource: "services"}) { // the cluster's own, from before the Tracer was set
-		v, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
-		w.record.note(Event{What: Changed, Who: "cluster", Kind: "Service", Name: "created", Key: keyText(obj.GetNamespace(), obj.GetName()), UID: string(obj.GetUID()), Version: v})
+	for _, own := range []struct{ kind, resource string }{{"Namespace", "namespaces"}, {"Service", "services"}} { // from before the Tracer was set
+		for _, obj := range w.server.Objects(schema.GroupResource{Resource: own.resource}) {
+			v, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+			w.record.note(Event{What: Changed, Who: "cluster", Kind: own.kind, Name: "created", Key: keyText(obj.GetNamespace(), obj.GetName()), UID: string(obj.GetUID()), Version: v})
+		}
 	}
 	if err := w.user.installDefinitions(w.cfg.definitions); err != nil {
 		return err

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command flyball writes the module of a new operator, and adds to it.
+//
+//	go run github.com/flyball-dev/flyball/cmd/flyball@latest new example.com/me/database --kind Database
+//
+// The module has a kind with its CRD, a reconciler, tests on a simulated and on a real API
+// server, RBAC rules, a Dockerfile, manifests for kustomize, a Makefile and a workflow for
+// continuous integration. `go run .` works at once, without a cluster.
+//
+//	flyball new MODULE --kind Database
+//	   --children Deployment,Service   kinds that the operator keeps for each Database
+//	   --group databases.example.com   API group; by default the host of MODULE
+//	   --webhook                       a validating webhook
+//	   --no-crd                        no kind of its own: --kind is ConfigMap, Namespace, …
+//	   --dir DIR                       by default the last element of MODULE
+//	   --replace DIR                   build with a checkout of Flyball
+//
+// Nothing is generated again later: every file belongs to you. In its directory,
+//
+//	flyball add kind --kind Backup --children Job
+//	flyball add webhook --kind Database
+//
+// add files, and lines where the new code is called.
+//
+// # Promises
+//
+//	Q1  a written module builds and passes go vet and its tests without a change
+//	Q2  it has at most 14 files, go.sum not counted, and a Makefile of less than 60
+//	    lines
+//	Q3  invalid input is an error that says what to write instead, and then nothing is
+//	    written
+//	Q4  the template is examples/operator: the command with its names gives its files
+//	Q5  an addition inserts lines and makes files; no line that is there is changed or
+//	    removed, and if it cannot be made, nothing is written
+//
+// # Testing
+//
+// The tests write modules into temporary directories, build them and run their tests.
+package main

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gotree
+
+import (
+	"go/ast"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Imports are the paths of packages by their names in a file.
+type Imports map[string]string
+
+// Imports returns what the file imports, except for blank imports.
+func (f *File) Imports() Imports {
+	all := Imports{}
+	for _, spec := range f.Tree.Imports {
+		if name, to := imported(spec); name != "_" {
+			all[name] = to
+		}
+	}
+	return all
+}
+
+func imported(spec *ast.ImportSpec) (name, to string) {
+	to, _ = strconv.Unquote(spec.Path.Value) // the parser has checked it
+	if spec.Name != nil {
+		return spec.Name.Name, to
+	}
+	return path.Base(to), to
+}
+
+// WriteImports writes the file's imports anew: what it uses of known and of what it
+// imports already, and blank imports. The groups, with a blank line between them, are the
+// standard library, other packages, and those whose paths begin with one of own, in order.
+func (f *File) WriteImports(known Imports, own ...string) {
+	use := maps.Clone(known)
+	maps.Copy(use, f.Imports())
+	lines := make([][]string, 2+len(own))
+	add := func(to, line string) {
+		group := 1
+		if first, _, _ := strings.Cut(to, "/"); !strings.Contains(first, ".") {
+			group = 0
+		}
+		for i, prefix := range own {
+			if to == prefix || strings.HasPrefix(to, prefix+"/") {
+				group = 2 + i
+			}
+		}
+		lines[group] = append(lines[group], line)
+	}
+	used := f.qualifiers()
+	for name, to := range use {
+		switch {
+		case !used[name]:
+		case name == path.Base(to):
+			add(to, strconv.Quote(to))
+		default:
+			add(to, name+" "+strconv.Quote(to))
+		}
+	}
+	for _, spec := range f.Tree.Imports {
+		if name, to := imported(spec); name == "_" {
+			add(to, "_ "+strconv.Quote(to))
+		}
+	}
+	for _, decl := range f.Tree.Decls {
+		if isImport(decl) {
+			f.Cut(decl)
+		}
+	}
+	var text strings.Builder
+	for _, group := range lines {
+		if len(group) == 0 {
+			continue
+		}
+		slices.SortFunc(group, func(a, b string) int { return strings.Compare(a[strings.Index(a, `"`):], b[strings.Index(b, `"`):]) })
+		text.WriteString(strings.Join(group, "\n") + "\n\n")
+	}
+	if text.Len() > 0 {
+		f.Insert(f.Tree.Name.End(), "\n\nimport (\n"+strings.TrimSuffix(text.String(), "\n")+")")
+	}
+}
+
+// qualifiers returns the names before a dot.
+func (f *File) qualifiers() map[string]bool {
+	used := map[string]bool{}
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := s.X.(*ast.Ident); ok {
+				used[id.Name] = true
+			}
+		}
+		return true
+	})
+	return used
+}
+
+// Outer returns the names that the file uses or declares without a qualifier, and the
+// names of packages: those that a new name must not repeat.
+func (f *File) Outer() map[string]bool {
+	names := map[string]bool{}
+	inner := map[*ast.Ident]bool{}
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			inner[n.Sel] = true
+		case *ast.KeyValueExpr:
+			if id, ok := n.Key.(*ast.Ident); ok {
+				inner[id] = true
+			}
+		case *ast.Ident:
+			if !inner[n] {
+				names[n.Name] = true
+			}
+		}
+		return true
+	})
+	return names
+}

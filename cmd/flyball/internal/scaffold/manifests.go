@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scaffold
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// words writes the project's names for the template's in text that is not Go.
+func (p plan) words(text string) string {
+	names := frontend().renaming(p.noun)
+	return p.named(names.String(text))
+}
+
+// named writes the group for the template's, and the operator's name for that of the kind.
+func (p plan) named(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, p.resource+"-operator", p.operator+"-operator"), templateGroup, p.Group)
+}
+
+// manifest changes a manifest of the template into one of the project.
+func (p plan) manifest(name, text string) string {
+	switch name {
+	case "config/crd.yaml":
+		if !p.hasReplicas() {
+			text = withoutBlocks(text, "replicas:", "readyReplicas:", "- name: Replicas", "- name: Ready")
+		}
+	case "config/sample.yaml":
+		if p.Builtin {
+			return p.builtinSample()
+		}
+		if !p.hasReplicas() {
+			text = withoutBlocks(text, "replicas:")
+		}
+	case "config/kustomization.yaml":
+		if p.Builtin {
+			text = strings.Replace(text, "[crd.yaml, operator.yaml]", "[operator.yaml]", 1)
+		}
+	case "config/operator.yaml":
+		head, tail := aroundRules(text)
+		return p.words(head) + p.clusterRules() + p.words(tail)
+	}
+	return p.words(text)
+}
+
+// withoutBlocks removes lines that begin with one of starts, and the lines below them that
+// are indented more.
+func withoutBlocks(text string, starts ...string) string {
+	var out strings.Builder
+	inside := -1 // the indentation of what is being removed
+	for line := range strings.Lines(text) {
+		content := strings.TrimLeft(line, " ")
+		indent := len(line) - len(content)
+		if inside >= 0 && indent > inside {
+			continue
+		}
+		inside = -1
+		if slices.ContainsFunc(starts, func(s string) bool { return strings.TrimSpace(content) == s || strings.HasPrefix(content, s+" ") }) {
+			inside = indent
+			continue
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+func (p plan) builtinSample() string {
+	namespace := "  namespace: default\n"
+	if p.kind == "Namespace" {
+		namespace = ""
+	}
+	return fmt.Sprintf("apiVersion: v1\nkind: %s\nmetadata:\n  name: sample\n%s  labels:\n    %s/%s-operator: \"true\"\n", p.kind, namespace, p.Group, p.resource)
+}
+
+// aroundRules cuts manifests around the rules of the ClusterRole.
+func aroundRules(text string) (head, tail string) {
+	start := strings.Index(text, "kind: ClusterRole\n")
+	start += strings.Index(text[start:], "rules:\n") + len("rules:\n")
+	return text[:start], text[start+strings.Index(text[start:], "---\n"):]
+}
+
+// clusterRules are the rules for the kind and its children, in the order of an update by
+// package rights: those that are kept, then by group and resource.
+func (p plan) clusterRules() string {
+	group, status := p.Group, true
+	if p.Builtin {
+		group, status = p.parent.group, false
+	}
+	kept := rule(group, p.plural+"/finalizers", "update", "keep: some clusters demand it for owner references that block deletion")
+	used := map[string]string{group + " " + p.plural: rule(group, p.plural, "get, list, watch", "")}
+	if status {
+		used[group+" "+p.plural+"/status"] = rule(group, p.plural+"/status", "patch", "")
+	}
+	for _, child := range p.children {
+		n := child.noun()
+		kept += rule(child.group, n.plural, "delete", "keep: for "+n.kinds+" that are no longer wanted")
+		used[child.group+" "+n.plural] = rule(child.group, n.plural, "get, list, watch, create, patch", "")
+	}
+	keys := make([]string, 0, len(used))
+	for key := range used {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		kept += used[key]
+	}
+	return kept
+}
+
+func rule(group, resource, verbs, comment string) string {
+	if group == "" {
+		group = `""`
+	}
+	if comment != "" {
+		comment = " # " + comment
+	}
+	return fmt.Sprintf("  - apiGroups: [%s]%s\n    resources: [%s]\n    verbs: [%s]\n", group, comment, resource, verbs)
+}
+
+// webhookManifests inserts into the manifests of an operator what its webhook needs: rights,
+// arguments, a Service and the configuration.
+func (p plan) webhookManifests(text []byte) ([]byte, error) {
+	out := string(text)
+	name := p.operator + "-operator"
+	clusterRules := namedRule("admissionregistration.k8s.io", "validatingwebhookconfigurations", name, "get, patch", "keep: the webhook's certificate")
+	ownRules := rule("", "secrets", "create", "keep: the webhook's certificate") + namedRule("", "secrets", name+"-webhook-cert", "get, update", "keep: the webhook's certificate")
+	for _, i := range []struct{ after, where, insert string }{
+		{"kind: ClusterRole\n", "rules:\n", clusterRules},
+		{"kind: Role ", "rules:\n", ownRules},
+		{"kind: Deployment\n", "            - -leader-elect\n", "            - -webhooks\n"},
+		{"kind: Deployment\n", "            - -webhooks\n", "          ports:\n            - name: webhooks\n              containerPort: 9443\n"},
+	} {
+		_, below, found := strings.Cut(out, "\n"+i.after)
+		_, rest, ok := strings.Cut(below, i.where)
+		if !found || !ok {
+			return nil, fmt.Errorf("config/operator.yaml has no %q below %q; write there yourself:\n%s", strings.TrimSpace(i.where), strings.TrimSpace(i.after), i.insert)
+		}
+		out = strings.TrimSuffix(out, rest) + i.insert + rest
+	}
+	return []byte(out + p.webhookDocuments()), nil
+}
+
+func namedRule(group, resource, name, verbs, comment string) string {
+	text := rule(group, resource, verbs, comment)
+	return strings.Replace(text, "    verbs:", "    resourceNames: ["+name+"]\n    verbs:", 1)
+}
+
+func (p plan) webhookDocuments() string {
+	group, selector := p.Group, ""
+	if p.Builtin {
+		group = p.parent.group
+		selector = fmt.Sprintf("    objectSelector: # others do not wait for the operator\n      matchExpressions:\n        - key: %s/%s-operator\n          operator: Exists\n", p.Group, p.resource)
+	}
+	path := "/validate-" + strings.ReplaceAll(group, ".", "-") + "-v1-" + p.resource
+	if group == "" {
+		group = `""`
+	}
+	return fmt.Sprintf(`---
+apiVersion: v1
+kind: Service
+metadata:
+  name: %[1]s
+  namespace: %[1]s
+spec:
+  selector:
+    app.kubernetes.io/name: %[1]s
+  ports:
+    - port: 443
+      targetPort: webhooks
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata:
+  name: %[1]s
+webhooks:
+  - name: validate.%[2]s.%[6]s
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    failurePolicy: Fail
+    timeoutSeconds: 5
+%[5]s    rules:
+      - apiGroups: [%[3]s]
+        apiVersions: [v1]
+        resources: [%[2]s]
+        operations: [CREATE, UPDATE]
+    clientConfig: # the operator writes caBundle
+      service:
+        namespace: %[1]s
+        name: %[1]s
+        path: %[4]s
+`, p.operator+"-operator", p.plural, group, path, selector, p.Group)
+}

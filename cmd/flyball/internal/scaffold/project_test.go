@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scaffold
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var leftover = regexp.MustCompile(`(?i)frontend|example\.flyball\.dev|examples/operator|flyball authors|SPDX|\+kubebuilder|DO NOT EDIT`)
+
+func TestProject_FilesAreFewAndNameOnlyTheProject_Q2(t *testing.T) {
+	for _, p := range []Project{
+		{Module: "example.com/me/database", Kind: "Database"},
+		{Module: "example.com/me/database", Kind: "Database", Children: []string{"StatefulSet", "Service", "Secret"}, Webhook: true},
+		{Module: "github.com/me/dns", Kind: "DNSRecord", Children: []string{"ConfigMap"}, Webhook: true},
+		{Module: "github.com/me/orders/v2", Kind: "Order", Children: kindsOf(children)},
+		{Module: "example.com/sync", Kind: "Namespace", Builtin: true, Webhook: true},
+		{Module: "example.com/sync", Kind: "ConfigMap", Builtin: true, Children: []string{"StatefulSet", "Deployment"}},
+	} {
+		p.Version = "v1.2.3"
+		all, err := filesOf(p)
+		if err != nil {
+			t.Errorf("%+v: %v", p, err)
+			continue
+		}
+		count := 0
+		for name, text := range all {
+			if name != "go.sum" {
+				count++
+			}
+			if found := leftover.FindString(string(text)); found != "" {
+				t.Errorf("%s %s: %s has %q, which is not the project's", p.Module, p.Kind, name, found)
+			}
+		}
+		if count > 14 {
+			t.Errorf("%s %s has %d files without go.sum, want at most 14", p.Module, p.Kind, count)
+		}
+		if lines := strings.Count(string(all["Makefile"]), "\n"); lines == 0 || lines >= 60 {
+			t.Errorf("the Makefile has %d lines, want some and fewer than 60", lines)
+		}
+		if !strings.Contains(string(all["go.mod"]), "\nmodule ") && !strings.HasPrefix(string(all["go.mod"]), "module "+p.Module+"\n") {
+			t.Errorf("go.mod begins with %.60q, want the module %s", all["go.mod"], p.Module)
+		}
+		if strings.Contains(string(all["go.mod"]), "replace ") || !strings.Contains(string(all["go.mod"]), "flyball/simulate v1.2.3") {
+			t.Errorf("go.mod does not require v1.2.3:\n%s", all["go.mod"])
+		}
+	}
+}
+
+func TestProject_InvalidInputIsExplainedAndNothingIsWritten_Q3(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("full/.git", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func(p *Project)
+		want   string // in the error
+	}{
+		{func(p *Project) { p.Kind = "" }, "--kind Database"},
+		{func(p *Project) { p.Kind = "database" }, "--kind Database"},
+		{func(p *Project) { p.Kind = "my-database" }, "--kind MyDatabase"},
+		{func(p *Project) { p.Kind = "Date_base" }, "upper camel case"},
+		{func(p *Project) { p.Kind = "Datenbänke" }, "upper camel case"},
+		{func(p *Project) { p.Kind = "type" }, "MyType"},
+		{func(p *Project) { p.Kind = "Range" }, "MyRange"},
+		{func(p *Project) { p.Kind = "String" }, "MyString"},
+		{func(p *Project) { p.Kind = strings.Repeat("A", 51) }, "at most 50"},
+		{func(p *Project) { p.Kind = "Deployment" }, "is also a child"},
+		{func(p *Project) { p.Kind = "Client" }, `needs the name "client"`},
+		{func(p *Project) { p.Kind = "Reconciler" }, `needs the name "reconciler"`},
+		{func(p *Project) { p.Kind = "Label" }, `needs the name "labels"`},
+		{func(p *Project) { p.Kind, p.Children = "Service", []string{"Service"} }, "is also a child"},
+		{func(p *Project) { p.Kind, p.Builtin = "Database", true }, "--kind ConfigMap, Namespace"},
+		{func(p *Project) { p.Kind, p.Builtin, p.Children = "Secret", true, []string{"Secret"} }, "is also a child"},
+		{func(p *Project) { p.Children = []string{"Gadget"} }, "--children ConfigMap,CronJob"},
+		{func(p *Project) { p.Children = []string{"Service", "Service"} }, "twice"},
+		{func(p *Project) { p.Children = []string{""} }, "--children ConfigMap,CronJob"},
+		{func(p *Project) { p.Group = "databases" }, "at least two labels"},
+		{func(p *Project) { p.Group = "Databases.example.com" }, "lower case"},
+		{func(p *Project) { p.Group = "-a.example.com" }, "lower case"},
+		{func(p *Project) { p.Group = "apps.k8s.io" }, "reserved"},
+		{func(p *Project) { p.Module = "" }, "example.com/me/database"},
+		{func(p *Project) { p.Module = "database" }, "domain name"},
+		{func(p *Project) { p.Module = "Example.com/database" }, "lower case"},
+		{func(p *Project) { p.Module = "example.com//database" }, "empty"},
+		{func(p *Project) { p.Module = "example.com/database/" }, "empty"},
+		{func(p *Project) { p.Module = "example.com/.database" }, "dot"},
+		{func(p *Project) { p.Module = "example.com/database." }, "dot"},
+		{func(p *Project) { p.Module = "example.com/data base" }, "letters"},
+		{func(p *Project) { p.Module = "example.com/database/v1" }, "leave it out"},
+		{func(p *Project) { p.Module = "example.com/database/v02" }, "leave it out"},
+		{func(p *Project) { p.Module = "gopkg.in/database" }, ".v2"},
+		{func(p *Project) { p.Module = "example.com/internal/database" }, "another meaning"},
+		{func(p *Project) { p.Module = flyballModule + "/database" }, "Flyball's own"},
+		{func(p *Project) { p.Dir = "full" }, "--dir"},
+		{func(p *Project) { p.Replace = "missing" }, "not a checkout"},
+		{func(p *Project) { p.Kind, p.Group, p.Dir = "database", "databases", "full" }, "at least two labels"},
+	} {
+		p := Project{Module: "example.com/me/database", Kind: "Database", Version: "v1.2.3"}
+		c.change(&p)
+		if _, err := p.Write(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want an error with %q", p, err, c.want)
+		}
+		if left, err := os.ReadDir("."); err != nil || len(left) != 1 {
+			t.Fatalf("%+v: %v, %v is there, want nothing new", p, left, err)
+		}
+	}
+}
+
+func TestProject_Defaults(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct{ module, dir, group string }{
+		{"example.com/me/database", "database", "example.com"},
+		{"example.com/me/db.v2", "db.v2", "example.com"},
+		{"example.com/me/orders/v2", "orders", "example.com"},
+		{"gopkg.in/me/frames.v3", "frames.v3", "me.example.com"},
+		{"github.com/Me/thing", "thing", "me.example.com"},
+		{"github.com/my_self/things", "things", "example.com"},
+		{"one.example.com", "one.example.com", "one.example.com"},
+	} {
+		w, err := Project{Module: c.module, Kind: "Database", Version: "v1.2.3"}.Write()
+		if err != nil || w.Dir != c.dir || w.Group != c.group {
+			t.Errorf("%s: directory %q, group %q, %v; want %q, %q", c.module, w.Dir, w.Group, err, c.dir, c.group)
+		}
+		for _, name := range w.Files {
+			if _, err := os.Stat(filepath.Join(c.dir, name)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestNoun(t *testing.T) {
+	for _, c := range []struct{ kind, variable, several, plural string }{
+		{"Database", "database", "databases", "databases"},
+		{"PostgresCluster", "postgresCluster", "postgresClusters", "postgresclusters"},
+		{"DNSRecord", "dnsRecord", "dnsRecords", "dnsrecords"},
+		{"VM", "vm", "vms", "vms"},
+		{"Policy", "policy", "policies", "policies"},
+		{"Gateway", "gateway", "gateways", "gateways"},
+		{"Mesh", "mesh", "meshes", "meshes"},
+		{"Proxy", "proxy", "proxies", "proxies"},
+		{"Index", "index", "indexes", "indexes"},
+		{"S3Bucket", "s3Bucket", "s3Buckets", "s3buckets"},
+	} {
+		if n := nounOf(c.kind); n.variable != c.variable || n.several != c.several || n.plural != c.plural {
+			t.Errorf("%s: %+v, want %+v", c.kind, n, c)
+		}
+	}
+}
+
+// Each child that can be named can be built, on its own and first.
+func TestProject_EachChildHasItsParts(t *testing.T) {
+	for _, child := range children {
+		for _, builtin := range []bool{false, true} {
+			p := Project{Module: "example.com/x", Kind: "Gadget", Children: []string{child.kind}, Builtin: builtin}
+			if builtin {
+				p.Kind = "Namespace"
+			}
+			all, err := filesOf(p)
+			if err != nil {
+				t.Errorf("%s: %v", child.kind, err)
+				continue
+			}
+			text := string(all["reconciler.go"])
+			for _, want := range []string{"func " + child.builder() + "(", "reconcile.Children(" + child.noun().several + ")", "source.Owned(" + child.noun().several + ","} {
+				if strings.Count(text, want) != 1 {
+					t.Errorf("%s, without a CRD %v: reconciler.go has %q %d times, want once:\n%s", child.kind, builtin, want, strings.Count(text, want), text)
+				}
+			}
+			if has := strings.Contains(text, "deploymentFor"); has != slices.Contains([]string{"Deployment"}, child.kind) {
+				t.Errorf("%s: reconciler.go has deploymentFor: %v\n%s", child.kind, has, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scaffold
+
+import (
+	"fmt"
+	"go/ast"
+
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/gotree"
+)
+
+// addWebhook adds a validating webhook to the files of an operator: webhook.go, tests in
+// the file of this name, and insertions into main.go, operator_test.go and
+// config/operator.yaml.
+func (p plan) addWebhook(all files, tests string) error {
+	text, err := p.webhookFile("webhook/webhook.go", "webhook/builtin.go")
+	if err != nil {
+		return err
+	}
+	all["webhook.go"] = text
+	for name, change := range map[string]func(*gotree.File) error{"main.go": p.serveWebhook, "operator_test.go": p.testWebhook} {
+		if all[name], err = gotree.Edit(name, all[name], change); err != nil {
+			return err
+		}
+	}
+	text, err = p.webhookFile("webhook/operator_test.go", "webhook/builtin_test.go")
+	if err == nil && all[tests] != nil {
+		text, err = p.merge(tests, all[tests], text)
+	}
+	if err != nil {
+		return err
+	}
+	all[tests] = text
+	all["config/operator.yaml"], err = p.webhookManifests(all["config/operator.yaml"])
+	return err
+}
+
+// webhookFile returns a part, for a built-in kind with the declarations of another.
+func (p plan) webhookFile(name, builtin string) ([]byte, error) {
+	f, err := part(name)
+	if err != nil {
+		return nil, err
+	}
+	other, err := part(builtin)
+	if err != nil {
+		return nil, err
+	}
+	if p.Builtin {
+		f.Overlay(other)
+	}
+	text, err := f.Source()
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range []func(*gotree.File) error{p.dropReplicas, p.rename, p.place, p.imports} {
+		if text, err = gotree.Edit(name, text, step); err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
+// insertion is text to insert before or after the statement of a function that has a call.
+type insertion struct {
+	function, call string
+	before, after  string
+}
+
+// insert makes insertions; a missing place is an error that says what to write.
+func insert(f *gotree.File, insertions []insertion) error {
+	for _, i := range insertions {
+		var at ast.Stmt
+		if fn := f.Func(i.function); fn != nil {
+			at = f.Calling(fn, i.call)
+		}
+		if at == nil {
+			return fmt.Errorf("there is no statement with %s in a function %s; add one, or write this there yourself:\n%s%s", i.call, i.function, i.before, i.after)
+		}
+		f.Insert(at.Pos(), i.before)
+		f.Insert(at.End(), i.after)
+	}
+	return nil
+}
+
+func (p plan) serveWebhook(f *gotree.File) error {
+	return insert(f, []insertion{
+		{"run", "flag.Parse()",
+			"webhooks := flag.Bool(\"webhooks\", false, \"validate objects; the API server must reach this process\")\n",
+			"\nif *webhooks {\nopts.Webhooks = webhookOptions(opts.Webhooks)\n}"},
+		{"operate", "setup(mgr)", "", "\naddWebhooks(mgr, opts)"},
+	})
+}
+
+func (p plan) testWebhook(f *gotree.File) error {
+	return insert(f, []insertion{
+		{"TestControlPlane", "manager.New(opts)", "opts.Webhooks = callWebhooks(t, env)\n", ""},
+		{"TestControlPlane", "setup(mgr)", "", "\naddWebhooks(mgr, opts)"},
+	})
+}
+
+// merge appends the declarations of another file, and writes the imports of both.
+func (p plan) merge(name string, text, other []byte) ([]byte, error) {
+	from, err := gotree.Parse(name, other)
+	if err != nil {
+		return nil, err
+	}
+	text, err = gotree.Edit(name, text, func(f *gotree.File) error {
+		for _, name := range from.Declared() {
+			f.Append(from, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gotree.Edit(name, text, p.imports)
+}

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/scaffold"
+)
+
+func main() {
+	err := run(os.Args[1:], os.Stdout, os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "flyball:", strings.ReplaceAll(err.Error(), "\n", "\n         "))
+		os.Exit(1)
+	}
+}
+
+// run is main with explicit arguments and outputs.
+func run(args []string, out, problems io.Writer) error {
+	command := "help"
+	if len(args) > 0 {
+		command, args = args[0], args[1:]
+	}
+	switch command {
+	case "new":
+		return runNew(args, out, problems)
+	case "add":
+		return runAdd(args, out, problems)
+	case "help", "-h", "-help", "--help":
+		fmt.Fprint(out, usage)
+		return nil
+	}
+	return fmt.Errorf("there is no command %q; write flyball new MODULE --kind KIND, or flyball add kind or webhook", command)
+}
+
+const usage = `flyball writes the module of an operator, and adds to it:
+
+  flyball new example.com/me/database --kind Database
+  flyball add kind --kind Backup --children Job
+  flyball add webhook --kind Database
+
+flyball new -help and flyball add kind -help list the flags.
+`
+
+func runAdd(args []string, out, problems io.Writer) error {
+	what := ""
+	if len(args) > 0 {
+		what, args = args[0], args[1:]
+	}
+	var a scaffold.Addition
+	var childKinds string
+	flags := flag.NewFlagSet("flyball add "+what, flag.ContinueOnError)
+	flags.SetOutput(problems)
+	flags.StringVar(&a.Dir, "dir", ".", "`directory` of the module")
+	flags.StringVar(&a.Kind, "kind", "", "the `kind` to add, or to add a webhook for")
+	switch what {
+	case "kind":
+		flags.StringVar(&childKinds, "children", "", "`kinds` that the operator keeps for each object, separated by commas (default: Deployment)")
+	case "webhook":
+	default:
+		return fmt.Errorf("%q cannot be added; write flyball add kind --kind KIND, or flyball add webhook", what)
+	}
+	others, err := parse(flags, args)
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		return fmt.Errorf("%q is one argument too many; give kinds by --kind and --children, separated by commas without spaces", others[0])
+	}
+	a.Children = list(childKinds)
+	add := a.AddWebhook
+	if what == "kind" {
+		add = a.AddKind
+	}
+	changed, err := add()
+	if err != nil {
+		return err
+	}
+	for _, name := range changed {
+		fmt.Fprintln(out, "  "+name)
+	}
+	return nil
+}
+
+// list splits a flag's value at its commas. Empty: nil.
+func list(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return strings.Split(value, ",")
+}
+
+func runNew(args []string, out, problems io.Writer) error {
+	var p scaffold.Project
+	var children string
+	flags := flag.NewFlagSet("flyball new", flag.ContinueOnError)
+	flags.SetOutput(problems)
+	flags.Usage = func() {
+		fmt.Fprint(problems, "usage: flyball new MODULE --kind KIND [flags]\n\n")
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&p.Kind, "kind", "", "`kind` of the objects that the operator acts on, such as Database")
+	flags.StringVar(&p.Group, "group", "", "API `group` of the kind (default: the host of MODULE)")
+	flags.StringVar(&children, "children", "", "`kinds` that the operator keeps for each object, separated by commas (default: Deployment, or with --no-crd ConfigMap)")
+	flags.BoolVar(&p.Webhook, "webhook", false, "add a validating webhook")
+	flags.BoolVar(&p.Builtin, "no-crd", false, "act on a built-in kind, without a CRD")
+	flags.StringVar(&p.Dir, "dir", "", "`directory` to write into, new or empty (default: the last element of MODULE)")
+	flags.StringVar(&p.Replace, "replace", "", "`directory` of a checkout of Flyball to build with, in place of a released version")
+	modules, err := parse(flags, args)
+	if err != nil {
+		return err
+	}
+	if len(modules) > 1 {
+		return fmt.Errorf("%q is one argument too many; give one module path, and kinds separated by commas without spaces", modules[1])
+	}
+	if len(modules) == 1 {
+		p.Module = modules[0]
+	}
+	p.Children = list(children)
+	if p.Version = version(); p.Version == "" && p.Replace == "" {
+		return errors.New("this program was built from a checkout, which has no version to require; give the checkout with --replace, or run go run github.com/flyball-dev/flyball/cmd/flyball@latest")
+	}
+	written, err := p.Write()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s has the module %s; its API group is %s\n", written.Dir, p.Module, written.Group)
+	for _, name := range written.Files {
+		fmt.Fprintln(out, "  "+name)
+	}
+	if err := complete(written.Dir, p.Replace != "", problems); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nnext:\n  cd %s\n  go run . -simulate   # on a simulated cluster\n  go test -short ./... # without -short also on a real API server\n", written.Dir)
+	return nil
+}
+
+// parse parses flags before and after other arguments, and returns those.
+func parse(flags *flag.FlagSet, args []string) (others []string, err error) {
+	for {
+		if err := flags.Parse(args); err != nil {
+			return nil, err
+		}
+		if flags.NArg() == 0 {
+			return others, nil
+		}
+		others, args = append(others, flags.Arg(0)), flags.Args()[1:]
+	}
+}
+
+// version returns the version of Flyball that this program was built from. Empty: none that
+// another module could require.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || strings.Contains(info.Main.Version, "+dirty") || info.Main.Version == "(devel)" {
+		return ""
+	}
+	return info.Main.Version
+}
+
+// complete lets the go command complete go.mod and go.sum. With a checkout they are
+// complete.
+func complete(dir string, replaced bool, problems io.Writer) error {
+	if replaced {
+		return nil
+	}
+	cmd := exec.Command(cmp.Or(os.Getenv("GO"), "go"), "mod", "tidy")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, problems, problems
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the files are written, but go mod tidy in %s: %w; run it again", dir, err)
+	}
+	return nil
+}

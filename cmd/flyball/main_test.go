@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var controlPlane = flag.Bool("controlplane", false, "run the written modules' tests on a real API server too")
+
+// The guide's commands work, with the state of this checkout in place of a released version.
+func TestNew_TheGuideWorks_Q1(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds an operator")
+	}
+	guide, err := os.ReadFile("../../docs/start.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const flyball = "go run github.com/flyball-dev/flyball/cmd/flyball@latest "
+	dir, counts := filepath.Join(t.TempDir(), "database"), map[string]int{}
+	for line := range strings.Lines(string(guide)) {
+		command, isCommand := strings.CutPrefix(strings.TrimSpace(line), flyball)
+		command, isTest := strings.CutPrefix(command, "go test -short ")
+		switch {
+		case !strings.HasPrefix(line, "    "):
+		case isCommand:
+			args := append(strings.Fields(command), "--dir", dir)
+			if args[0] == "new" {
+				args = append(args, "--replace", "../..")
+			}
+			mustRun(t, args)
+			counts[args[0]]++
+		case isTest:
+			goIn(t, dir, slices.Concat([]string{"test"}, depth(), strings.Fields(command))...)
+			counts["test"]++
+		case strings.TrimSpace(line) == "go run . -simulate":
+			simulate(t, dir)
+			counts["run"]++
+		}
+	}
+	if counts["new"] != 1 || counts["add"] != 1 || counts["test"] != 3 || counts["run"] != 1 {
+		t.Errorf("the guide has the commands %v, want one of new, add and run, and three of test", counts)
+	}
+	goIn(t, dir, "vet", "./...")
+	if text, err := exec.CommandContext(t.Context(), "gofmt", "-l", dir).CombinedOutput(); err != nil || len(text) > 0 {
+		t.Errorf("gofmt -l: %v\n%s", err, text)
+	}
+}
+
+// simulate runs an operator without a cluster until it says how to reach its own.
+func simulate(t *testing.T, dir string) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "operator.exe")
+	goIn(t, dir, "build", "-o", program, ".")
+	cmd := exec.CommandContext(t.Context(), program, "-simulate")
+	cmd.Env = append(os.Environ(), "KUBECONFIG=")
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	output, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, found := bufio.NewScanner(output), false
+	for !found && lines.Scan() {
+		found = strings.Contains(lines.Text(), "export KUBECONFIG=")
+	}
+	if !found {
+		t.Errorf("the operator prints no export KUBECONFIG=: %v\n%s", lines.Err(), &problems)
+	}
+	if runtime.GOOS == "windows" {
+		_ = cmd.Process.Kill()
+	} else {
+		_ = cmd.Process.Signal(os.Interrupt)
+	}
+	_, _ = io.Copy(io.Discard, output)
+	if err := cmd.Wait(); err != nil && runtime.GOOS != "windows" {
+		t.Errorf("after an interrupt: %v\n%s", err, &problems)
+	}
+}
+
+func TestNew_ModulesPassTheirTests_Q1(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds two operators")
+	}
+	for name, args := range map[string]string{
+		"without a CRD":     "-kind=Namespace example.com/me/defaults.v2 --no-crd --group defaults.example.com -children ConfigMap,ServiceAccount --webhook",
+		"with six children": "github.com/me/orders/v2 --kind OrderPolicy --children Deployment,Service,ConfigMap,Secret,Job,ServiceAccount",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "module")
+			mustRun(t, slices.Concat([]string{"new", "--dir", dir, "--replace", "../.."}, strings.Fields(args)))
+			goIn(t, dir, "build", "-tags", "production", "-o", os.DevNull, ".")
+			goIn(t, dir, slices.Concat([]string{"test", "-vet=all"}, depth(), []string{"./..."})...)
+		})
+	}
+}
+
+// depth are the flags by which a module's tests start an API server, or none.
+func depth() []string {
+	if *controlPlane {
+		return []string{"-count=1"}
+	}
+	return []string{"-short"}
+}
+
+func mustRun(t *testing.T, args []string) {
+	t.Helper()
+	var out, problems bytes.Buffer
+	if err := run(args, &out, &problems); err != nil || problems.Len() > 0 {
+		t.Fatalf("flyball %s: %v\n%s", strings.Join(args, " "), err, &problems)
+	}
+	if !strings.Contains(out.String(), "  reconciler.go\n") {
+		t.Errorf("flyball %s prints %s, want the files", strings.Join(args, " "), &out)
+	}
+}
+
+// goIn runs the go command in a module, without the network.
+func goIn(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "GOPROXY=off")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, text)
+	}
+}
+
+func TestRun_SaysWhatToWrite_Q3(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct{ args, want string }{
+		{"make", "flyball new MODULE"},
+		{"new", "--replace"},
+		{"new --replace . example.com/a --kind B", "not a checkout"},
+		{"new --kind Database --children Service, Deployment", "too many"},
+		{"new example.com/a --king B", "not defined: -king"},
+		{"add", "flyball add kind"},
+		{"add version", "flyball add kind"},
+		{"add kind Backup", "--kind"},
+		{"add kind --kind Backup", "no go.mod"},
+	} {
+		err := run(strings.Fields(c.args), &bytes.Buffer{}, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("flyball %s: %v, want an error with %q", c.args, err, c.want)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v is there, want nothing", left, err)
+	}
+}
