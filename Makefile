@@ -92,8 +92,8 @@ zoo: ## measure how many seeds find each bug planted in the zoo's operators, and
 	$(GO) test -count=1 -timeout 3h -run '^TestZoo_SeedsToFindEachBug' -v ./simulate/kit/zoo -zoo.starts=$(ZOO_STARTS) -zoo.most=$(ZOO_MOST)
 
 .PHONY: scaffold
-scaffold: control-plane ## write operators with flyball new, and run their tests on simulated and real API servers
-	$(GO) test -count=1 -timeout $(TIMEOUT) ./cmd/flyball -run _Q1 -controlplane
+scaffold: control-plane ## write three operators with flyball new, and run their tests on simulated and real API servers
+	$(GO) test -count=1 -timeout $(TIMEOUT) ./cmd/flyball -run _Q1 -whole
 
 .PHONY: own-news
 own-news: ## run two writers under SEEDS seeds: each foreign write wakes (SEEDS=10000, some ten minutes)

@@ -130,9 +130,7 @@ func runNew(args []string, out, problems io.Writer) error {
 		p.Module = modules[0]
 	}
 	p.Children = list(children)
-	if p.Version = version(); p.Version == "" && p.Replace == "" {
-		return errors.New("this program was built from a checkout, which has no version to require; give the checkout with --replace, or run go run github.com/flyball-dev/flyball/cmd/flyball@latest")
-	}
+	p.Version = version()
 	written, err := p.Write()
 	if err != nil {
 		return err

@@ -17,15 +17,21 @@ type element struct {
 	commas bool
 }
 
-// elements returns the smallest elements of lists below root that mention one of names.
+// elements returns the elements of lists below root that mention one of names: the
+// smallest that have all mentions of those around them.
 // Literals and calls are lists only if lists has the literal's type or the function.
 func elements(root ast.Node, names, lists []string) []element {
 	var found []element
 	for _, e := range outermost(root, lists) {
-		if !mentions(e.node, names) {
+		all, inside := mentions(e.node, names), 0
+		if all == 0 {
 			continue
 		}
-		if smaller := elements(e.node, names, lists); len(smaller) > 0 {
+		smaller := elements(e.node, names, lists)
+		for _, s := range smaller {
+			inside += mentions(s.node, names)
+		}
+		if inside == all {
 			found = append(found, smaller...)
 		} else {
 			found = append(found, e)
@@ -80,23 +86,24 @@ func nameOf(x ast.Expr) string {
 	return ""
 }
 
-// mentions reports whether an identifier of n is one of names.
-func mentions(n ast.Node, names []string) bool {
-	found := false
+// mentions counts the identifiers of n that are one of names.
+func mentions(n ast.Node, names []string) int {
+	count := 0
 	ast.Inspect(n, func(n ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		found = found || ok && slices.Contains(names, id.Name)
-		return !found
+		if id, ok := n.(*ast.Ident); ok && slices.Contains(names, id.Name) {
+			count++
+		}
+		return true
 	})
-	return found
+	return count
 }
 
-// Repeat repeats each smallest element of a list below root that mentions name: once for
-// each of others, with its names. Blocks and structs are lists; literals and calls are if
+// Repeat repeats each element of a list below root that mentions name, the smallest with
+// all mentions around it: once for each of others, with its names. Blocks and structs are lists; literals and calls are if
 // lists has the literal's type or the function. Elements that mention except stay alone.
 func (f *File) Repeat(root ast.Node, name, except string, lists []string, others []Names) {
 	for _, e := range elements(root, []string{name}, lists) {
-		if mentions(e.node, []string{except}) {
+		if mentions(e.node, []string{except}) > 0 {
 			continue
 		}
 		between := "\n"
@@ -111,8 +118,8 @@ func (f *File) Repeat(root ast.Node, name, except string, lists []string, others
 	}
 }
 
-// Remove removes each smallest element of a list below root that mentions one of names,
-// with the comment above it. Lists are those of Repeat.
+// Remove removes each element of a list below root that mentions one of names, with the
+// comment above it. Lists and elements are those of Repeat.
 func (f *File) Remove(root ast.Node, names, lists []string) {
 	for _, e := range elements(root, names, lists) {
 		if e.commas {

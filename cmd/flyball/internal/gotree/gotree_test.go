@@ -23,6 +23,9 @@ func setup() error {
 	watch(owned(apples, trees))
 	// The first apple is special.
 	apple := first("apple", apples)
+	if apple == nil {
+		return fmt.Errorf("no %v", apple)
+	}
 	if _, err := apply(trees, apple); err != nil {
 		return fmt.Errorf("apples: %w", err)
 	}
@@ -79,7 +82,7 @@ func TestFile_RemoveStatementsAndArguments(t *testing.T) {
 	})
 	check(t, got, want(
 		"	apples := list[apple.Apple]() // all apples\n", "\n",
-		"	// The first apple is special.\n	apple := first(\"apple\", apples)\n", "\n",
+		"	// The first apple is special.\n	apple := first(\"apple\", apples)\n	if apple == nil {\n		return fmt.Errorf(\"no %v\", apple)\n	}\n", "\n",
 		"apply(trees, apple)", "apply(trees)", "	report(apple) // at the end\n", "\n"))
 }
 

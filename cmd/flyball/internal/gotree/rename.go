@@ -146,11 +146,18 @@ func (f *File) Selectors(replace map[string]string) map[string]bool {
 	return found
 }
 
-// RenameObjects renames identifiers and, in comments, words: whole names, not their parts.
+// RenameObjects renames identifiers without a qualifier and, in comments, words: whole
+// names, not their parts.
 func (f *File) RenameObjects(names map[string]string) {
+	qualified := map[*ast.Ident]bool{}
 	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && names[id.Name] != "" {
-			f.Replace(id, names[id.Name])
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			qualified[n.Sel] = true
+		case *ast.Ident:
+			if names[n.Name] != "" && !qualified[n] {
+				f.Replace(n, names[n.Name])
+			}
 		}
 		return true
 	})

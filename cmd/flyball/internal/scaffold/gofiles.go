@@ -147,7 +147,10 @@ func (p plan) appendBuilder(f *gotree.File, child builtin) error {
 		f.AppendText(f.Renamed(f.Func(p.first().builder()), p.first().renaming(child)))
 		return nil
 	}
-	text, err := gotree.Edit("children.go", unpack(partsArchive)["children.go"], p.lead)
+	text, err := gotree.Edit("children.go", unpack(partsArchive)["children.go"], func(f *gotree.File) error {
+		f.Rename(deployment().noun().renaming(p.first().noun())) // the packages stay
+		return nil
+	})
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,9 @@ func (p Project) Write() (Written, error) {
 		p.Replace = absolute
 	}
 	plan, err := p.check()
+	if p.Version == "" && p.Replace == "" {
+		err = errors.Join(err, errors.New("this program was built from a checkout, which has no version to require; give the checkout with --replace, or run go run "+flyballModule+"/cmd/flyball@latest"))
+	}
 	if dirErr := checkDir(plan.Dir); plan.Dir != "" {
 		err = errors.Join(err, dirErr)
 	}
