@@ -17,7 +17,7 @@
 //	   --dir DIR                       by default the last element of MODULE
 //	   --replace DIR                   build with a checkout of Flyball
 //
-// Nothing is generated again later: every file belongs to you. In its directory,
+// Every file belongs to you. In its directory,
 //
 //	flyball add kind --kind Backup --children Job
 //	flyball add webhook --kind Database

@@ -54,6 +54,7 @@ func TestNew_TheGuideWorks_Q1(t *testing.T) {
 		t.Errorf("the guide has the commands %v, want one of new, add and run, and three of test", counts)
 	}
 	goIn(t, dir, "vet", "./...")
+	checkCRD(t, dir)
 	if text, err := exec.CommandContext(t.Context(), "gofmt", "-l", dir).CombinedOutput(); err != nil || len(text) > 0 {
 		t.Errorf("gofmt -l: %v\n%s", err, text)
 	}
@@ -104,6 +105,7 @@ func TestNew_ModulesPassTheirTests_Q1(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "module")
 			mustRun(t, slices.Concat([]string{"new", "--dir", dir, "--replace", "../.."}, strings.Fields(args)))
+			checkCRD(t, dir)
 			goIn(t, dir, "build", "-tags", "production", "-o", os.DevNull, ".")
 			goIn(t, dir, slices.Concat([]string{"test", "-vet=all", "./..."}, depth())...)
 		})
@@ -126,6 +128,14 @@ func mustRun(t *testing.T, args []string) {
 	}
 	if !strings.Contains(out.String(), "  reconciler.go\n") {
 		t.Errorf("flyball %s prints %s, want the files", strings.Join(args, " "), &out)
+	}
+}
+
+// checkCRD compares the CRD with the Go types, if the module has some.
+func checkCRD(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(dir, "api")); err == nil {
+		goIn(t, "../../resource/crdgen", "run", ".", "-C", dir, "-o", "config/crd.yaml", "-check", "./api/...")
 	}
 }
 

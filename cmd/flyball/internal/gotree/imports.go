@@ -68,9 +68,11 @@ func (f *File) WriteImports(known Imports, own ...string) {
 			add(to, "_ "+strconv.Quote(to))
 		}
 	}
+	var last ast.Decl // a comment may be between the package's name and it
 	for _, decl := range f.Tree.Decls {
 		if isImport(decl) {
 			f.Cut(decl)
+			last = decl
 		}
 	}
 	var text strings.Builder
@@ -81,8 +83,13 @@ func (f *File) WriteImports(known Imports, own ...string) {
 		slices.SortFunc(group, func(a, b string) int { return strings.Compare(a[strings.Index(a, `"`):], b[strings.Index(b, `"`):]) })
 		text.WriteString(strings.Join(group, "\n") + "\n\n")
 	}
-	if text.Len() > 0 {
-		f.Insert(f.Tree.Name.End(), "\n\nimport (\n"+strings.TrimSuffix(text.String(), "\n")+")")
+	block := "import (\n" + strings.TrimSuffix(text.String(), "\n") + ")"
+	switch {
+	case text.Len() == 0:
+	case last != nil:
+		f.Insert(last.End(), block)
+	default:
+		f.Insert(f.Tree.Name.End(), "\n\n"+block)
 	}
 }
 

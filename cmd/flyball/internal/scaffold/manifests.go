@@ -25,8 +25,10 @@ func (p plan) manifest(name, text string) string {
 	switch name {
 	case "config/crd.yaml":
 		if !p.hasReplicas() {
-			text = withoutBlocks(text, "replicas:", "readyReplicas:", "- name: Replicas", "- name: Ready")
+			text = withoutBlocks(text, "replicas:", "readyReplicas:", "- jsonPath: .spec.replicas", "- jsonPath: .status.readyReplicas")
+			text = strings.Replace(text, "Frontend runs replicas of an image.", "Frontend is made of an image.", 1)
 		}
+		text = deployment().renaming(p.first()).String(text)
 	case "config/sample.yaml":
 		if p.Builtin {
 			return p.builtinSample()

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var leftover = regexp.MustCompile(`(?i)frontend|example\.flyball\.dev|examples/operator|flyball authors|SPDX|\+kubebuilder|DO NOT EDIT`)
+var leftover = regexp.MustCompile(`(?i)frontend|example\.flyball\.dev|examples/operator|flyball authors|SPDX|\+kubebuilder:scaffold`)
 
 func TestProject_FilesAreFewAndNameOnlyTheProject_Q2(t *testing.T) {
 	for _, p := range []Project{
