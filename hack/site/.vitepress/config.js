@@ -47,7 +47,15 @@ export default defineConfig({
   },
   themeConfig: {
     logo: '/logo.svg',
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        miniSearch: {
+          // How it is comes before why and since when.
+          searchOptions: { boostDocument: (id) => (/\/adr\/|\/changelog/.test(id) ? 0.3 : 1) },
+        },
+      },
+    },
     outline: [2, 3],
     sidebar: sidebar(),
     nav: [
