@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -179,10 +180,26 @@ func (s *Set) appendPaths(paths []string, prefix string) []string {
 }
 
 // String returns the Paths separated by commas, or "*" for everything. It is
-// equal for equal sets from Parse.
+// equal for equal sets from Parse. See Identity for others.
 func (s *Set) String() string {
 	if s == nil {
 		return "*"
 	}
 	return strings.Join(s.Paths(), ",")
+}
+
+// Identity returns a text that is equal for equal sets alone, also for those that
+// Child returns.
+func (s *Set) Identity() string {
+	if s == nil {
+		return "*"
+	}
+	var out strings.Builder
+	out.WriteByte('{')
+	for _, name := range s.Names() {
+		out.WriteString(strconv.Quote(name))
+		out.WriteString(s.below[name].Identity())
+	}
+	out.WriteByte('}')
+	return out.String()
 }

@@ -82,8 +82,9 @@ func (k *kids) with(b *branch) *kids {
 
 // grove makes the branches of a plan.
 type grove struct {
-	made atomic.Int32
-	mu   sync.Mutex // held while kids are added
+	made  atomic.Int32
+	spare branch     // of values in any place, when there are too many
+	mu    sync.Mutex // held while kids are added
 }
 
 // kid returns the branch of name in b, or nil if there are too many and name is
@@ -109,13 +110,17 @@ func (g *grove) kid(b *branch, name []byte) *branch {
 	return kid
 }
 
-// only returns the branch in at, which is made if it is nil; b if there are too
-// many. It keeps sel of its values.
+// only returns the branch in at, which is made if it is nil. It keeps sel of its
+// values. If there are too many, it returns one that keeps everything, or b, which
+// keeps sel.
 func (g *grove) only(b *branch, at *atomic.Pointer[branch], sel *fields.Set) *branch {
 	if only := at.Load(); only != nil {
 		return only
 	}
 	if g.made.Load() >= mostBranches {
+		if sel == nil {
+			return &g.spare // b may leave out managedFields
+		}
 		return b
 	}
 	if at.CompareAndSwap(nil, &branch{sel: sel}) {

@@ -174,10 +174,7 @@ func (c *compiler) ofMap(n *node, t reflect.Type) (err error) {
 }
 
 func (c *compiler) record(t reflect.Type, sel *fields.Set) (*record, error) {
-	of := recordOf{typ: t}
-	if sel != nil {
-		of.sel = "only " + sel.String()
-	}
+	of := recordOf{typ: t, sel: sel.Identity()}
 	if r := c.records[of]; r != nil {
 		return r, nil
 	}

@@ -139,7 +139,7 @@ var values = []string{
 	`"2024-01-01T00:00:00+02:00"`, `"2024-01-01T00:00:00.5Z"`, `"2024-01-01T00:00:00.123456Z"`, `"2024-01-01T00:00:00.1234567Z"`, `"2024-01-01T00:00:00,123456Z"`,
 	`"2024-01-01t00:00:00z"`, `"2024-1-01T00:00:00Z"`, `"2024-01-01T00:00:00"`, `"2024-04-31T00:00:00Z"`, `"0001-01-01T00:00:00Z"`, `"2024-01-01T0:00:00Z"`, `"2024-01-01T00:00:00.000000+01:00"`,
 	`"1h30m"`, `"100m"`, `"1Gi"`, `" 1 "`, `"1.5e3"`, `"1000000000000000000000"`, `"0.0000000001"`, `"80%"`,
-	`[]`, `[ ]`, `[null]`, `[1]`, `[1,2,3,4]`, `["a","b"]`, `["a",1]`, `[true,null]`, `[[]]`, `[["a"],[],null]`, `[{}]`, `[{"a":"x"},{"a":"y","b":1}]`, `[1,]`, `[,]`, `[,1]`, `[1 2]`, `[1`, `[`, `]`, `["YWJj"]`,
+	`[]`, `[ ]`, `[null]`, `[1]`, `[1,2,3,4]`, `["a","b"]`, `["a",1]`, `[true,null]`, `[[]]`, `[["a"],[],null]`, `[{}]`, `[{"a":"x"},{"a":"y","b":1}]`, `[1,]`, `[,]`, `[,1]`, `[1 2]`, `[1`, `[`, `]`, `[}`, `[ }`, `{]`, `[1}`, `[{]`, `[{}}`, `["YWJj"]`,
 	`["2024-02-29T12:34:56Z",null]`,
 	`{}`, `{ }`, `{"a":null}`, `{"a":1}`, `{"a":"b"}`, `{"a":"b","c":"d"}`, `{"a":"b","a":"c"}`, `{"a":{"a":"x"}}`, `{"a":{"b":1},"a":{"a":"x"}}`, `{"A":"x"}`, `{"":""}`, `{"\u0061":"x"}`, `{"a\u0000":"x"}`,
 	"{\"\xff\":\"x\"}", `{"1":"a","-5":"b"}`, `{"300":"x"}`, `{"x":true}`, `{"1":true}`, `{"a":[{"b":[]}]}`, `{"a" : "x" , "c" : { } }`, `{"a":"YWJj"}`, `{"cpu":"1","memory":"1Gi"}`, `{"cpu":1}`, `{"no":1}`,
@@ -197,6 +197,14 @@ func TestPlan_HostileTextsAsTheReference_D1(t *testing.T) {
 			s.agrees(t, text)
 		}
 	}
+	odd := subjects(t)[0]
+	for _, n := range []int{deepest - 2, deepest - 1, deepest} {
+		text := strings.Repeat(`{"Self":`, n) + `{"Words":[]}` + strings.Repeat("}", n)
+		_, ok := odd.plan.decode([]byte(text), reflect.New(odd.plan.typ), Options{})
+		if err := reference([]byte(text), new(map[string]any)); ok && err != nil {
+			t.Errorf("the plan decodes an empty list in %d objects, and the reference refuses it: %v", n+1, err)
+		}
+	}
 }
 
 // A plan of some fields makes what the reference does, without the others.
@@ -216,6 +224,59 @@ func TestPlan_SomeFieldsAsTheReferencePruned_D4(t *testing.T) {
 		s.agrees(t, examplePod(t))
 		s.agrees(t, exampleFleet)
 		s.agrees(t, `{"spec":{"\u0061":1,"b":2,"c":{"d":[{"e":null}],"f":1}},"status":null,"\u0073tatus":{"a":[]}}`)
+	}
+}
+
+// Two fields of one type keep what is selected of each, also names that are
+// always kept of objects.
+func TestPlan_FieldsOfOneTypeKeepTheirOwn_D4(t *testing.T) {
+	s := subjectOf(t, reflect.TypeFor[corev1.Event](), "involvedObject.kind", "involvedObject.name", "related.apiVersion", "related.name")
+	s.agrees(t, `{"involvedObject":{"kind":"Pod","apiVersion":"v1","name":"a"},"related":{"kind":"Node","apiVersion":"v2","name":"b"}}`)
+	s = subjectOf(t, reflect.TypeFor[odd](), "Self.metadata.name", "Inners.a", "Recursive.metadata.uid", "PInner.d.a")
+	s.agrees(t, `{"Self":{"metadata":{"name":"a","uid":"b"}},"Recursive":[{"metadata":{"name":"a","uid":"b"}}],"PInner":{"a":"x","d":[{"a":"y"}]},"Inners":[{"a":"z"}]}`)
+}
+
+// A key that was read before in another spelling is no reason to accept one that
+// is not valid.
+func TestPlan_KnownKeysAsTheReference_D1(t *testing.T) {
+	s := subjectOf(t, treeType)
+	for _, known := range []string{`a\\`, `b\\\\`, `c\"d`, `e\n`, `f\u0000`, `\u0067`, `\u00e9`} {
+		name := string(unquote(nil, []byte(known)))
+		for range 3 {
+			s.agrees(t, `{"`+known+`":1}`)
+		}
+		s.agrees(t, `{"`+name+`":1}`)
+		s.agrees(t, `{"spec":{"`+known+`":1,"`+name+`":2}}`)
+		s.agrees(t, `{"spec":{"`+name+`":1}}`)
+	}
+}
+
+// The branches of a plan are used up: later places keep managedFields of their
+// own, which only the object's metadata is to lose.
+func TestPlan_TreesBeyondTheBranchesAsTheReference_D1(t *testing.T) {
+	p, err := Compile(treeType, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(text string) (got, want unstructured.Unstructured) {
+		t.Helper()
+		if _, ok := p.decode([]byte(text), reflect.ValueOf(&got), Options{}); !ok {
+			t.Fatalf("the plan leaves %.100q to the reference", text)
+		}
+		if err := reference([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		dropManagedFields(&want)
+		return got, want
+	}
+	for a := range mostKids / 2 {
+		for b := 0; b < mostKids/2 && p.grove.made.Load() < mostBranches; b++ {
+			read(fmt.Sprintf(`{"spec":{"%d":{"%d":{"a":1,"b":1}}}}`, a, b))
+		}
+	}
+	got, want := read(`{"metadata":{"name":"a","managedFields":[],"other":{"managedFields":1}},"status":{"metadata":{"managedFields":[]}},"list":[{"metadata":{"managedFields":[]}}]}`)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %v, want %v", got, want)
 	}
 }
 

@@ -266,7 +266,7 @@ func (r *run) pointer(n *node, p unsafe.Pointer, i int) int {
 // slice reads the array at i into a slice of exactly its length.
 func (r *run) slice(n *node, p unsafe.Pointer, i int) int {
 	count, end := r.count(i)
-	if end < 0 {
+	if end < 0 || r.b[end-1] != ']' || r.depth >= deepest {
 		return bad
 	}
 	s := (*sliceOf)(p)
@@ -280,9 +280,7 @@ func (r *run) slice(n *node, p unsafe.Pointer, i int) int {
 	reflect.NewAt(n.typ, p).Elem().Grow(count)
 	s.len, s.cap = count, count
 	r.sizes.Own += sized(count * int(n.elem.size))
-	if r.depth++; r.depth > deepest {
-		return bad
-	}
+	r.depth++
 	b := r.b
 	for at := range count {
 		i = space(b, i+1)

@@ -180,7 +180,7 @@ func (r *run) branchOf(b *branch, next *atomic.Pointer[branch], i int) (*branch,
 		content = unquote(nil, content)
 	}
 	kid := r.plan.grove.kid(b, content)
-	if kid != nil {
+	if kid != nil && plain { // so that follows may compare names with texts
 		next.Store(kid)
 	}
 	return kid, at

@@ -123,7 +123,7 @@ type Plans struct {
 func (p *Plans) Of(t reflect.Type, sel *fields.Set) (*Plan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := chosen{t, identity(sel)}
+	key := chosen{t, sel.Identity()}
 	if plan := p.mu.plans[key]; plan != nil {
 		return plan, nil
 	}
@@ -201,7 +201,7 @@ func numberOf(f reflect.StructField) (number int, ok bool) {
 // object. alone: its strings have allocations of their own.
 func (c *compiler) message(t reflect.Type, sel *fields.Set, root, alone bool) (*message, error) {
 	m := &message{size: uint32(t.Size())}
-	if key := (chosen{t, identity(sel)}); !root && !alone {
+	if key := (chosen{t, sel.Identity()}); !root && !alone {
 		switch known := c.done[key]; {
 		case known != nil && known.broken:
 			return known, fmt.Errorf("%s is not read", t)
@@ -229,22 +229,6 @@ func (c *compiler) message(t reflect.Type, sel *fields.Set, root, alone bool) (*
 		m.fields[number] = into
 	}
 	return m, nil
-}
-
-// identity returns a text that is equal for equal selections.
-func identity(sel *fields.Set) string {
-	if sel == nil {
-		return "*"
-	}
-	var out strings.Builder
-	out.WriteByte('{')
-	for _, name := range sel.Names() {
-		sub, _ := sel.Child(name)
-		out.WriteString(strconv.Quote(name))
-		out.WriteString(identity(sub))
-	}
-	out.WriteByte('}')
-	return out.String()
 }
 
 // selected returns what sel selects of a field.
