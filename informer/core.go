@@ -48,6 +48,7 @@ type core struct {
 	packing packing          // empty: objects are held decoded
 
 	newListerWatcher func(WatchScope) (ListerWatcher[Object], error)
+	settling         func(WatchScope) (ListerWatcher[Object], error) // that settles own writes: it keeps all fields
 	namespaced       func() (namespaced, known bool)
 	discover         func(context.Context) (namespaced bool, err error) // nil: unknown
 	resource         func() schema.GroupResource
@@ -81,6 +82,9 @@ type core struct {
 		waits   []*syncWait
 		over    bool          // Run has ended
 		closed  bool          // the last handle was released
+		newest  Version       // that was stored
+		whole   bool          // all objects have all of their fields, from now on
+		narrow  Version       // objects of later versions always had them; set once whole is
 		touched touchedKeys   // since an audit began; nil: none is running
 		sim     simhook.Hooks // of Run; nil: none
 	}
@@ -109,6 +113,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		ended:            make(chan struct{}),
 		indexer:          store.NewIndexer(kind),
 		newListerWatcher: lw,
+		settling:         lw,
 		namespaced:       func() (bool, bool) { return false, false },
 		learned:          func() (schema.GroupVersionKind, bool) { return kind, true },
 		closeIdle:        func() {},
@@ -130,7 +135,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	c.storing = c.roster.take(newHand("store a batch"))
 	c.settler = unsettled.Settler{
 		Store: settledStore{c}, Name: object.String(), Log: c.log, PageSize: cmp.Or(opts.PageSize, reflector.DefaultPageSize),
-		Read: func(scope WatchScope) (ListerWatcher[Object], error) { return c.newListerWatcher(scope) },
+		Read: func(scope WatchScope) (ListerWatcher[Object], error) { return c.settling(scope) },
 	}
 	_ = c.group.Go(c.settler.Run)
 	_ = c.group.Go(c.dispatch)

@@ -77,6 +77,9 @@ func (c *core) reportUndecodable(deltas []store.Delta) {
 func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, error)) (done []store.Change) {
 	c.critical.Lock()
 	changes, err := apply()
+	for _, r := range lists.Reached {
+		sawLocked(c, r.Version)
+	}
 	if c.critical.sim != nil {
 		c.noteStoredLocked(changes, own)
 	}
@@ -97,6 +100,9 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 	passedLocked(c, lists.Passed)
 	for _, scope := range lists.Synced {
 		c.syncedLocked(scope)
+	}
+	if len(lists.Passed)+len(lists.Synced) > 0 {
+		wholeLocked(c)
 	}
 	c.critical.Unlock()
 	for _, do := range c.indexer.Passed() {
@@ -210,6 +216,7 @@ func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generatio
 		}
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
 		c.hearLocked(o.Key)
+		sawLocked(c, o.Version)
 		return c.indexer.Observe(o)
 	})
 	c.settled(offered, changes)

@@ -155,6 +155,14 @@ func keptBy(c *core) restclient.Kept {
 	}
 }
 
+// allKeptBy is keptBy with all fields: what is not kept is dropped when the object
+// is stored, by when c may keep more than at the request.
+func allKeptBy(c *core) restclient.Kept {
+	kept := keptBy(c)
+	kept.Fields, kept.ManagedFields = nil, c.keepsManagedFields()
+	return kept
+}
+
 func (f *SharedInformerFactory) core(id coreID) *core {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,6 +189,9 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	c.convert = func(obj Object) (Object, error) { return convertTo(id.object, c.gvk(), obj) }
 	c.borrow = func(t *reflector.Tap, from Version) bool {
 		return slices.ContainsFunc(f.cores(), func(other *core) bool { return other.gvk() == c.gvk() && other.lend(t, from) })
+	}
+	c.settling = func(scope WatchScope) (ListerWatcher[Object], error) {
+		return restclient.NewListerWatcher[Object](id.object, f.resolver, t, scope, func() restclient.Kept { return allKeptBy(c) })
 	}
 	c.auditList = func(scope WatchScope) (ListerWatcher[Object], error) {
 		return restclient.NewListerWatcher[Object](restclient.MetadataType, f.resolver, t, scope, nil)

@@ -24,7 +24,7 @@ func (f *SharedInformerFactory) Projected(kind schema.GroupVersionKind, obj Obje
 	}
 	t := reflect.TypeOf(obj)
 	var other *fields.Set // of another Go type
-	foreign := false
+	own, foreign := false, false
 	for _, id := range f.narrow.ids() {
 		if f.kindOfID(id).GroupKind() != kind.GroupKind() {
 			continue
@@ -34,11 +34,12 @@ func (f *SharedInformerFactory) Projected(kind schema.GroupVersionKind, obj Obje
 			if f.mayHaveGiven(id, obj) {
 				return set.Paths(), true
 			}
-			return nil, false
+			own = true
+			continue
 		}
 		other, foreign = set, true
 	}
-	if !foreign {
+	if own || !foreign {
 		return nil, false
 	}
 	for _, c := range f.cores() {
@@ -60,15 +61,19 @@ func (f *SharedInformerFactory) kindOfID(id coreID) schema.GroupVersionKind {
 // fields, may have given obj to a reader then.
 func (f *SharedInformerFactory) mayHaveGiven(id coreID, obj Object) bool {
 	c := f.existing(id)
-	if c == nil || !keepsAll(c) {
+	if c == nil {
 		return true
 	}
-	held, _, _ := c.indexer.Get(KeyOf(obj))
-	switch {
-	case obj.GetResourceVersion() == "":
+	narrow, whole := lastNarrow(c)
+	switch version := obj.GetResourceVersion(); {
+	case !whole || version == "":
 		return true
-	case held == nil || held.GetResourceVersion() != obj.GetResourceVersion():
-		return false // the server has another version, and refuses this one
+	case ParseVersion(version) > narrow:
+		return false
+	}
+	held, _, _ := c.indexer.Get(KeyOf(obj))
+	if held == nil || held.GetResourceVersion() != obj.GetResourceVersion() {
+		return true // not every write carries the version, so the server may accept it
 	}
 	open, err := compact.Open(held)
 	return err != nil || !origin.Same(open, obj)
@@ -78,20 +83,4 @@ func (f *SharedInformerFactory) existing(id coreID) *core {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.informers[id]
-}
-
-// keepsAll reports whether the objects of c have all of their fields by now.
-func keepsAll(c *core) bool {
-	now := c.projection.current()
-	if now.set != nil {
-		return false
-	}
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	for _, w := range c.critical.byID {
-		if w != nil && !keptLocked(c, w, now.number) {
-			return false
-		}
-	}
-	return true
 }

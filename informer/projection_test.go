@@ -606,6 +606,80 @@ func TestProjected_WholeObjectsAreTold_D4(t *testing.T) {
 		all, _ := whole.Lister().Get(keyA)
 		told("whole, by now", Copy(all), false)
 		told("narrow, from before", Copy(narrow), true)
+
+		// An apply and a merge patch do not carry the version: the server accepts them of an
+		// old one.
+		s.put(keyA)
+		synctest.Wait()
+		told("narrow, of a version that has left the cache", Copy(narrow), true)
+		newer, _ := whole.Lister().Get(keyA)
+		told("whole, newer than all narrow ones", Copy(newer), false)
+		s.put(keyA)
+		synctest.Wait()
+		told("whole, newer than all narrow ones and no longer in the cache", Copy(newer), false)
+		s.remove(keyA)
+		synctest.Wait()
+		told("narrow, of an object that is gone", Copy(narrow), true)
+		told("whole, of an object that is gone", Copy(newer), false)
+		stop()
+	})
+}
+
+// Two informers of one Go type have two versions of a kind: each may have given
+// the object.
+func TestProjected_EachVersionOfTheKindCounts_D4(t *testing.T) {
+	f, _ := factoryOn(t, nil, Options{})
+	beta, kind := fixture.ConfigMapKind, fixture.ConfigMapKind
+	beta.Version = "v1beta1"
+	ForKind(f, beta, annotated())
+	ForKind(f, kind, annotated())
+	ForKind(f, kind)
+	for _, c := range f.cores() {
+		c.critical.whole = c.gvk() == kind // as after its list
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a", "namespace": "prod", "resourceVersion": "7"}}}
+	for range 50 { // the informers are in no order
+		if _, projected := f.Projected(kind, u); !projected {
+			t.Fatal("an object is told to be whole, although an informer of another version may have given a part of it")
+		}
+	}
+}
+
+// A read that settles a write begins before a handle asks for all fields, and is answered
+// after that handle has synced, with a version that the watch does not have yet.
+func TestProjection_WhatSettlesAWriteIsWhole_D4(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		s.put(keyA)
+		f, _ := factoryOn(t, s.Server, Options{PagedLists: true})
+		notes := For[*corev1.ConfigMap](f, annotated())
+		stop := runFactory(t, f)
+		<-notes.Synced()
+		release := s.hold()
+		f.Observe(Written{Kind: fixture.ConfigMapKind, Key: keyA, Effect: Touched})
+		synctest.Wait()
+		s.mu.Lock()
+		s.mu.held = nil // for later lists
+		s.mu.Unlock()
+		whole := For[*corev1.ConfigMap](f)
+		<-whole.Synced()
+		s.mu.Lock()
+		watches := s.mu.watches
+		s.mu.watches = nil
+		s.mu.Unlock()
+		newer := s.put(keyA)
+		s.mu.Lock()
+		s.mu.watches = watches
+		s.mu.Unlock()
+		release()
+		synctest.Wait()
+		got, err := whole.Lister().Get(keyA)
+		if err != nil || got.ResourceVersion != newer.ResourceVersion {
+			t.Fatalf("read %v, %v; want version %s", got, err, newer.ResourceVersion)
+		}
+		if wrong := s.shows(got, nil); wrong != "" {
+			t.Errorf("the handle of all fields: %s", wrong)
+		}
 		stop()
 	})
 }

@@ -405,6 +405,38 @@ func keptLocked(c *core, w *watched, since uint32) bool {
 	})
 }
 
+// lastNarrow reports whether the objects of c have all of their fields by now,
+// and of which version the last ones may have been that had not.
+func lastNarrow(c *core) (version Version, whole bool) {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	whole = wholeLocked(c)
+	return c.critical.narrow, whole
+}
+
+// sawLocked records a version that is stored.
+func sawLocked(c *core, version Version) { c.critical.newest = max(c.critical.newest, version) }
+
+// wholeLocked reports whether the objects of c have all of their fields by now,
+// which they then keep, and remembers since when. An informer that has stored
+// nothing may follow one that kept less.
+func wholeLocked(c *core) bool {
+	now := c.projection.current()
+	switch {
+	case c.critical.whole:
+		return true
+	case now.set != nil || len(c.projection.past) == 0 || c.critical.newest == 0:
+		return false
+	}
+	for _, w := range c.critical.byID {
+		if w != nil && !keptLocked(c, w, now.number) {
+			return false
+		}
+	}
+	c.critical.whole, c.critical.narrow = true, c.critical.newest
+	return true
+}
+
 // passedLocked shows scopes to the handles that waited for more fields.
 func passedLocked(c *core, passed []store.Passed) {
 	for _, p := range passed {

@@ -21,7 +21,7 @@ func FuzzDecode_Unstructured(f *testing.F) {
 		fixture.JSONSite("a", `{"replicas":1,"share":0.5,"big":9007199254740993,"minus":-0,"exp":1e3,"none":null,"list":[1,"a",{}]}`),
 		`{"apiVersion":"example.com/v1","kind":"Site","metadata":{"name":"a","managedFields":[{"manager":"m"}]}}`,
 		`{"kind":"Site","metadata":{"name":"a"},"metadata":{"name":"b","managedFields":null}}`,
-		`{"kind":"Site","metadata":{"name":5}}`, `{"kind":"Site"}`, `{"kind":"Pod","metadata":{"name":"a"}}`,
+		`{"apiVersion":"example.com/v2","kind":"Site","metadata":{"name":"a"}}`, `{"kind":"Site","metadata":{"name":5}}`, `{"kind":"Site"}`, `{"kind":"Pod","metadata":{"name":"a"}}`,
 		`null`, `[]`, `{"kind":"Site","items":[]}`, "{\"kind\":\"Site\",\"metadata\":{\"name\":\"\xff\"}}", `{"Kind":"Site","metadata":{"name":"a"}}`,
 	} {
 		f.Add([]byte(seed))
@@ -34,7 +34,7 @@ func FuzzDecode_Unstructured(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		want := &unstructured.Unstructured{}
 		_, _, err := unstructured.UnstructuredJSONScheme.Decode(raw, nil, want)
-		valid := err == nil && want.GetKind() == "Site" && want.GetName() != ""
+		valid := err == nil && want.GetKind() == "Site" && want.GetName() != "" && (want.GetAPIVersion() == "" || want.GetAPIVersion() == "example.com/v1")
 		item := whole.jsonItem(bytes.Clone(raw), true, ration.Alone())
 		if valid != (item.Err == nil) {
 			t.Fatalf("%q: got error %v, want valid %v (apimachinery: %v)", raw, item.Err, valid, err)
