@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/client"
@@ -93,7 +94,7 @@ var _ = Describe("A manager with definitions to install", Ordered, func() {
 	}
 	BeforeAll(func() {
 		var err error
-		admin, err = client.New(env.Config(), nil, client.Options{})
+		admin, err = client.New(env.Config(), runtime.NewScheme(), client.Options{})
 		Expect(err).NotTo(HaveOccurred())
 	})
 

@@ -62,6 +62,11 @@ func (c command) generate(ctx context.Context, patterns []string) ([]byte, error
 	if err := found.err(); err != nil {
 		return nil, err
 	}
+	if c.merge != "" {
+		if err := mergeFile(c.path(c.merge), definitions); err != nil {
+			return nil, fmt.Errorf("merge %s: %w", c.merge, err)
+		}
+	}
 	for _, d := range definitions {
 		judge(ctx, found, d)
 	}

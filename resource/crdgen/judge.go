@@ -25,8 +25,7 @@ func judge(ctx context.Context, found *problems, d definition) {
 		}
 	}
 	given := d.crd.DeepCopy()
-	apiextensionsv1.SetDefaults_CustomResourceDefinition(given)
-	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&given.Spec)
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(given)
 	var in apiextensions.CustomResourceDefinition
 	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(given, &in, nil); err != nil {
 		found.add(d.at, "%s: %v", d.crd.Name, err)

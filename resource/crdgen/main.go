@@ -32,6 +32,7 @@ const (
 type command struct {
 	dir    string // to run in; empty: the current one
 	out    string // file to write; empty: stdout
+	merge  string // file with parts of definitions; empty: none
 	check  bool
 	floats bool
 	most   int // length of a description; negative: any
@@ -47,6 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	fs.StringVar(&c.dir, "C", "", "`directory` to run in (default: the current one)")
 	fs.StringVar(&c.out, "o", "", "`file` to write (default: stdout)")
+	fs.StringVar(&c.merge, "merge", "", "YAML `file` with definitions, by name, whose fields are merged in, such as spec.conversion (default: none)")
 	fs.BoolVar(&c.check, "check", false, "write nothing; print a diff and exit with 1 if the file differs")
 	fs.BoolVar(&c.floats, "floats", false, "allow float32 and float64, which JSON does not carry exactly")
 	fs.IntVar(&c.most, "max-description", -1, "`length` of a description in characters; 0: none, negative: any")
@@ -80,10 +82,7 @@ func (c command) run(ctx context.Context, patterns []string, stdout io.Writer) e
 		_, err := stdout.Write(text)
 		return err
 	}
-	file := filepath.Join(c.dir, c.out)
-	if filepath.IsAbs(c.out) {
-		file = c.out
-	}
+	file := c.path(c.out)
 	have, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -96,6 +95,14 @@ func (c command) run(ctx context.Context, patterns []string, stdout io.Writer) e
 		return fmt.Errorf("%s %w", c.out, errDiffers)
 	}
 	return replace(file, text)
+}
+
+// path returns where a file of the command line is.
+func (c command) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(c.dir, name)
 }
 
 // replace writes a file as a whole or not at all.

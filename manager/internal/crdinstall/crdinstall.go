@@ -179,42 +179,44 @@ func passes(err error) bool {
 
 // install writes crd if the server has none, or one that it may replace.
 func (i *Installer) install(ctx context.Context, crd *unstructured.Unstructured) error {
-	_, err := i.write(ctx, crd)
+	have, older, err := i.write(ctx, crd)
+	if err == nil && older {
+		logr.FromContextOrDiscard(ctx).Info("Leaving the CustomResourceDefinition as it is: it has replaced the one of this program",
+			"crd", crd.GetName(), "generation", have.GetGeneration())
+	}
 	return err
 }
 
-// write is install. It returns what the server had; nil: that was replaced.
-func (i *Installer) write(ctx context.Context, crd *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// write is install. It returns what the server has, nil if that was replaced, and whether it
+// is newer than crd.
+func (i *Installer) write(ctx context.Context, crd *unstructured.Unstructured) (have *unstructured.Unstructured, older bool, err error) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("crd", crd.GetName())
-	have, err := i.read(ctx, crd)
-	if err != nil {
-		return nil, err
+	if have, err = i.read(ctx, crd); err != nil {
+		return nil, false, err
 	}
 	if have.GetDeletionTimestamp() != nil {
-		return nil, errors.New("it is being deleted")
+		return nil, false, errors.New("it is being deleted")
 	}
 	decision, err := crdupdate.Decide(have.Object, crd.Object)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	to := &unstructured.Unstructured{Object: decision.Object}
-	switch {
-	case decision.Action == crdupdate.Create:
+	switch decision.Action {
+	case crdupdate.Create:
 		if err := i.client.Create(ctx, to); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		log.Info("Created the CustomResourceDefinition")
-		return nil, nil
-	case decision.Action == crdupdate.Update:
+		return nil, false, nil
+	case crdupdate.Update:
 		if err := i.client.Update(ctx, to); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		log.Info("Updated the CustomResourceDefinition")
-		return nil, nil
-	case decision.Older:
-		log.V(1).Info("Leaving the CustomResourceDefinition as it is: it has replaced the one of this program")
+		return nil, false, nil
 	}
-	return have, nil
+	return have, decision.Older, nil
 }
 
 // read returns the CustomResourceDefinition of the server, without content if there is none.
@@ -236,7 +238,7 @@ func (e *namesError) Error() string { return "its names are not accepted: " + e.
 
 // established returns nil when the server serves crd.
 func (i *Installer) established(ctx context.Context, crd *unstructured.Unstructured) error {
-	have, err := i.write(ctx, crd)
+	have, _, err := i.write(ctx, crd)
 	if err != nil {
 		return err
 	}
