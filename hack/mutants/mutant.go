@@ -137,13 +137,15 @@ func (m mutant) command(t *tree) ([]string, error) {
 	if len(dirs) == 0 {
 		return nil, fmt.Errorf("no test is named %s", m.tests)
 	}
-	args := []string{"test"}
-	if module := t.outside(dirs[0]); module != "" {
+	args, module := []string{"test"}, t.outside(dirs[0])
+	if module != "" {
 		args = append(args, inModule+module)
-		for i, dir := range dirs {
-			if t.outside(dir) != module {
-				return nil, fmt.Errorf("tests named %s are in several modules", m.tests)
-			}
+	}
+	for i, dir := range dirs {
+		if t.outside(dir) != module {
+			return nil, fmt.Errorf("tests named %s are in several modules, of which the workspace does not have all", m.tests)
+		}
+		if module != "" {
 			dirs[i] = "." + strings.TrimPrefix(dir, module)
 		}
 	}
