@@ -106,7 +106,7 @@ func (c *Client) configuration(at *call, obj any) (tree map[string]any, object i
 	if isNil(obj) {
 		return nil, nil, errors.New("it is nil")
 	}
-	object, ok := obj.(informer.Object)
+	object, ok := objectIn(obj)
 	if !ok {
 		tree, err = foreignTree(at, obj)
 		return tree, nil, err
@@ -115,7 +115,7 @@ func (c *Client) configuration(at *call, obj any) (tree map[string]any, object i
 	if at.kind, err = c.KindOf(object); err != nil {
 		return nil, nil, err
 	}
-	if u, ok := obj.(*unstructured.Unstructured); ok {
+	if u, ok := object.(*unstructured.Unstructured); ok {
 		tree = maps.Clone(u.Object)
 	} else if tree, err = pruned(object); err != nil {
 		return nil, nil, err

@@ -88,13 +88,27 @@ func MergeFrom(old informer.Object) Patch {
 }
 
 func given(kind types.PatchType, change any) Patch {
-	sent, _ := change.(informer.Object)
+	sent, _ := objectIn(change)
 	return Patch{kind: kind, sent: sent, data: func(informer.Object, schema.GroupVersionKind) ([]byte, error) {
 		if raw, ok := change.([]byte); ok {
 			return raw, nil
 		}
 		return json.Marshal(change)
 	}}
+}
+
+// objectIn returns the object that v points to, or is.
+func objectIn(v any) (obj informer.Object, ok bool) {
+	if obj, ok = v.(informer.Object); ok || v == nil {
+		return obj, ok
+	}
+	if t := reflect.TypeOf(v); t.Kind() != reflect.Struct || !reflect.PointerTo(t).Implements(reflect.TypeFor[informer.Object]()) {
+		return nil, false
+	}
+	p := reflect.New(reflect.TypeOf(v))
+	p.Elem().Set(reflect.ValueOf(v))
+	obj, ok = p.Interface().(informer.Object)
+	return obj, ok
 }
 
 // tree returns obj as JSON values.

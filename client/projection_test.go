@@ -112,6 +112,9 @@ func TestClient_ProjectedObjectIsNotWrittenWhole_D4(t *testing.T) {
 				"create by mutate, a clone": func() error { return c.Create(ctx, informer.Copy(clone)) },
 			}
 			if _, typed := held.(*appsv1.Deployment); typed {
+				value := *informer.Copy(changed).(*appsv1.Deployment)
+				calls["apply of its value"] = func() error { return c.Apply(ctx, value) }
+				calls["merge patch of its value"] = func() error { return c.Patch(ctx, informer.Copy(held), client.MergePatch(value)) }
 				calls["patch from the live one"] = func() error { return c.Patch(ctx, changed, client.MergeFrom(live)) }
 				calls["patch to the live one"] = func() error { return c.Patch(ctx, informer.Copy(live), client.MergeFrom(held)) }
 				calls["changes from the live one"] = func() error { return second(c.PatchChanges(ctx, live, changed)) }
