@@ -46,11 +46,10 @@ func (s *Site) count(repeated bool) {
 	if every != 0 {
 		enough = windowOfSamples
 	}
-	if s.looked.Add(1) != enough {
-		return
+	if looked := s.looked.Add(1); looked < enough || !s.looked.CompareAndSwap(looked, 0) {
+		return // one of those that pass the end judges
 	}
 	hits := s.repeated.Swap(0)
-	s.looked.Store(0)
 	switch {
 	case hits >= enough/worth:
 		s.every.Store(0)

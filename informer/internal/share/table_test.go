@@ -380,3 +380,16 @@ func BenchmarkTable(b *testing.B) {
 		}
 	})
 }
+
+// Lookups that count at the time of a judgement, by another window, may pass its end.
+func TestSite_IsJudgedAgainIfTheEndWasPassed_D2(t *testing.T) {
+	var s Site
+	s.every.Store(few)
+	s.looked.Store(windowOfSamples + 10)
+	for range 2 * windowOfSamples {
+		s.count(true)
+	}
+	if every := s.every.Load(); every != 0 {
+		t.Errorf("one value in %d is looked up, want each: all of them repeat", every)
+	}
+}
