@@ -333,7 +333,7 @@ func (f *SharedInformerFactory) held() (bytes int64) {
 	for _, c := range f.cores() {
 		bytes += c.indexer.Heap.Load() + c.fifo.Heap()
 	}
-	return bytes
+	return bytes + f.resolver.Server.Parts().Live()
 }
 
 func (f *SharedInformerFactory) cores() []*core {

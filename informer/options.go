@@ -46,7 +46,7 @@ type Options struct {
 	// take. Lists take turns under it: one that does not fit beside others waits
 	// until they have been read; one that does not fit by itself stops, its scope
 	// is in StateDoesNotFit, and it is tried again. Objects are counted as
-	// Snapshot.Heap does. Changes that come by a watch are always stored. 0: 80 %
+	// Memory does, with what they share. Changes that come by a watch are always stored. 0: 80 %
 	// of GOMEMLIMIT if it is set, else half of the memory limit of the process's
 	// cgroup, if there is one below the machine's memory. Negative: no bound.
 	MemoryBudget int64

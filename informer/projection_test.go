@@ -41,6 +41,7 @@ type shelf struct {
 		forbidden map[string]bool              // namespaces
 		held      chan struct{}                // lists wait until it is closed; nil: they do not
 		lists     int
+		text      string // in each object, if it is not empty
 	}
 }
 
@@ -145,6 +146,9 @@ func (s *shelf) put(key Key) *corev1.ConfigMap {
 			Annotations: map[string]string{"note": v}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
 		},
 		Data: map[string]string{"v": v}, BinaryData: map[string][]byte{"b": []byte(v)},
+	}
+	if s.mu.text != "" {
+		o.Data["text"] = s.mu.text
 	}
 	s.mu.objects[key], s.mu.history[v] = o, o
 	s.send(o)

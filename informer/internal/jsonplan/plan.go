@@ -38,7 +38,7 @@ type Options struct {
 // Sizes are bytes of heap, rounded as the allocator does.
 type Sizes struct {
 	Own    uint32 // allocated for this object alone
-	Shared uint32 // found in the table
+	Shared uint32 // of parts in the table
 }
 
 var treeType = reflect.TypeFor[unstructured.Unstructured]()

@@ -30,8 +30,8 @@ type Options struct {
 // Sizes is the heap memory of an object in bytes, rounded to Go's size classes
 // as far as they are known.
 type Sizes struct {
-	Own    uint32 // allocated for this object, including parts that it is the first to share
-	Shared uint32 // found in the table
+	Own    uint32 // allocated for this object alone
+	Shared uint32 // of parts in the table
 
 	// Skipped are the bytes of managed fields in the message.
 	Skipped uint32
@@ -349,5 +349,7 @@ const smallest = 16
 func (s *state) end(f *field, raw []byte, p part, v share.Value) share.Value {
 	s.own += s.block.end(p.mark)
 	v.Size = clamp(s.own - p.own)
+	s.own = p.own // the table's
+	s.shared += int64(v.Size)
 	return s.opts.Table.Keep(&f.part, raw, v, p.keep)
 }

@@ -52,9 +52,10 @@ type shard struct {
 	mu struct {
 		sync.Mutex
 		entries map[uint64]entry
+		live    int64 // bytes of the entries' parts
 		door    doorkeeper
 	}
-	_ [40]byte // shards do not share a cache line
+	_ [32]byte // shards do not share a cache line
 }
 
 // entry is a part in the table. Two parts of one hash do not stand together:
@@ -145,13 +146,15 @@ func (t *Table) enter(sh *shard, keep Ticket, e entry) (first entry, exists bool
 	if t.epoch.Load() != keep.epoch {
 		return entry{}, false
 	}
-	if old, known := sh.mu.entries[keep.hash]; known && old.ptr.Value() != nil {
+	old, known := sh.mu.entries[keep.hash]
+	if known && old.ptr.Value() != nil {
 		return old, old.site == e.site && old.raw == e.raw && e.site != nil
 	}
 	if sh.mu.entries == nil {
 		sh.mu.entries = make(map[uint64]entry)
 	}
 	sh.mu.entries[keep.hash] = e
+	sh.mu.live += int64(e.size) - int64(old.size)
 	return entry{}, false
 }
 
@@ -220,7 +223,25 @@ func (t *Table) Reset() {
 func (sh *shard) reset() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.mu.entries, sh.mu.door = nil, doorkeeper{}
+	sh.mu.entries, sh.mu.live, sh.mu.door = nil, 0, doorkeeper{}
+}
+
+// Live returns about the heap memory of the parts in the table, in bytes: those
+// that died since the last collection of garbage are among them. It is fast.
+func (t *Table) Live() (bytes int64) {
+	if t == nil {
+		return 0
+	}
+	for i := range t.shards {
+		bytes += t.shards[i].bytes()
+	}
+	return bytes
+}
+
+func (sh *shard) bytes() int64 {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.mu.live
 }
 
 // Stats describes a Table.
@@ -260,6 +281,7 @@ func (sh *shard) sweep(s *Stats) {
 	for hash, e := range sh.mu.entries {
 		if e.ptr.Value() == nil {
 			delete(sh.mu.entries, hash)
+			sh.mu.live -= int64(e.size)
 			continue
 		}
 		s.Entries++

@@ -43,7 +43,7 @@ func TestTable_ThirdSightIsThePartOfTheSecond_D2(t *testing.T) {
 	if third.text != "labels" {
 		t.Errorf("the shared part is %q, want what its bytes mean", third.text)
 	}
-	if got := table.Stats(); got.Entries != 1 || got.Live != 32 {
+	if got := table.Stats(); got.Entries != 1 || got.Live != 32 || table.Live() != got.Live {
 		t.Errorf("stats %+v, want one entry of 32 bytes", got)
 	}
 	runtime.KeepAlive(second)
