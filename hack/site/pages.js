@@ -37,7 +37,7 @@ export function generate() {
   fs.mkdirSync(path.join(root, generated), { recursive: true })
   const write = (name, text) => fs.writeFileSync(path.join(root, generated, name), text)
   write('index.md', home(read('README.md')))
-  write('start.md', start(read('README.md')))
+  write('tour.md', tour(read('README.md')))
   const packages = libraryPackages()
   write('concepts.md', concepts(packages))
   write('packages.md', reference(packages))
@@ -62,6 +62,11 @@ function rewritten(file) {
 
 // rewrites maps each file to its name in the site.
 export const rewrites = Object.fromEntries(files.map((file) => [file, rewritten(file)]))
+
+for (const [i, name] of Object.values(rewrites).entries()) {
+  const first = Object.values(rewrites).indexOf(name)
+  if (first !== i) throw new Error(`${files[first]} and ${files[i]} are both ${name} in the site`)
+}
 
 // sourceOf returns the file that a page can be edited in.
 export function sourceOf(file) {
@@ -128,7 +133,7 @@ function home(readme) {
       image: { src: '/logo.svg', alt: 'A flyball governor' },
       tagline: `Named after${text}`,
       actions: [
-        { theme: 'brand', text: 'Start', link: addressOf(`${generated}/start.md`) },
+        { theme: 'brand', text: 'Start', link: addressOf('docs/start.md') },
         { theme: 'alt', text: 'Migrate an operator', link: addressOf('docs/migration.md') },
         { theme: 'alt', text: 'Test with faults', link: addressOf('docs/testing.md') },
       ],
@@ -138,12 +143,12 @@ function home(readme) {
   return `---\n${JSON.stringify(front)}\n---\n\n<div class="home-facts">\n\n${rest.join('\n\n')}\n\n</div>\n`
 }
 
-// start makes a page of the README's parts about code.
-function start(readme) {
+// tour makes a page of the README's parts about code.
+function tour(readme) {
   const parts = readme.split(/^(?=## )/m).slice(1)
   const documentation = parts.findIndex((part) => part.startsWith('## Documentation'))
   if (documentation < 2) throw new Error('README.md has no heading Documentation after others')
-  return `# Start\n\nAt the end of this page you have seen an operator run and know the shape of its code.\n\n` +
+  return `# A look around\n\nAt the end of this page you have seen an operator run and know the shape of its code.\n\n` +
     parts.filter((_, i) => i !== documentation).join('')
 }
 
