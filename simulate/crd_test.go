@@ -220,6 +220,19 @@ func TestServer_VersionsOfACRD_S13(t *testing.T) {
 	)
 }
 
+// An update that is not stored leaves the versions in which objects may be stored.
+func TestServer_DryRunOfACRDLeavesItsStatus_S13(t *testing.T) {
+	two := inJSON(t, gizmoCRD, "  - name: v1\n", "  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - name: v1\n")
+	swap := `[{"op":"replace","path":"/spec/versions/0/storage","value":true},{"op":"replace","path":"/spec/versions/1/storage","value":false}]`
+	converse(t,
+		request{"POST " + crdsPath, two, 201, `"storedVersions":["v1"]`},
+		request{"PATCH " + crdsPath + "/gizmos.crd.example.com?dryRun=All jsonpatch", swap, 200, `"storedVersions":["v1","v2"]`},
+		request{"GET " + crdsPath + "/gizmos.crd.example.com", "", 200, `"storedVersions":["v1"]`},
+		request{"PATCH " + crdsPath + "/gizmos.crd.example.com jsonpatch", swap, 200, `"storedVersions":["v1","v2"]`},
+		request{"GET " + crdsPath + "/gizmos.crd.example.com", "", 200, `"storedVersions":["v1","v2"]`},
+	)
+}
+
 func TestServer_RestoredStoreServesItsCRDs_S13(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		ask(t, w, "POST", crdsPath, "application/json", inJSON(t, gizmoCRD))

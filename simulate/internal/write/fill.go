@@ -4,6 +4,7 @@
 package write
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -137,6 +138,9 @@ func (p *Path) fillUpdate(q *Request, old, obj *object.Object) error {
 			jsonvalue.SetIn(obj.Fields, finalizers, "spec", "finalizers")
 		}
 	case kinds.Definitions.String():
+		if status, ok := obj.Fields["status"].(map[string]any); ok {
+			obj.Fields["status"] = maps.Clone(status) // it is that of old, which may stay as it is
+		}
 		jsonvalue.SetIn(obj.Fields, kinds.StoredVersions(obj, old), "status", "storedVersions")
 	case "daemonsets.apps":
 		count, _ := strconv.Atoi(old.Meta().GetAnnotations()[appsv1.DeprecatedTemplateGeneration])
