@@ -23,6 +23,10 @@ import (
 // of them. If that is intended, call PruneAll.
 var ErrNothingWanted = errors.New("no child is wanted although there are some; call PruneAll to delete them all")
 
+// ErrParentGone is returned by Apply, with ChildSetOptions.AskParent, when a child is to be
+// created and the server has no parent with that UID: the cache is late.
+var ErrParentGone = errors.New("the server no longer has the parent, so no child is created")
+
 // ChildWriter writes children. *client.Client implements it.
 type ChildWriter interface {
 	// ReadChild returns the metadata of the object on the server with child's kind,
@@ -51,6 +55,11 @@ type ChildSetOptions struct {
 	// controller. Otherwise they are an error, because someone else may have created
 	// them.
 	Adopt bool
+	// AskParent makes Apply ask the server whether the parent still exists before it creates
+	// a child. That needs the right to get parents. Otherwise, while the watch of the
+	// parents is late, the children of a deleted parent are created as fast as the garbage
+	// collector deletes them. Parents with a finalizer of the controller need no question.
+	AskParent bool
 }
 
 // ChildSet brings the children of a parent to the desired state: it applies the wanted
@@ -128,8 +137,9 @@ func (s *ChildSet) Apply(ctx context.Context, parent informer.Object, wanted ...
 		return report, err
 	}
 	var failed []error
+	asked := !s.opts.AskParent
 	for _, child := range plan.wanted {
-		if err := s.apply(ctx, parent, child, &report); err != nil {
+		if err := s.apply(ctx, parent, child, &asked, &report); err != nil {
 			failed = append(failed, fmt.Errorf("child %s: %w", child.name, err))
 		}
 	}
@@ -241,7 +251,8 @@ func (s *ChildSet) prunable(parent, obj informer.Object) bool {
 		slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == s.opts.FieldOwner })
 }
 
-func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, report *ChildReport) error {
+// apply applies a child. asked is whether the parent is known to exist.
+func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, asked *bool, report *ChildReport) error {
 	is, err := c.kind.get(c.name.Key)
 	if apierrors.IsNotFound(err) {
 		is, err = s.writer.ReadChild(ctx, c.object)
@@ -250,10 +261,17 @@ func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, r
 		return err
 	}
 	missing := err != nil
-	if !missing {
-		if err := s.mayTake(parent, is); err != nil {
-			return err
-		}
+	switch {
+	case !missing:
+		err = s.mayTake(parent, is)
+	case !*asked:
+		err = s.ask(ctx, parent)
+		*asked = err == nil
+	default:
+		err = nil
+	}
+	if err != nil {
+		return err
 	}
 	if err := s.writer.ApplyChild(ctx, c.object, s.opts.FieldOwner); err != nil {
 		return err
@@ -267,6 +285,15 @@ func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, r
 		report.Updated = append(report.Updated, c.name)
 	}
 	return nil
+}
+
+// ask returns ErrParentGone if the server has no parent with this UID.
+func (s *ChildSet) ask(ctx context.Context, parent informer.Object) error {
+	is, err := s.writer.ReadChild(ctx, parent)
+	if apierrors.IsNotFound(err) || err == nil && is.GetUID() != parent.GetUID() {
+		return ErrParentGone
+	}
+	return err
 }
 
 func (s *ChildSet) mayTake(parent, is informer.Object) error {

@@ -26,9 +26,16 @@ type nursery struct {
 	asked  []string
 	refuse string // name of a child that cannot be applied
 	owner  string
+	parent metav1.Object // on the server; nil: none
 }
 
 func (n *nursery) ReadChild(_ context.Context, child informer.Object) (informer.Object, error) {
+	if _, isParent := child.(*corev1.ConfigMap); isParent {
+		n.asked = append(n.asked, "read "+child.GetName())
+		if n.parent != nil {
+			return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: n.parent.GetName(), UID: n.parent.GetUID()}}, nil
+		}
+	}
 	if is := n.server.get(child.GetName()); is != nil {
 		return &metav1.PartialObjectMetadata{ObjectMeta: is.ObjectMeta}, nil
 	}
@@ -83,6 +90,34 @@ func owned(name string, parent *corev1.ConfigMap, changes ...func(*appsv1.Deploy
 
 func content(text string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Labels = map[string]string{"content": text} }
+}
+
+// With AskParent no child of a deleted parent is created, even if the cache still has the
+// parent; existing children are applied without a question.
+func TestChildSet_AsksForTheParentBeforeItCreatesAChild(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, parent := family(t, reconcile.ChildSetOptions{AskParent: true})
+		n.parent = parent
+		another := parentOf("prod", "p", "another")
+		for _, step := range []struct {
+			parent metav1.Object
+			wanted []informer.Object
+			asked  []string
+			gone   bool
+		}{
+			{parent, []informer.Object{deployment("a"), deployment("b")}, []string{"read p", "apply a", "apply b"}, false},
+			{parent, []informer.Object{deployment("a"), deployment("b")}, []string{"apply a", "apply b"}, false},
+			{nil, []informer.Object{deployment("a"), deployment("b"), deployment("c")}, []string{"apply a", "apply b", "read p"}, true},
+			{another, []informer.Object{deployment("a"), deployment("c")}, []string{"apply a", "read p"}, true},
+		} {
+			n.parent = step.parent
+			_, err := set.Apply(t.Context(), parent, step.wanted...)
+			if asked := n.take(); !slices.Equal(asked, step.asked) || errors.Is(err, reconcile.ErrParentGone) != step.gone || (err != nil) != step.gone {
+				t.Errorf("asked %q, got %v, want %q and ErrParentGone %v", asked, err, step.asked, step.gone)
+			}
+			synctest.Wait()
+		}
+	})
 }
 
 func TestChildSet_MakesChildrenWhatIsWanted_R9(t *testing.T) {

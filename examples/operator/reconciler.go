@@ -10,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/client"
@@ -26,21 +25,17 @@ import (
 func setup(mgr *manager.Manager) error {
 	frontends := informer.For[*apiv1.Frontend](mgr.Informers())
 	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
-	kinds := []reconcile.ChildKind{reconcile.Children(deployments)}
-	r := &reconciler{
-		deployments: deployments.Lister(),
-		client:      mgr.Client(),
-		children:    reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), kinds, reconcile.ChildSetOptions{FieldOwner: "frontend-operator"}),
-	}
+	children := reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), []reconcile.ChildKind{reconcile.Children(deployments)},
+		reconcile.ChildSetOptions{FieldOwner: "frontend-operator", AskParent: true})
+	r := &reconciler{client: mgr.Client(), children: children}
 	c := reconcile.For(frontends, r.reconcile, reconcile.Options{Predicate: source.SpecChanged})
 	c.Watch(source.Owned(deployments, frontends))
 	return mgr.Add(c)
 }
 
 type reconciler struct {
-	deployments informer.Lister[*appsv1.Deployment]
-	client      *client.Client
-	children    *reconcile.ChildSet
+	client   *client.Client
+	children *reconcile.ChildSet
 }
 
 // reconcile applies the children of a Frontend and reports their state in its status.
@@ -50,14 +45,6 @@ func (r *reconciler) reconcile(ctx context.Context, frontend *apiv1.Frontend) (r
 		return reconcile.Result{}, nil // the garbage collector deletes the children
 	}
 	deployment := deploymentFor(frontend)
-	if _, err := r.deployments.Get(informer.KeyOf(deployment)); apierrors.IsNotFound(err) {
-		// Without a Deployment, perhaps there is no Frontend either, and the cache is late. Ask
-		// the server, or its garbage collector would delete each new child.
-		current := &apiv1.Frontend{}
-		if err := r.client.Get(ctx, informer.KeyOf(frontend), current); err != nil || current.UID != frontend.UID {
-			return reconcile.Result{}, reconcile.IgnoreNotFound(err)
-		}
-	}
 	if _, err := r.children.Apply(ctx, frontend, deployment); err != nil {
 		return reconcile.Result{}, err
 	}

@@ -100,12 +100,9 @@ func mentions(n ast.Node, names []string) int {
 
 // Repeat repeats each element of a list below root that mentions name, the smallest with
 // all mentions around it: once for each of others, with its names. Blocks and structs are lists; literals and calls are if
-// lists has the literal's type or the function. Elements that mention except stay alone.
-func (f *File) Repeat(root ast.Node, name, except string, lists []string, others []Names) {
+// lists has the literal's type or the function.
+func (f *File) Repeat(root ast.Node, name string, lists []string, others []Names) {
 	for _, e := range elements(root, []string{name}, lists) {
-		if mentions(e.node, []string{except}) > 0 {
-			continue
-		}
 		between := "\n"
 		if e.commas {
 			between = ", "

@@ -30,7 +30,6 @@ func setup() error {
 		return fmt.Errorf("apples: %w", err)
 	}
 	report(apple) // at the end
-	second(apples)
 	return nil
 }
 `
@@ -68,7 +67,7 @@ func TestFile_RenameKeepsImportsAndComments(t *testing.T) {
 func TestFile_RepeatElements(t *testing.T) {
 	pears := []Names{{Idents: map[string]string{"apples": "pears", "apple": "pear", "Apple": "Pear"}}}
 	got := edited(t, source, func(f *File) {
-		f.Repeat(f.Func("setup"), "apples", "second", []string{"kind", "watch"}, pears)
+		f.Repeat(f.Func("setup"), "apples", []string{"kind", "watch"}, pears)
 	})
 	check(t, got, want(
 		"	apples := list[apple.Apple]() // all apples\n", "	apples := list[apple.Apple]()\n	pears := list[pear.Pear]() // all apples\n",

@@ -130,10 +130,10 @@ func (p plan) addChildren(f *gotree.File) error {
 		}
 	}
 	if fn := f.Func("setup"); fn != nil {
-		f.Repeat(fn, first.noun().several, "reconciler", []string{"ChildKind"}, others)
+		f.Repeat(fn, first.noun().several, []string{"ChildKind"}, others)
 	}
 	for _, objects := range f.Literals(f.Tree, "Object") {
-		f.Repeat(objects, first.builder(), "", []string{"Object"}, others)
+		f.Repeat(objects, first.builder(), []string{"Object"}, others)
 	}
 	for _, call := range f.Calls(f.Tree, "Apply") {
 		f.Insert(call.Args[len(call.Args)-1].End(), builders.String())
