@@ -22,9 +22,9 @@ import (
 type Entry struct {
 	readOnly
 	of      *generation
-	packed  string // compressed, or as encoded if of has no expander
-	labels  string // as in block; often shared, else a part of packed's memory
-	version base.Version
+	packed  string       // compressed, or as encoded if of has no expander
+	labels  string       // as in block; often shared, else a part of packed's memory
+	version base.Version // 0: as in the object
 	opened  atomic.Pointer[opened]
 }
 

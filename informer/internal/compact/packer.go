@@ -158,7 +158,10 @@ func (p *Packer) entry(raw []byte, obj base.Object) *Entry {
 	defer p.buffers.Put(buf)
 	press := p.press.Load()
 	b := press.compressor.Compress((*buf)[:0], raw)
-	e := &Entry{of: press.generation, version: base.ParseVersion(obj.GetResourceVersion())}
+	e := &Entry{of: press.generation}
+	if v := base.ParseVersion(obj.GetResourceVersion()); v.String() == obj.GetResourceVersion() {
+		e.version = v // else it is read from the object
+	}
 	if len(b) >= len(raw) {
 		e.of, b = p.plain, append(b[:0], raw...)
 	}

@@ -405,6 +405,17 @@ func TestLabelsOf_AreThoseOfTheObject_D5(t *testing.T) {
 	}
 }
 
+func TestEntry_VersionIsThatOfTheObject_D5(t *testing.T) {
+	p := newPacker(t, ofType[*corev1.Pod](podKind), compact.Options{})
+	for _, version := range []string{"", "7", "007", "18446744073709551615", "18446744073709551616", "a"} {
+		obj := pod(1)
+		obj.ResourceVersion = version
+		if got := p.Pack(obj, nil, nil).GetResourceVersion(); got != version {
+			t.Errorf("the version of a packed object is %q, want %q", got, version)
+		}
+	}
+}
+
 // Readers, writers and evictions at the same time, for the race detector.
 func TestPacker_ConcurrentUse_D5(t *testing.T) {
 	var shown, hidden sync.Map
