@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
@@ -24,9 +25,9 @@ var many = []string{
 // others are markers of kubebuilder for other tools.
 var others = []string{"kubebuilder:object", "kubebuilder:rbac", "kubebuilder:webhook", "kubebuilder:scaffold", "kubebuilder:ac", "kubebuilder:docs-gen", "kubebuilder:skip"}
 
-// judgeMarkers reports markers that are unknown or contradict each other, at each visited
-// type and its fields.
-func (w *walk) judgeMarkers() {
+// judgeMarkers reports markers that contradict each other, at each visited type and its
+// fields, and unknown ones in roots: those of other packages are not the user's to correct.
+func (w *walk) judgeMarkers(roots []*loader.Package) {
 	for _, v := range w.visited {
 		values, err := w.collector.MarkersInPackage(v.in.pkg)
 		if err != nil {
@@ -44,7 +45,9 @@ func (w *walk) judgeMarkers() {
 				w.contradictions(name, f.Pos(), values[f])
 			}
 		}
-		w.unknown(v)
+		if slices.Contains(roots, v.in.pkg) {
+			w.unknown(v)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func (c command) generate(ctx context.Context, patterns []string) ([]byte, error
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	w.judgeMarkers()
+	w.judgeMarkers(roots)
 	if err := found.err(); err != nil {
 		return nil, err
 	}
@@ -88,6 +88,8 @@ func (c command) definitions(w *walk, kinds []kind) []definition {
 		Collector:           w.collector,
 		Checker:             &loader.TypeChecker{NodeFilters: []loader.NodeFilter{crd.Generator{}.CheckFilter()}},
 		AllowDangerousTypes: c.floats,
+		// Without it, a server drops the labels of a Pod template, and all else in its metadata.
+		GenerateEmbeddedObjectMeta: true,
 	}
 	crd.AddKnownTypes(parser)
 	for _, k := range kinds {
@@ -107,7 +109,9 @@ func (c command) definitions(w *walk, kinds []kind) []definition {
 		}
 		done[of] = true
 		parser.NeedCRDFor(of, most)
-		out = append(out, definition{parser.CustomResourceDefinitions[of], k.at})
+		made := parser.CustomResourceDefinitions[of]
+		crd.FixTopLevelMetadata(made) // which the server knows
+		out = append(out, definition{made, k.at})
 	}
 	for _, pkg := range w.packages() {
 		w.problems.of(pkg)

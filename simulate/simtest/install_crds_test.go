@@ -203,6 +203,21 @@ func TestInstallCRDs_ReplicasInstallOnce_O8(t *testing.T) {
 	})
 }
 
+// An answer that is lost leaves the question whether the definition was written.
+func TestInstallCRDs_LostAnswersAreReadAgain_O8(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := simtest.New(t, nil)
+		for generation, properties := range []string{one, two} {
+			server.LoseResponse(8)
+			p := installs(t, server, manager.Options{InstallCRDs: gadgets(properties)})
+			start(t, p, installs(t, server, manager.Options{InstallCRDs: gadgets(properties)}))
+			if got, _ := definition(t, server); got != int64(generation+1) {
+				t.Errorf("the generation is %d, want %d", got, generation+1)
+			}
+		}
+	})
+}
+
 func TestInstallCRDs_WithoutTheRightOrTheWish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := simtest.New(t, nil)

@@ -112,6 +112,9 @@ func (i *Installer) Name() string { return "CRDs" }
 // Started is closed when all are established.
 func (i *Installer) Started() <-chan struct{} { return i.started }
 
+// Synced is Started: readiness waits for it, too.
+func (i *Installer) Synced() <-chan struct{} { return i.started }
+
 // Run installs what is missing or may be updated, waits until all are established, and
 // returns. While the server does not answer, it tries again until ctx ends.
 func (i *Installer) Run(ctx context.Context) error {
