@@ -13,9 +13,7 @@ func Narrowings(from, to map[string]any) []Narrowing {
 	var c comparison
 	f, t := object(from["spec"]), object(to["spec"])
 	c.names(f, t)
-	if is(f, "preserveUnknownFields") == false && is(t, "preserveUnknownFields") {
-		c.note("spec.preserveUnknownFields", "unknown fields are no longer pruned")
-	} else if is(f, "preserveUnknownFields") && !is(t, "preserveUnknownFields") {
+	if is(f, "preserveUnknownFields") && !is(t, "preserveUnknownFields") {
 		c.note("spec.preserveUnknownFields", "it changes to false: the server drops fields without a schema")
 	}
 	stored := names(object(from["status"])["storedVersions"])
