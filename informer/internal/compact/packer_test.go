@@ -70,7 +70,7 @@ func pod(i int) *corev1.Pod {
 			ResourceVersion: fmt.Sprint(1000 + i), Labels: map[string]string{"app": "web", "shard": fmt.Sprint(i % 3)},
 			CreationTimestamp: metav1.Unix(1_790_000_000+int64(i), 0), Finalizers: []string{"example.com/hold"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-5d4f8c7b9", UID: "u"}},
-			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:managed":{}}}`)}}},
+			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:managed":{}}}`)}},
 		},
 		Spec: corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", i), Containers: []corev1.Container{{
 			Name: "main", Image: "registry.example.com/shop/web:v1.2.3", Env: []corev1.EnvVar{{Name: "LOG_LEVEL", Value: "info"}, {Name: "REGION", Value: "eu-central-1"}},
@@ -165,7 +165,7 @@ func TestPacker_LeavesManagedFieldsOut(t *testing.T) {
 	p := newPacker(t, decoding(t, ofType[*corev1.Pod](podKind)), compact.Options{})
 	size := func(managed string) int64 {
 		obj := pod(1)
-		obj.ManagedFields[0].FieldsV1.Raw = []byte(managed)
+		obj.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(managed)
 		raw, err := obj.Marshal()
 		if err != nil {
 			t.Fatal(err)
@@ -328,7 +328,7 @@ func TestPacker_CorruptBytesAreAnError_D5(t *testing.T) {
 		func(b []byte) ([]byte, error) { return b[:len(b)/2], nil },
 		func(b []byte) ([]byte, error) { b[1] ^= 0xff; return b, nil },
 		func([]byte) ([]byte, error) { return nil, nil },
-		func([]byte) ([]byte, error) { return nil, panicking },
+		func([]byte) ([]byte, error) { return nil, errPanicking },
 	} {
 		p := newPacker(t, ofType[*corev1.Pod](podKind), compact.Options{Codec: damaged{damage}, HotObjects: 1})
 		e := p.Pack(pod(1), nil, nil)
@@ -346,7 +346,7 @@ func TestPacker_CorruptBytesAreAnError_D5(t *testing.T) {
 	}
 }
 
-var panicking = fmt.Errorf("panic")
+var errPanicking = fmt.Errorf("panic")
 
 type damaged struct {
 	damage func([]byte) ([]byte, error)
@@ -371,7 +371,7 @@ func (d damagedExpander) Expand(dst, packed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b, err = d.damage(b); err == panicking {
+	if b, err = d.damage(b); err == errPanicking {
 		panic("the codec panics")
 	}
 	return b, err

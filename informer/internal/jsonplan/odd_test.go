@@ -1,6 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//lint:file-ignore SA5008 a plan meets such tags
+//lint:file-ignore U1000 a plan meets such fields
+
 package jsonplan
 
 import (

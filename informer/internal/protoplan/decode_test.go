@@ -65,7 +65,7 @@ func (r filler) fill(v reflect.Value, depth int) {
 		*p = []intstr.IntOrString{intstr.FromInt32(r.Int32()), intstr.FromString("50%")}[r.IntN(2)]
 		return
 	case *metav1.FieldsV1:
-		p.Raw = []byte(`{"f:spec":{}}`)
+		*p = *metav1.NewFieldsV1(`{"f:spec":{}}`)
 		return
 	}
 	if v.Kind() != reflect.Struct && !r.full && r.IntN(4) == 0 {
