@@ -155,8 +155,16 @@ func TestNoun(t *testing.T) {
 	}
 }
 
-// Each child that can be named can be built, on its own and first.
-func TestProject_EachChildHasItsParts(t *testing.T) {
+// Each child that can be named is made, watched and read, on its own and beside the others.
+func TestProject_EachChildHasItsParts_Q1(t *testing.T) {
+	all, err := filesOf(Project{Module: "example.com/x", Kind: "Gadget", Children: kindsOf(children)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, child := range children {
+		hasParts(t, child, string(all["reconciler.go"]))
+	}
+
 	for _, child := range children {
 		for _, builtin := range []bool{false, true} {
 			p := Project{Module: "example.com/x", Kind: "Gadget", Children: []string{child.kind}, Builtin: builtin}
@@ -169,14 +177,20 @@ func TestProject_EachChildHasItsParts(t *testing.T) {
 				continue
 			}
 			text := string(all["reconciler.go"])
-			for _, want := range []string{"func " + child.builder() + "(", "reconcile.Children(" + child.noun().several + ")", "source.Owned(" + child.noun().several + ","} {
-				if strings.Count(text, want) != 1 {
-					t.Errorf("%s, without a CRD %v: reconciler.go has %q %d times, want once:\n%s", child.kind, builtin, want, strings.Count(text, want), text)
-				}
-			}
+			hasParts(t, child, text)
 			if has := strings.Contains(text, "deploymentFor"); has != slices.Contains([]string{"Deployment"}, child.kind) {
 				t.Errorf("%s: reconciler.go has deploymentFor: %v\n%s", child.kind, has, text)
 			}
+		}
+	}
+}
+
+func hasParts(t *testing.T, child builtin, text string) {
+	t.Helper()
+	several := child.noun().several
+	for _, want := range []string{"func " + child.builder() + "(", several + " := informer.For[", "reconcile.Children(" + several + ")", "source.Owned(" + several + ","} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("%s: reconciler.go has %q %d times, want once:\n%s", child.kind, want, strings.Count(text, want), text)
 		}
 	}
 }
