@@ -69,4 +69,4 @@ var frontends = resource.Define[Frontend](GroupVersion)
 func AddToScheme(scheme *runtime.Scheme) error { return frontends.AddToScheme(scheme) }
 
 // DeepCopyObject implements runtime.Object.
-func (f *Frontend) DeepCopyObject() runtime.Object { return frontends.DeepCopy(f) }
+func (obj *Frontend) DeepCopyObject() runtime.Object { return frontends.DeepCopy(obj) }
