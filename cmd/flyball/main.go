@@ -100,7 +100,11 @@ func list(value string) []string {
 	if value == "" {
 		return nil
 	}
-	return strings.Split(value, ",")
+	all := strings.Split(value, ",")
+	for i, item := range all {
+		all[i] = strings.TrimSpace(item)
+	}
+	return all
 }
 
 func runNew(args []string, out, problems io.Writer) error {
