@@ -39,8 +39,9 @@ run: ## run the example operator on your cluster, or where there is none on a si
 BRIDGED := ^TestSuites_On(FlyballsInformers|TheBridge)$$/^(builder|cache|client|controller|handler|manager|source)$$/^simulated$$
 
 # A seed costs six times as much with the race detector as without, so make test runs each sweep with RACESEEDS
-# seeds, and make simulation more seeds, these among them, without it.
+# seeds, and TESTSEEDS seeds, these among them, without it. The modules beside the workspace are vetted by make standalone.
 RACESEEDS ?= 2
+TESTSEEDS ?= 100
 SWEEPS := ^Test(Kit|RunMain)_Swarm|^TestSimulation_
 
 # These mostly wait for servers and leases, so they start first, beside the packages that compute.
@@ -53,12 +54,12 @@ PLAIN := /flyball(|/resource|/cmd/flyball/internal/(gotree|scaffold)|/hack/(muta
 test: need-cc control-plane ## run every test, with the race detector where goroutines start; sets up what it needs
 	$(GO) test -timeout $(TIMEOUT) $$($(GO) list $(PACKAGES) | grep -E '$(PLAIN)')
 	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -timeout $(TIMEOUT) -skip '$(SWEEPS)' $$($(GO) list $(WAITING) $(PACKAGES) | grep -vE '$(PLAIN)')
-	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) -run '$(SWEEPS)' -skip '$(SEEDED)|AimsAt' ./simulate/kit ./examples/website -sim.seeds=$(RACESEEDS)
-	@set -e; for module in $(BRIDGE) $(CRDGEN); do echo "go test in $$module"; (cd $$module && GOWORK=off $(GO) test -timeout $(TIMEOUT) ./...); done
-	cd hack/guests/controllerruntime && GOWORK=off $(GO) test -timeout $(GUESTTIMEOUT) -run '$(BRIDGED)' .
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout $(TIMEOUT) -run '$(SWEEPS)' -skip '$(SEEDED)|AimsAt' ./simulate/kit ./examples/website -sim.seeds=$(RACESEEDS)
+	@set -e; for module in $(BRIDGE) $(CRDGEN); do echo "go test in $$module"; (cd $$module && GOWORK=off $(GO) test -vet=off -timeout $(TIMEOUT) ./...); done
+	cd hack/guests/controllerruntime && GOWORK=off $(GO) test -vet=off -timeout $(GUESTTIMEOUT) -run '$(BRIDGED)' .
 	$(MAKE) dashboards
-	cd hack/release && GOWORK=off $(GO) test -short -timeout $(TIMEOUT) .
-	$(MAKE) simulation
+	cd hack/release && GOWORK=off $(GO) test -vet=off -short -timeout $(TIMEOUT) .
+	$(MAKE) simulation SEEDS=$(TESTSEEDS)
 
 # Without the race detector, without what starts servers or processes, without sweeps of seeds, and with the results of
 # packages that have not changed from Go's cache.
@@ -70,7 +71,7 @@ quick: ## run the unit tests of the packages, for the inner loop; make house has
 
 .PHONY: dashboards
 dashboards: ## hold the dashboard and the alerts of hack/observability against what a manager exposes
-	cd hack/observability && GOWORK=off $(GO) test -timeout $(TIMEOUT) ./...
+	cd hack/observability && GOWORK=off $(GO) test -vet=off -timeout $(TIMEOUT) ./...
 
 # All seeds, without the race detector. Two replicas, and webhooks, take ten times as long as one process, so they get
 # a tenth. What searches hundreds of seeds by itself, or wants more than RACESEEDS, runs here alone.
@@ -78,10 +79,10 @@ SEEDS ?= 200
 SEEDED := ^TestSimulation_FindsALostWrite
 .PHONY: simulation
 simulation: ## run the example under SEEDS seeds, each with other faults (SEEDS=n)
-	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestSimulation' -skip '^TestSimulation_(Replicas|Webhooks)' ./examples/website -sim.seeds=$(SEEDS)
-	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestKit_Swarm(OfDoubts|LeavesTheCopier)' ./simulate/kit -sim.seeds=$(SEEDS)
-	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^Test(Kit|RunMain)_Swarm' -skip 'OfDoubts|TheCopier' ./simulate/kit -sim.seeds=$$(($(SEEDS) / 10 + 1))
-	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestSimulation_(Replicas|Webhooks)' ./examples/website -sim.seeds=$$(($(SEEDS) / 10 + 1))
+	$(GO) test -vet=off -count=1 -timeout $(TIMEOUT) -run '^TestSimulation' -skip '^TestSimulation_(Replicas|Webhooks)' ./examples/website -sim.seeds=$(SEEDS)
+	$(GO) test -vet=off -count=1 -timeout $(TIMEOUT) -run '^TestKit_Swarm(OfDoubts|LeavesTheCopier)' ./simulate/kit -sim.seeds=$(SEEDS)
+	$(GO) test -vet=off -count=1 -timeout $(TIMEOUT) -run '^Test(Kit|RunMain)_Swarm' -skip 'OfDoubts|TheCopier' ./simulate/kit -sim.seeds=$$(($(SEEDS) / 10 + 1))
+	$(GO) test -vet=off -count=1 -timeout $(TIMEOUT) -run '^TestSimulation_(Replicas|Webhooks)' ./examples/website -sim.seeds=$$(($(SEEDS) / 10 + 1))
 
 # Starting seeds, and at most how many seeds from each.
 ZOO_STARTS ?= 7

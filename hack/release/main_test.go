@@ -224,11 +224,11 @@ func TestRelease_ThisRepositoryInstallsFromAProxy(t *testing.T) {
 	cache := "file://" + filepath.ToSlash(filepath.Join(command(t, top, nil, "go", "env", "GOMODCACHE"), "cache", "download"))
 	bin := t.TempDir()
 	env := fromProxy(t, proxy, cache+","+others, "GOBIN="+bin, "GONOSUMDB=*", "GOFLAGS=-trimpath", "CGO_ENABLED=0") // as the control plane is built
-	for _, program := range []string{"simulate/cmd/apiserver"} {
+	for _, program := range []string{"cmd/flyball", "resource/crdgen", "simulate/cmd/apiserver"} {
 		command(t, t.TempDir(), env, "go", "install", rootModule+"/"+program+"@"+version)
 		built := command(t, dir, nil, "go", "version", "-m", filepath.Join(bin, filepath.Base(program)))
-		if n := strings.Count(built, "\t"+version); n < 2 {
-			t.Errorf("%s is built of\n%s\nwant its module and the root at %s", program, built, version)
+		if !strings.Contains(built, "\t"+version) || strings.Contains(built, "=>") {
+			t.Errorf("%s is built of\n%s\nwant modules at %s", program, built, version)
 		}
 	}
 	for _, module := range []string{"bridge/controllerruntime"} {
