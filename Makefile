@@ -311,12 +311,12 @@ control-plane: ## build etcd, kube-apiserver and kubectl into the user's cache, 
 	@$(GO) run ./hack/controlplane
 
 .PHONY: clean-cache
-clean-cache: ## remove the control plane's binaries from the user's cache
+clean-cache: ## remove the control plane's binaries, and what guests have copied, from the user's cache
 	@case "$$(uname -s)" in \
 		Darwin) cache="$$HOME/Library/Caches" ;; \
 		*) cache="$${XDG_CACHE_HOME:-$$HOME/.cache}" ;; \
 	esac; \
-	echo "remove $$cache/flyball/controlplane"; rm -rf "$$cache/flyball/controlplane"
+	for part in controlplane guests; do echo "remove $$cache/flyball/$$part"; rm -rf "$$cache/flyball/$$part"; done
 
 # The race detector is the one thing that Go alone cannot do.
 .PHONY: need-cc
