@@ -6,7 +6,6 @@ package main
 import (
 	"fmt"
 	"html"
-	"math"
 	"strings"
 )
 
@@ -42,9 +41,7 @@ func (t *table) draw() string {
 	height := top + len(t.rows)*perRow + 28
 	a := t.axis()
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n", width, height, width, height)
-	b.WriteString("<title>How many times more the peers take than Flyball</title>\n" + style)
-	fmt.Fprintf(&b, `<rect class="ground" width="%d" height="%d" rx="6" fill="#ffffff"/>`+"\n", width, height)
+	begin(&b, height, "How many times more the peers take than Flyball")
 	t.legend(&b)
 	bottom := height - 28 - between/2
 	for _, tick := range a.ticks() {
@@ -61,6 +58,13 @@ func (t *table) draw() string {
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
+}
+
+// begin begins a plot on its ground.
+func begin(b *strings.Builder, height int, title string) {
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n", width, height, width, height)
+	fmt.Fprintf(b, "<title>%s</title>\n%s", title, style)
+	fmt.Fprintf(b, `<rect class="ground" width="%d" height="%d" rx="6" fill="#ffffff"/>`+"\n", width, height)
 }
 
 // legend draws the legend above the plot.
@@ -117,7 +121,7 @@ func (t *table) axis() axis {
 }
 
 func (a axis) at(x float64) float64 {
-	return left + (right-left)*math.Log(x/a.from)/math.Log(a.to/a.from)
+	return scale{a.from, a.to, left, right}.at(x)
 }
 
 // ticks are the round numbers within the axis: 1, 2 and 5 of each power of ten up to 10, tenfold beyond.

@@ -83,9 +83,7 @@ var growthColours = []string{"#4f7fd1", "#d9822b", "#4a9d5b", "#a667b8", "#c0504
 
 func (g *growth) draw() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n", width, growthHeight, width, growthHeight)
-	b.WriteString("<title>Heap by number of objects</title>\n" + style)
-	fmt.Fprintf(&b, `<rect class="ground" width="%d" height="%d" rx="6" fill="#ffffff"/>`+"\n", width, growthHeight)
+	begin(&b, growthHeight, "Heap by number of objects")
 	text(&b, 16, 26, "text", "start", "Heap in MB by number of objects, both logarithmic; lower is better")
 	x := scale{slices.Min(g.objects), slices.Max(g.objects), growthLeft, growthRight}
 	y := scale{slices.Min(slices.Concat(g.taken...)), slices.Max(slices.Concat(g.taken...)), growthBottom, growthTop}
