@@ -150,6 +150,7 @@ func TestRelease_RefusesAndChangesNothing(t *testing.T) {
 		{"a build", "v1.2.3+4", "not a semantic one", nil},
 		{"a major version", "v2.0.0", "no suffix /v2", nil},
 		{"an earlier version", "v0.9.0", "v0.10.0 is tagged already", func(t *testing.T, dir string) { command(t, dir, nil, "git", "tag", "v0.10.0") }},
+		{"a nested tag", version, "nested/" + version + " is tagged already", func(t *testing.T, dir string) { command(t, dir, nil, "git", "tag", "nested/"+version) }},
 		{"a changed tree", version, "the tree has changes", func(t *testing.T, dir string) { write(t, filepath.Join(dir, "root.go"), "package other\n") }},
 		{"another branch", version, `the branch is "other"`, func(t *testing.T, dir string) { command(t, dir, nil, "git", "checkout", "-q", "-b", "other") }},
 		{"nothing to release", version, "nothing to release", changed("CHANGELOG.md", "# Changelog\n\n## Unreleased\n\n## [0.1.0] - 2030-01-01\n\n- old\n")},

@@ -73,19 +73,11 @@ func (r *repo) release(version, date string) (tags []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	aside, err := os.MkdirTemp("", "release")
+	tree, remove, err := r.checkout("HEAD")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(aside)
-	tree := &repo{filepath.Join(aside, "tree")}
-	if _, err := r.git("worktree", "add", "--quiet", "--detach", tree.top, "HEAD"); err != nil {
-		return nil, err
-	}
-	defer func() {
-		_, gone := r.git("worktree", "remove", "--force", tree.top)
-		err = errors.Join(err, gone)
-	}()
+	defer func() { err = errors.Join(err, remove()) }()
 	if err := os.WriteFile(filepath.Join(tree.top, "CHANGELOG.md"), []byte(changelog), 0o644); err != nil {
 		return nil, err
 	}
@@ -104,6 +96,11 @@ func (r *repo) release(version, date string) (tags []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, m := range mods {
+		if there, err := r.git("tag", "--list", m.tag(version)); err != nil || there != "" {
+			return nil, errors.Join(err, fmt.Errorf("%s is tagged already; choose a later version", m.tag(version)))
+		}
+	}
 	if _, err := r.git("merge", "--quiet", "--ff-only", ours); err != nil {
 		return nil, err
 	}
@@ -115,6 +112,31 @@ func (r *repo) release(version, date string) (tags []string, err error) {
 		tags = append(tags, tag)
 	}
 	return tags, nil
+}
+
+// checkout returns a tree of a revision, without a branch. remove ends it.
+func (r *repo) checkout(revision string) (tree *repo, remove func() error, err error) {
+	aside, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return nil, nil, err
+	}
+	tree = &repo{filepath.Join(aside, "tree")}
+	if _, err := r.git("worktree", "add", "--quiet", "--detach", tree.top, revision); err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(aside))
+	}
+	return tree, func() error {
+		_, err := r.git("worktree", "remove", "--force", tree.top)
+		return errors.Join(err, os.RemoveAll(aside))
+	}, nil
+}
+
+// modules returns the published ones.
+func (r *repo) modules() ([]published, error) {
+	files, err := r.git("ls-files", "go.mod", "*/go.mod")
+	if err != nil {
+		return nil, err
+	}
+	return modules(r.top, strings.Fields(files))
 }
 
 // ready returns why version cannot be released now.
@@ -145,11 +167,7 @@ func (r *repo) ready(version string) error {
 
 // pin commits, without a branch, what the tags point to.
 func (r *repo) pin(version string) ([]published, error) {
-	files, err := r.git("ls-files", "go.mod", "*/go.mod")
-	if err != nil {
-		return nil, err
-	}
-	mods, err := modules(r.top, strings.Fields(files))
+	mods, err := r.modules()
 	if err != nil {
 		return nil, err
 	}
@@ -214,22 +232,13 @@ func hash(m published, version, dir string) (s sums, err error) {
 }
 
 // writeProxy writes the tagged modules of a version as a module proxy serves them.
-func (r *repo) writeProxy(to, version string) error {
-	aside, err := os.MkdirTemp("", "release")
+func (r *repo) writeProxy(to, version string) (err error) {
+	tree, remove, err := r.checkout(version)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(aside)
-	tree := &repo{filepath.Join(aside, "tree")}
-	if _, err := r.git("worktree", "add", "--quiet", "--detach", tree.top, version); err != nil {
-		return err
-	}
-	defer func() { _, _ = r.git("worktree", "remove", "--force", tree.top) }()
-	files, err := tree.git("ls-files", "go.mod", "*/go.mod")
-	if err != nil {
-		return err
-	}
-	mods, err := modules(tree.top, strings.Fields(files))
+	defer func() { err = errors.Join(err, remove()) }()
+	mods, err := tree.modules()
 	if err != nil {
 		return err
 	}
