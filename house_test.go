@@ -68,12 +68,13 @@ var arrows = map[string][]string{
 	"cmd/flyball/internal/gotree":   {},
 	"cmd/flyball/internal/scaffold": {"cmd/flyball/internal/gotree"},
 
-	"resource":        {},
-	"resource/crdgen": {}, // a module of its own; reads programs, and links nothing of ours
-	"rights":          {},
-	"envtest":         {},
-	"simulate":        {}, // a module of its own; a server, so it knows no client
-	"integration":     {}, // tests alone
+	"resource":              {},
+	"resource/resourcetest": {"resource"},
+	"resource/crdgen":       {}, // a module of its own; reads programs, and links nothing of ours
+	"rights":                {},
+	"envtest":               {},
+	"simulate":              {}, // a module of its own; a server, so it knows no client
+	"integration":           {}, // tests alone
 
 	// The rooms of the informer, from the bottom up.
 	"informer/internal/base":      {},

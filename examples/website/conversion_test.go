@@ -29,6 +29,7 @@ import (
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/resource/resourcetest"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/webhook"
 
@@ -87,6 +88,11 @@ func convert(t *testing.T, s *webhook.Server, from any, version string, to any) 
 	if err := json.Unmarshal(answer.Response.ConvertedObjects[0], to); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Random objects are the same after a conversion to the other version and back.
+func TestConversion_RandomObjectsAreTheSame(t *testing.T) {
+	resourcetest.RoundTrip(t, webv1beta1.Conversion, resourcetest.Options{})
 }
 
 // The manifests of deploy on a simulated server: each version is written and read as the

@@ -41,7 +41,7 @@ func addWebhooks(mgr *manager.Manager) {
 	websites := informer.For[*webv1.Website](mgr.Informers())
 	webhook.Mutate(mgr.Webhooks(), "", writeHost)
 	webhook.Validate(mgr.Webhooks(), "", hostRules{websites.Lister()}.judge)
-	webhook.Convert(mgr.Webhooks(), webhook.Spoke(webv1beta1.ToV1, webv1beta1.FromV1))
+	webhook.Convert(mgr.Webhooks(), webhook.Spoke(webv1beta1.Conversion.ToHub, webv1beta1.Conversion.FromHub))
 }
 
 // writeHost normalizes the host as DNS compares names, so all other code can compare text.

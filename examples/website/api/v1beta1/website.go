@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/resource"
+
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
 
@@ -52,15 +54,16 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// ToV1 sets the hub's fields, except for the metadata.
-func ToV1(from *Website, to *webv1.Website) error {
+// Conversion converts Websites to and from v1, the hub.
+var Conversion = resource.Convert(GroupVersion, webv1.GroupVersion, toV1, fromV1)
+
+func toV1(from *Website, to *webv1.Website) error {
 	to.Spec = webv1.WebsiteSpec{Content: from.Spec.Page, Replicas: from.Spec.Replicas, Host: from.Spec.Host}
 	to.Status = from.Status
 	return nil
 }
 
-// FromV1 is the inverse.
-func FromV1(from *webv1.Website, to *Website) error {
+func fromV1(from *webv1.Website, to *Website) error {
 	to.Spec = WebsiteSpec{Page: from.Spec.Content, Replicas: from.Spec.Replicas, Host: from.Spec.Host}
 	to.Status = from.Status
 	return nil
