@@ -67,6 +67,7 @@ var arrows = map[string][]string{
 	"cmd/flyball":                   {},
 	"cmd/flyball/internal/gotree":   {},
 	"cmd/flyball/internal/scaffold": {"cmd/flyball/internal/gotree"},
+	"cmd/flyball/internal/upgrade":  {"cmd/flyball/internal/gotree"},
 
 	"resource":              {},
 	"resource/resourcetest": {"resource"},

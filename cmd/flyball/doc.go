@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command flyball writes the module of a new operator, and adds to it.
+// Command flyball writes the module of a new operator, adds to it, and upgrades it.
 //
 //	go run github.com/flyball-dev/flyball/cmd/flyball@latest new example.com/me/database --kind Database
 //
@@ -24,6 +24,11 @@
 //
 // add files, and lines where the new code is called.
 //
+//	flyball upgrade --to v0.2.0
+//
+// lists what the changelog's breaking changes concern in any module that requires Flyball,
+// makes the edits that are mechanical, and requires the version.
+//
 // # Promises
 //
 //	Q1  a written module builds and passes go vet and its tests without a change
@@ -34,6 +39,10 @@
 //	Q4  the template is examples/operator: the command with its names gives its files
 //	Q5  an addition inserts lines and makes files; no line that is there is changed or
 //	    removed, and if it cannot be made, nothing is written
+//	Q8  upgrade finds uses by their types, changes no other text, and lists each use that
+//	    people must edit
+//	Q9  an upgrade that cannot be computed, or that would change uncommitted files, writes
+//	    nothing
 //
 // # Testing
 //

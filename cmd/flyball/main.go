@@ -39,20 +39,23 @@ func run(args []string, out, problems io.Writer) error {
 		return runNew(args, out, problems)
 	case "add":
 		return runAdd(args, out, problems)
+	case "upgrade":
+		return runUpgrade(args, out, problems)
 	case "help", "-h", "-help", "--help":
 		fmt.Fprint(out, usage)
 		return nil
 	}
-	return fmt.Errorf("there is no command %q; write flyball new MODULE --kind KIND, or flyball add kind or webhook", command)
+	return fmt.Errorf("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind or webhook, or flyball upgrade", command)
 }
 
-const usage = `flyball writes the module of an operator, and adds to it:
+const usage = `flyball writes the module of an operator, adds to it, and upgrades it:
 
   flyball new example.com/me/database --kind Database
   flyball add kind --kind Backup --children Job
   flyball add webhook --kind Database
+  flyball upgrade --dry-run
 
-flyball new -help and flyball add kind -help list the flags.
+flyball new -help, flyball add kind -help and flyball upgrade -help list the flags.
 `
 
 func runAdd(args []string, out, problems io.Writer) error {

@@ -161,6 +161,8 @@ func TestRun_SaysWhatToWrite_Q3(t *testing.T) {
 		{"add version", "flyball add kind"},
 		{"add kind Backup", "--kind"},
 		{"add kind --kind Backup", "no go.mod"},
+		{"upgrade", "is in no module"},
+		{"upgrade v0.2.0", "--to"},
 	} {
 		err := run(strings.Fields(c.args), &bytes.Buffer{}, &bytes.Buffer{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -11,6 +11,9 @@ import (
 
 const unreleased = "## Unreleased"
 
+// upgradeChanges has the breaking entries of the changelog under the same headings.
+const upgradeChanges = "cmd/flyball/internal/upgrade/changes.txt"
+
 // released returns a changelog in which what is unreleased belongs to version.
 func released(changelog, version, date string) (string, error) {
 	body, err := section(changelog, unreleased)
@@ -23,7 +26,12 @@ func released(changelog, version, date string) (string, error) {
 	if _, err := section(changelog, heading(version)); err == nil {
 		return "", fmt.Errorf("the changelog has a section for %s already; choose another version", version)
 	}
-	return strings.Replace(changelog, unreleased+"\n", unreleased+"\n\n"+heading(version)+" - "+date+"\n", 1), nil
+	return headed(changelog, version, date), nil
+}
+
+// headed adds the heading of a version below that of what is unreleased.
+func headed(text, version, date string) string {
+	return strings.Replace(text, unreleased+"\n", unreleased+"\n\n"+heading(version)+" - "+date+"\n", 1)
 }
 
 // notes returns the section of a version, without its heading.

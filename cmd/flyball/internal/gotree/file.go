@@ -6,30 +6,18 @@
 package gotree
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"go/ast"
-	"go/format"
 	"go/parser"
 	"go/token"
-	"slices"
 )
 
 // A File is Go source with its syntax tree and the edits to make. It is not safe for
 // concurrent use.
 type File struct {
+	script
 	Tree *ast.File
-
-	name  string
-	text  []byte
-	fset  *token.FileSet
-	edits []edit
-}
-
-type edit struct {
-	from, to int
-	text     string
+	fset *token.FileSet
 }
 
 // Parse parses the source of a file. The name is for messages.
@@ -39,7 +27,7 @@ func Parse(name string, text []byte) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse %w", err)
 	}
-	return &File{Tree: tree, name: name, text: text, fset: fset}, nil
+	return Of(name, text, fset, tree), nil
 }
 
 // Text returns the source of a node.
@@ -51,32 +39,9 @@ func (f *File) Replace(n ast.Node, text string) { f.change(f.at(n.Pos()), f.at(n
 // Insert inserts text before a position.
 func (f *File) Insert(at token.Pos, text string) { f.change(f.at(at), f.at(at), text) }
 
-func (f *File) change(from, to int, text string) { f.edits = append(f.edits, edit{from, to, text}) }
-
 func (f *File) at(pos token.Pos) int { return f.fset.Position(pos).Offset }
 
 func (f *File) line(pos token.Pos) int { return f.fset.Position(pos).Line }
-
-// Source returns the formatted source with all edits made. Edits that overlap are an error.
-func (f *File) Source() ([]byte, error) {
-	slices.SortStableFunc(f.edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
-	var out bytes.Buffer
-	done := 0
-	for _, e := range f.edits {
-		if e.from < done {
-			return nil, fmt.Errorf("edit %s: two edits change the same text before %q", f.name, e.text)
-		}
-		out.Write(f.text[done:e.from])
-		out.WriteString(e.text)
-		done = e.to
-	}
-	out.Write(f.text[done:])
-	text, err := format.Source(out.Bytes())
-	if err != nil {
-		return nil, fmt.Errorf("edit %s: %w", f.name, err)
-	}
-	return text, nil
-}
 
 // Edit parses source, calls change, and returns the source with the edits made.
 func Edit(name string, text []byte, change func(f *File) error) ([]byte, error) {

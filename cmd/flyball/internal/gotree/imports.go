@@ -53,7 +53,7 @@ func (f *File) WriteImports(known Imports, own ...string) {
 		}
 		lines[group] = append(lines[group], line)
 	}
-	used := f.qualifiers()
+	used := f.Qualifiers()
 	for name, to := range use {
 		switch {
 		case !used[name]:
@@ -93,8 +93,8 @@ func (f *File) WriteImports(known Imports, own ...string) {
 	}
 }
 
-// qualifiers returns the names before a dot.
-func (f *File) qualifiers() map[string]bool {
+// Qualifiers returns the names before a dot.
+func (f *File) Qualifiers() map[string]bool {
 	used := map[string]bool{}
 	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok {
@@ -128,4 +128,64 @@ func (f *File) Outer() map[string]bool {
 		return true
 	})
 	return names
+}
+
+// ChangeImports removes the imports whose specs are in unused by their text, and adds specs
+// beside the first import of a path that begins with near. Other lines stay.
+func (f *File) ChangeImports(unused map[string]bool, specs []string, near string) {
+	var beside *ast.ImportSpec
+	var block *ast.GenDecl // has it
+	found := false
+	for _, decl := range f.Tree.Decls {
+		if !isImport(decl) {
+			continue
+		}
+		for _, s := range decl.(*ast.GenDecl).Specs {
+			spec := s.(*ast.ImportSpec)
+			_, to := imported(spec)
+			if isNear := strings.HasPrefix(to, near); beside == nil || isNear && !found {
+				beside, block, found = spec, decl.(*ast.GenDecl), isNear
+			}
+		}
+	}
+	for _, decl := range f.Tree.Decls {
+		if isImport(decl) {
+			f.cutImports(decl.(*ast.GenDecl), unused, len(specs) > 0 && decl == block)
+		}
+	}
+	for _, spec := range specs {
+		switch {
+		case beside == nil:
+		case block.Lparen.IsValid():
+			f.InsertLine(above(beside, beside.Doc), "\t"+spec)
+		default:
+			f.InsertLine(above(block, block.Doc), "import "+spec)
+		}
+	}
+}
+
+func above(n ast.Node, doc *ast.CommentGroup) ast.Node {
+	if doc != nil {
+		return doc
+	}
+	return n
+}
+
+// cutImports removes unused imports of a block, and the block if nothing is left in it.
+func (f *File) cutImports(block *ast.GenDecl, unused map[string]bool, grows bool) {
+	left := 0
+	for _, spec := range block.Specs {
+		if !unused[f.Text(spec)] {
+			left++
+		}
+	}
+	if left == 0 && !(grows && block.Lparen.IsValid()) {
+		f.CutLine(block)
+		return
+	}
+	for _, spec := range block.Specs {
+		if unused[f.Text(spec)] {
+			f.CutLine(spec)
+		}
+	}
 }
