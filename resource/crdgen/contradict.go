@@ -103,7 +103,7 @@ func (w *walk) unknown(v visit) {
 		}
 		for _, c := range group.List {
 			text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//"))
-			if !strings.HasPrefix(text, "+kubebuilder:") || w.registry.Lookup(text, target) != nil {
+			if !strings.HasPrefix(text, "+kubebuilder:") && !strings.HasPrefix(text, "+flyball:") || w.registry.Lookup(text, target) != nil {
 				continue
 			}
 			name := strings.TrimPrefix(text, "+")

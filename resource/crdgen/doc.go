@@ -20,7 +20,10 @@
 //
 // Names, schemas and columns come from struct tags, doc comments and the markers of
 // kubebuilder (https://book.kubebuilder.io/reference/markers). A generic type, used as in
-// Template[Pod], has the markers of its declaration.
+// Template[Pod], has the markers of its declaration. One marker is ours: of a kind with
+// several versions, the comment of one says which Service converts them,
+//
+//	// +flyball:conversion:namespace=website,service=website-webhooks
 //
 // # Promises
 //

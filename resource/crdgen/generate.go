@@ -39,7 +39,7 @@ func (c command) generate(ctx context.Context, patterns []string) ([]byte, error
 		return nil, err
 	}
 	registry := &markers.Registry{}
-	if err := crdmarkers.Register(registry); err != nil {
+	if err := errors.Join(crdmarkers.Register(registry), registerMarkers(registry)); err != nil {
 		return nil, err
 	}
 	w := newWalk(fset, registry, found, c.floats)
@@ -55,6 +55,7 @@ func (c command) generate(ctx context.Context, patterns []string) ([]byte, error
 		return nil, err
 	}
 	w.judgeMarkers(roots)
+	w.judgeConversions(kinds)
 	if err := found.err(); err != nil {
 		return nil, err
 	}
@@ -78,8 +79,9 @@ func (c command) generate(ctx context.Context, patterns []string) ([]byte, error
 
 // definition is a CustomResourceDefinition and where its kind is declared.
 type definition struct {
-	crd apiextensionsv1.CustomResourceDefinition
-	at  token.Pos
+	crd           apiextensionsv1.CustomResourceDefinition
+	at            token.Pos
+	kinds, scales map[string]token.Pos // by version: the type, and its scale marker
 }
 
 // definitions makes one definition of all versions of a kind, in the order of the names.
@@ -111,7 +113,17 @@ func (c command) definitions(w *walk, kinds []kind) []definition {
 		parser.NeedCRDFor(of, most)
 		made := parser.CustomResourceDefinitions[of]
 		crd.FixTopLevelMetadata(made) // which the server knows
-		out = append(out, definition{made, k.at})
+		d := definition{made, k.at, map[string]token.Pos{}, map[string]token.Pos{}}
+		for _, version := range kinds {
+			if version.version.WithKind(version.name).GroupKind() != of {
+				continue
+			}
+			d.kinds[version.version.Version] = version.at
+			if at, ok := markerAt(version.in.types[version.name], scaleMarker); ok {
+				d.scales[version.version.Version] = at
+			}
+		}
+		out = append(out, d)
 	}
 	for _, pkg := range w.packages() {
 		w.problems.of(pkg)

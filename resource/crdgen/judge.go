@@ -24,6 +24,8 @@ func judge(ctx context.Context, found *problems, d definition) {
 			c.schema("", v.Schema.OpenAPIV3Schema)
 		}
 	}
+	judgeScale(found, d)
+	judgeVersions(found, d)
 	given := d.crd.DeepCopy()
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(given)
 	var in apiextensions.CustomResourceDefinition
