@@ -59,6 +59,7 @@ test: need-cc control-plane ## run every test, with the race detector where goro
 	cd hack/guests/controllerruntime && GOWORK=off $(GO) test -vet=off -timeout $(GUESTTIMEOUT) -run '$(BRIDGED)' .
 	$(MAKE) dashboards
 	cd hack/release && GOWORK=off $(GO) test -vet=off -short -timeout $(TIMEOUT) .
+	cd hack/licenses && GOWORK=off $(GO) test -vet=off -timeout $(TIMEOUT) .
 	$(MAKE) simulation SEEDS=$(TESTSEEDS)
 
 # Without the race detector, without what starts servers or processes, without sweeps of seeds, and with the results of
@@ -101,7 +102,7 @@ own-news: ## run two writers under SEEDS seeds: each foreign write wakes (SEEDS=
 	FLYBALL_OWN_NEWS_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 2h -run '^TestOwnNews_EachForeignWriteWakes_R15' -v ./simulate/simtest
 
 .PHONY: check
-check: format vet lint tidy standalone cross release-dry test ## all that a change must pass: format, vet, lint, tidy, modules alone, other systems, release, tests, house
+check: format vet lint tidy licenses standalone cross release-dry test ## all that a change must pass: format, vet, lint, tidy, licences, modules alone, other systems, release, tests, house
 
 # The database is on the network. Without it the check is skipped and says so, or
 # fails where VULNCHECK_REQUIRED is set, as in continuous integration.
@@ -117,6 +118,10 @@ vulncheck: ## look for known vulnerabilities in what is called; skipped where th
 		echo "vulncheck: SKIPPED: $(GOVULNDB) cannot be had; nothing was checked";; \
 	*) exit $$code;; \
 	esac
+
+.PHONY: licenses
+licenses: ## fail where a module that ours are built or tested with has a licence that is not allowed
+	cd hack/licenses && GOWORK=off $(GO) run . -all $(addprefix ../../,. $(EXAMPLES) $(SIDE))
 
 # What an image is released with. PROGRAM is the file in it, IMAGE its name with a
 # digest: a tag can be moved after it was signed.
