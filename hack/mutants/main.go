@@ -206,9 +206,7 @@ func command(ctx context.Context, dir, name string, args ...string) (string, err
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.WaitDelay = time.Second
-	// The processes that go test starts end with it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	endTogether(cmd)
 	// The copy is no repository; git must not find one above it.
 	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, inModule) }) {
