@@ -1,6 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !windows
+
+// controller-runtime's envtest 0.25 does not compile for Windows.
+
 package migration
 
 import (
