@@ -86,6 +86,11 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 		}
 		return nil
 	}
+	if at.confirm != nil {
+		if err := at.confirm(ctx); err != nil {
+			return err
+		}
+	}
 	end := wish.begin()
 	a, err := wish.send(ctx, c, body)
 	if err != nil {

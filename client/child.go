@@ -30,14 +30,21 @@ func (c *Client) ReadChild(ctx context.Context, child informer.Object) (informer
 }
 
 // ApplyChild is Apply with Force and IfChanged, as fieldOwner or, if that is empty, as the
-// client's own field owner. reconcile.ChildSet writes with it.
-func (c *Client) ApplyChild(ctx context.Context, child informer.Object, fieldOwner string) error {
-	opts := []Option{Force{}, IfChanged{}}
+// client's own field owner. It calls confirm, unless it is nil, before it sends a request; an
+// error of confirm is returned, and nothing is sent. reconcile.ChildSet writes with it.
+func (c *Client) ApplyChild(ctx context.Context, child informer.Object, fieldOwner string, confirm func(context.Context) error) error {
+	opts := []Option{Force{}, IfChanged{}, confirmed(confirm)}
 	if fieldOwner != "" {
 		opts = append(opts, FieldOwner(fieldOwner))
 	}
 	return c.Apply(ctx, child, opts...)
 }
+
+// confirmed is called before a request is sent. Its error prevents that.
+type confirmed func(context.Context) error
+
+func (confirmed) fits() verb                 { return verbApply }
+func (f confirmed) set(c *callOptions) error { c.confirm = f; return nil }
 
 // DeleteChild deletes child if the object on the server still has child's UID and
 // resourceVersion; if it has changed, the error is a *ConflictError. Dependents of the

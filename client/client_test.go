@@ -145,7 +145,7 @@ func TestClient_WhatIsSent(t *testing.T) {
 			return c.SetScale(t.Context(), deployment("prod", "web"), 0, client.Preconditions{ResourceVersion: "6"})
 		}, `PATCH /apis/apps/v1/namespaces/prod/deployments/web/scale?fieldManager=default&fieldValidation=Strict ` + merge + ` {"metadata":{"resourceVersion":"6"},"spec":{"replicas":0}}`},
 		{"apply a child", func(c *client.Client) error {
-			return c.ApplyChild(t.Context(), configMap("prod", "web", nil), "me")
+			return c.ApplyChild(t.Context(), configMap("prod", "web", nil), "me", nil)
 		}, `PATCH /api/v1/namespaces/prod/configmaps/web?fieldManager=me&fieldValidation=Strict&force=true application/apply-patch+yaml {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"prod"}}`},
 		{"delete a child", func(c *client.Client) error {
 			obj := configMap("prod", "web", nil)

@@ -74,7 +74,7 @@ func TestClient_WhatCannotBeIsAnErrorBeforeTheRequest_C5(t *testing.T) {
 		{"finalizers of what was not read", func(c *client.Client) error { return c.SetFinalizers(ctx, web(), nil) }, "read from the server"},
 		{"deletion of a child that was not read", func(c *client.Client) error { return c.DeleteChild(ctx, web()) }, "read from the server"},
 		{"nil child that is read", func(c *client.Client) error { return second(c.ReadChild(ctx, nil)) }, "nil"},
-		{"nil child", func(c *client.Client) error { return c.ApplyChild(ctx, nil, "me") }, "nil"},
+		{"nil child", func(c *client.Client) error { return c.ApplyChild(ctx, nil, "me", nil) }, "nil"},
 		{"eviction of what is no Pod", func(c *client.Client) error { return c.Evict(ctx, web()) }, "evict ConfigMap prod/web: kind ConfigMap cannot be evicted"},
 		{"fewer replicas than none", func(c *client.Client) error { return c.SetScale(ctx, deployment("prod", "web"), -1) }, "-1 replicas"},
 		{"nothing to mutate with", func(c *client.Client) error { return second(c.CreateOrUpdate(ctx, web(), nil)) }, "use Apply"},

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -30,6 +31,7 @@ type callOptions struct {
 	dryRun          bool
 	force           bool
 	ifChanged       bool
+	confirm         func(context.Context) error // nil: none
 	fieldValidation FieldValidation
 	preconditions   Preconditions
 	propagation     metav1.DeletionPropagation

@@ -57,6 +57,8 @@
 //	    leader asked the server; both waits end after 15 seconds with a warning
 //	M15 a hand-over with watches that are not late takes less than 100 ms, and no list
 //	    unless the predecessor's writes include some of unknown version
+//	M16 with the scope Shard, reconciles begin only for objects seen in this shard; with
+//	    AskParent they write no child of one that has moved
 //	O6  the informers start when each CustomResourceDefinition of Options.InstallCRDs is
 //	    established
 //	O7  an update of one that would take something from its clients or from stored objects
@@ -66,28 +68,24 @@
 //
 // # Leadership
 //
-// With Options.LeaderElection the replicas of a program elect a leader by a Lease. All
-// replicas are ready and run the stages up to StageStandby: there the sources of
-// controllers fill their queues while the workers wait. Client, and every client made
-// from Config, write through a gate, which refuses writes without the lease.
-// StandbyClient and StandbyConfig, for what every replica does, do not.
-// docs/leader-election.md says what the gate covers.
+// With Options.LeaderElection the replicas of a program elect a leader by a Lease. The
+// others run the stages up to StageStandby, where sources fill the queues. Client and
+// clients made from Config write through a gate, which refuses writes without the lease
+// (docs/leader-election.md); StandbyClient and StandbyConfig do not.
 //
 // # Health and metrics
 //
 // /readyz, /livez and /healthz take ?verbose and ?exclude=check, and a single check as
-// /readyz/check. /metrics uses the names that dashboards expect (workqueue_…,
-// controller_runtime_…), and flyball_informer_… for informers. Every manager has its own
-// registry. docs/operations.md and docs/metrics.md list all checks and metrics.
+// /readyz/check. /metrics has the names that dashboards expect. docs/operations.md and
+// docs/metrics.md list them all. A process can have any number of managers, each with its
+// own registry.
 //
 // # Concurrency
 //
-// Every method is safe for concurrent use. Only Run blocks, and it runs once. A process
-// can have any number of managers.
+// Every method is safe for concurrent use. Only Run blocks, and it runs once.
 //
 // # Testing
 //
-// Set Options.Config to a server of yours (package envtest has a real one) and the
-// addresses to "0" or "127.0.0.1:0". A manager without servers runs in a
-// testing/synctest bubble.
+// Set Options.Config to a server of yours, such as envtest's, and the addresses to "0" or
+// "127.0.0.1:0". A manager without servers runs in a testing/synctest bubble.
 package manager

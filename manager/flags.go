@@ -184,6 +184,17 @@ var flags = [...]option{
 			return nil
 		},
 	},
+	{
+		name:  "shard",
+		usage: "`name` of the shard to act on, in a program with shards (default: the objects without the label)",
+		get: func(o *Options) string {
+			if o.Sharding == nil {
+				return ""
+			}
+			return o.Sharding.Shard
+		},
+		set: func(o *Options, text string) error { o.setShard(text); return nil },
+	},
 	electionTime("leader-elect-lease-duration", "LEADER_ELECT_LEASE_DURATION", "`time` after the leader's last renewal when another replica may take over",
 		defaultLeaseDuration, func(e *LeaderElection) *time.Duration { return &e.LeaseDuration }),
 	electionTime("leader-elect-renew-deadline", "LEADER_ELECT_RENEW_DEADLINE", "`time` for which the leader tries to renew before it ends (default: two thirds of the lease duration)",
@@ -273,7 +284,7 @@ func (o *Options) elect(change func(e *LeaderElection)) {
 //	-metrics-bind-address, -metrics-secure, -metrics-cert-path, -metrics-guard, -profiling
 //	-health-probe-bind-address, -allowed-hosts
 //	-webhook-bind-address, -webhook-cert-path, -webhook-drain-delay
-//	-install-crds, -watch-namespaces
+//	-install-crds, -watch-namespaces, -shard
 //	-leader-elect, -leader-election-id, -leader-election-namespace
 //	-leader-elect-lease-duration, -leader-elect-renew-deadline, -leader-elect-retry-period
 //	-graceful-shutdown-timeout, -stuck-after, -log-format, -log-level, -v
@@ -281,8 +292,8 @@ func (o *Options) elect(change func(e *LeaderElection)) {
 //
 // Most flags take their default from an environment variable with the flag's name in
 // capitals, such as METRICS_BIND_ADDRESS; -help shows it. That of -watch-namespaces is
-// WATCH_NAMESPACE. -kubeconfig, -context, -as, -as-group, -user-agent, -profiling and
-// -v have none, because those names are too short or mean something else to other
+// WATCH_NAMESPACE. -kubeconfig, -context, -as, -as-group, -user-agent, -profiling,
+// -shard and -v have none, because those names are too short or mean something else to other
 // programs.
 //
 // A flag overrides its variable, a variable the file, and the file the value in o. A

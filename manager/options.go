@@ -106,6 +106,10 @@ type Options struct {
 	Webhooks webhook.Options
 	// LeaderElection makes only one of several replicas reconcile. Nil: all do.
 	LeaderElection *LeaderElection
+	// Sharding divides the objects among several Deployments of the program. Controllers
+	// follow it whose informer has the scope that Manager.Shard returns. Nil: the process
+	// acts on all objects.
+	Sharding *Sharding
 	// InstallCRDs has YAML or JSON files with CustomResourceDefinitions, at any depth, such
 	// as an embed.FS. Run creates or updates them on every replica before the informers
 	// start, and waits until they are established. An update that would take something
@@ -174,6 +178,7 @@ func (o *Options) complete() error {
 	if o.LeaderElection != nil && o.LeaderElection.Off {
 		o.LeaderElection = nil
 	}
+	misuse = append(misuse, o.shard())
 	if o.LeaderElection != nil {
 		complete, err := o.LeaderElection.complete()
 		o.LeaderElection = &complete

@@ -23,10 +23,6 @@ import (
 // of them. If that is intended, call PruneAll.
 var ErrNothingWanted = errors.New("no child is wanted although there are some; call PruneAll to delete them all")
 
-// ErrParentGone is returned by Apply, with ChildSetOptions.AskParent, when a child is to be
-// created and the server has no parent with that UID: the cache is late.
-var ErrParentGone = errors.New("the server no longer has the parent, so no child is created")
-
 // ChildWriter writes children. *client.Client implements it.
 type ChildWriter interface {
 	// ReadChild returns the metadata of the object on the server with child's kind,
@@ -35,8 +31,9 @@ type ChildWriter interface {
 	ReadChild(ctx context.Context, child informer.Object) (informer.Object, error)
 	// ApplyChild applies child on the server as fieldOwner, empty: the writer's own,
 	// and takes over fields of others. It sets child to the stored object. It may omit the
-	// request if that would change nothing.
-	ApplyChild(ctx context.Context, child informer.Object, fieldOwner string) error
+	// request if that would change nothing. It calls confirm before it sends one, unless
+	// confirm is nil, and sends none and returns the error if there is one.
+	ApplyChild(ctx context.Context, child informer.Object, fieldOwner string, confirm func(context.Context) error) error
 	// DeleteChild deletes child if the object on the server still has its UID and
 	// resourceVersion; otherwise it returns a conflict. child may come from a Lister.
 	DeleteChild(ctx context.Context, child informer.Object) error
@@ -55,10 +52,12 @@ type ChildSetOptions struct {
 	// controller. Otherwise they are an error, because someone else may have created
 	// them.
 	Adopt bool
-	// AskParent makes Apply ask the server whether the parent still exists before it creates
-	// a child. That needs the right to get parents. Otherwise, while the watch of the
-	// parents is late, the children of a deleted parent are created as fast as the garbage
-	// collector deletes them. Parents with a finalizer of the controller need no question.
+	// AskParent makes Apply ask the server, before it creates or changes a child, whether the
+	// parent is still what the cache has: that it exists, is not being deleted since, and has
+	// the same generation and labels, or without a generation the same resourceVersion. That needs the right to get parents, and costs one request per Apply
+	// that sends any. Otherwise, while the watch of the parents is late, the children of a
+	// deleted parent are created as fast as the garbage collector deletes them, and those of
+	// one that another process serves by now (manager.Sharding) are written by both.
 	AskParent bool
 }
 
@@ -137,9 +136,9 @@ func (s *ChildSet) Apply(ctx context.Context, parent informer.Object, wanted ...
 		return report, err
 	}
 	var failed []error
-	asked := !s.opts.AskParent
+	confirm := s.confirmation(parent)
 	for _, child := range plan.wanted {
-		if err := s.apply(ctx, parent, child, &asked, &report); err != nil {
+		if err := s.apply(ctx, parent, child, confirm, &report); err != nil {
 			failed = append(failed, fmt.Errorf("child %s: %w", child.name, err))
 		}
 	}
@@ -251,8 +250,8 @@ func (s *ChildSet) prunable(parent, obj informer.Object) bool {
 		slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == s.opts.FieldOwner })
 }
 
-// apply applies a child. asked is whether the parent is known to exist.
-func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, asked *bool, report *ChildReport) error {
+// apply applies a child. confirm returns an error if nothing is to be written.
+func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, confirm func(context.Context) error, report *ChildReport) error {
 	is, err := c.kind.get(c.name.Key)
 	if apierrors.IsNotFound(err) {
 		is, err = s.writer.ReadChild(ctx, c.object)
@@ -261,19 +260,12 @@ func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, a
 		return err
 	}
 	missing := err != nil
-	switch {
-	case !missing:
-		err = s.mayTake(parent, is)
-	case !*asked:
-		err = s.ask(ctx, parent)
-		*asked = err == nil
-	default:
-		err = nil
+	if !missing {
+		if err := s.mayTake(parent, is); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	if err := s.writer.ApplyChild(ctx, c.object, s.opts.FieldOwner); err != nil {
+	if err := s.writer.ApplyChild(ctx, c.object, s.opts.FieldOwner, confirm); err != nil {
 		return err
 	}
 	switch {
@@ -287,13 +279,37 @@ func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, a
 	return nil
 }
 
-// ask returns ErrParentGone if the server has no parent with this UID.
-func (s *ChildSet) ask(ctx context.Context, parent informer.Object) error {
-	is, err := s.writer.ReadChild(ctx, parent)
-	if apierrors.IsNotFound(err) || err == nil && is.GetUID() != parent.GetUID() {
-		return ErrParentGone
+// confirmation returns a function that asks the server once whether the parent is what the
+// cache has. Nil: it is not to be asked.
+func (s *ChildSet) confirmation(parent informer.Object) func(context.Context) error {
+	if !s.opts.AskParent {
+		return nil
 	}
-	return err
+	confirmed := false
+	return func(ctx context.Context) error {
+		if confirmed {
+			return nil
+		}
+		is, err := s.writer.ReadChild(ctx, parent)
+		switch {
+		case apierrors.IsNotFound(err) || err == nil && is.GetUID() != parent.GetUID():
+			return ErrParentGone
+		case err != nil:
+			return err
+		case !sameIntent(parent, is):
+			return ErrParentChanged
+		}
+		confirmed = true
+		return nil
+	}
+}
+
+// sameIntent reports whether a newer version of an object, as its metadata shows, asks for the
+// same. Annotations are not compared, because informers need not keep them.
+func sameIntent(cached, is informer.Object) bool {
+	return cached.GetResourceVersion() == is.GetResourceVersion() ||
+		is.GetGeneration() != 0 && cached.GetGeneration() == is.GetGeneration() &&
+			(cached.GetDeletionTimestamp() == nil) == (is.GetDeletionTimestamp() == nil) && maps.Equal(cached.GetLabels(), is.GetLabels())
 }
 
 func (s *ChildSet) mayTake(parent, is informer.Object) error {

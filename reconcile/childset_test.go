@@ -6,10 +6,12 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,7 +35,10 @@ func (n *nursery) ReadChild(_ context.Context, child informer.Object) (informer.
 	if _, isParent := child.(*corev1.ConfigMap); isParent {
 		n.asked = append(n.asked, "read "+child.GetName())
 		if n.parent != nil {
-			return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: n.parent.GetName(), UID: n.parent.GetUID()}}, nil
+			return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Name: n.parent.GetName(), UID: n.parent.GetUID(), ResourceVersion: n.parent.GetResourceVersion(), Generation: n.parent.GetGeneration(),
+				Labels: n.parent.GetLabels(), DeletionTimestamp: n.parent.GetDeletionTimestamp(),
+			}}, nil
 		}
 	}
 	if is := n.server.get(child.GetName()); is != nil {
@@ -42,7 +47,12 @@ func (n *nursery) ReadChild(_ context.Context, child informer.Object) (informer.
 	return nil, apierrors.NewNotFound(appsv1.Resource("deployments"), child.GetName())
 }
 
-func (n *nursery) ApplyChild(_ context.Context, child informer.Object, fieldOwner string) error {
+func (n *nursery) ApplyChild(ctx context.Context, child informer.Object, fieldOwner string, confirm func(context.Context) error) error {
+	if is := n.server.get(child.GetName()); confirm != nil && (is == nil || is.Labels["content"] != child.GetLabels()["content"]) {
+		if err := confirm(ctx); err != nil {
+			return err
+		}
+	}
 	n.asked, n.owner = append(n.asked, "apply "+child.GetName()), fieldOwner
 	if child.GetName() == n.refuse {
 		return errors.New("no room")
@@ -116,6 +126,52 @@ func TestChildSet_AsksForTheParentBeforeItCreatesAChild(t *testing.T) {
 				t.Errorf("asked %q, got %v, want %q and ErrParentGone %v", asked, err, step.asked, step.gone)
 			}
 			synctest.Wait()
+		}
+	})
+}
+
+// With AskParent no child is written for a parent that the server has a newer version of.
+func TestChildSet_WritesNothingForAnOutdatedParent_M16(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, cached := family(t, reconcile.ChildSetOptions{AskParent: true})
+		cached.ResourceVersion, cached.Generation, cached.Labels = "5", 2, map[string]string{"shard": "a"}
+		newer := func(change func(*corev1.ConfigMap)) *corev1.ConfigMap {
+			is := informer.Copy(cached)
+			is.ResourceVersion = "6"
+			change(is)
+			return is
+		}
+		for i, row := range []struct {
+			what string
+			is   *corev1.ConfigMap
+			err  error
+		}{
+			{"the same", cached, nil},
+			{"another status", newer(func(*corev1.ConfigMap) {}), nil},
+			{"other annotations", newer(func(c *corev1.ConfigMap) { c.Annotations = map[string]string{"a": "b"} }), nil},
+			{"another spec", newer(func(c *corev1.ConfigMap) { c.Generation = 3 }), reconcile.ErrParentChanged},
+			{"another shard", newer(func(c *corev1.ConfigMap) { c.Labels = map[string]string{"shard": "b"} }), reconcile.ErrParentChanged},
+			{"being deleted", newer(func(c *corev1.ConfigMap) { c.DeletionTimestamp = &metav1.Time{Time: time.Now()} }), reconcile.ErrParentChanged},
+			{"no generation", newer(func(c *corev1.ConfigMap) { c.Generation = 0 }), reconcile.ErrParentChanged},
+			{"recreated", newer(func(c *corev1.ConfigMap) { c.UID = "another" }), reconcile.ErrParentGone},
+		} {
+			n.parent = row.is
+			want := []string{"read p", "apply a"}
+			if row.err != nil {
+				want = want[:1]
+			}
+			wanted := deployment("a", content(fmt.Sprint(i)))
+			if _, err := set.Apply(t.Context(), cached, wanted); !errors.Is(err, row.err) || (err == nil) != (row.err == nil) {
+				t.Errorf("%s: %v, want %v", row.what, err, row.err)
+			}
+			if asked := n.take(); !slices.Equal(asked, want) {
+				t.Errorf("%s: asked %q, want %q", row.what, asked, want)
+			}
+			synctest.Wait()
+		}
+		n.parent = nil
+		if _, err := set.Apply(t.Context(), cached, deployment("a", content("2"))); err != nil || slices.Contains(n.take(), "read p") {
+			t.Errorf("what is omitted asks for the parent: %v", err)
 		}
 	})
 }

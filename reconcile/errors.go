@@ -43,6 +43,15 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
+// ErrParentGone and ErrParentChanged are returned by Apply, with ChildSetOptions.AskParent,
+// when a child is to be written and the cache is late: the server has no parent with that
+// UID, or has a newer one. A reconcile that returns them counts as a conflict: it is retried
+// with backoff, and at once when the cache has the change.
+var (
+	ErrParentGone    = errors.New("the server no longer has the parent, so the child is not written")
+	ErrParentChanged = errors.New("the server has a newer parent than the cache, so the child is not written")
+)
+
 // ConflictWaiter is the error of a reconcile that was ahead of the cache and can signal
 // when a retry makes sense: a *client.ConflictError, or the *informer.NotSettledError of a
 // Lister after a write whose effect is not known. It is found with errors.As.
@@ -141,11 +150,11 @@ func isNotFound(err error) bool {
 	return ok && apierrors.IsNotFound(err)
 }
 
-// isStaleConflict reports whether the write was based on an old resourceVersion, or a read
-// depends on a write whose effect is not known yet. The server also answers 409 Conflict if another field manager owns a field or the UID
+// isStaleConflict reports whether the write was based on an old resourceVersion or parent, or
+// a read depends on a write whose effect is not known yet. The server also answers 409 Conflict if another field manager owns a field or the UID
 // differs; reading again does not fix those.
 func isStaleConflict(err error) bool {
-	if _, ok := err.(ConflictWaiter); ok {
+	if _, ok := err.(ConflictWaiter); ok || err == ErrParentChanged || err == ErrParentGone {
 		return true
 	}
 	_, ok := err.(apierrors.APIStatus)

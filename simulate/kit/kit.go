@@ -56,6 +56,9 @@ type Config struct {
 	// Manager is the program's options for manager.New. The kit sets the connection,
 	// the scheme, the logger and the ports.
 	Manager manager.Options
+	// Process changes a copy of Manager for the process of that name, given to RunAs, such
+	// as its shard: not its leader election. Nil: all have the same options.
+	Process func(name string, opts *manager.Options)
 	// Rights records the requests of the programs' managers, to compare them with the
 	// program's RBAC manifests. Nil: they are not recorded.
 	Rights *rights.Recorder

@@ -116,6 +116,9 @@ func (p *process) run(ctx context.Context) error {
 		return p.program.main(ctx, cfg)
 	}
 	opts := p.w.cfg.Manager
+	if change := p.w.cfg.Process; change != nil {
+		change(p.program.name, &opts)
+	}
 	opts.Scheme, opts.Config = p.w.cfg.Scheme, cfg
 	opts.MetricsAddress, opts.HealthAddress = "0", "0" // a bubble has no sockets
 	opts.Logger = p.logger()

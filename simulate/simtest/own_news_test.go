@@ -252,7 +252,7 @@ func randomly(r *rand.Rand) func(ctx context.Context, d *duet, site *corev1.Conf
 			case n == 5 && missing != nil:
 				err = d.own.Create(ctx, wish(r.IntN(6)))
 			default:
-				err = d.own.ApplyChild(ctx, wish(r.IntN(6)), "")
+				err = d.own.ApplyChild(ctx, wish(r.IntN(6)), "", nil)
 			}
 			if err != nil {
 				return reconcile.IgnoreNotFound(err)
@@ -319,9 +319,9 @@ func TestOwnNews_WakesOnlyIfAskedFor_R15(t *testing.T) {
 		web, err := d.webs.Get(informer.KeyOf(wish(0)))
 		switch {
 		case apierrors.IsNotFound(err):
-			return d.own.ApplyChild(ctx, wish(0), "")
+			return d.own.ApplyChild(ctx, wish(0), "", nil)
 		case web.Spec.Replicas == nil || *web.Spec.Replicas != 2:
-			return d.own.ApplyChild(ctx, wish(2), "")
+			return d.own.ApplyChild(ctx, wish(2), "", nil)
 		}
 		return nil
 	}
@@ -347,7 +347,7 @@ func TestOwnNews_WakesOnlyIfAskedFor_R15(t *testing.T) {
 func TestOwnNews_ApplyOverAnUnseenWriteWakes_R15(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		apply := func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
-			return d.own.ApplyChild(ctx, wish(len(site.Data)), "")
+			return d.own.ApplyChild(ctx, wish(len(site.Data)), "", nil)
 		}
 		d := newDuet(t, 0, apply, reconcile.Options{})
 		site := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}}
