@@ -110,17 +110,30 @@ func (m *module) resolve(query string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// move has the copy require another version.
+// move has the copy require another version of each module of Flyball. Packages may have
+// moved to a module that is not required yet: tidy adds it.
 func (m *module) move(version string) error {
 	if version == m.version {
 		return nil
 	}
-	args := append([]string{"get"}, m.flags()...)
-	for _, path := range m.require {
-		args = append(args, path+"@"+version)
-	}
-	if _, err := m.goCommand(nil, args...); err != nil {
-		return err
+	for range 2 {
+		args := []string{"mod", "edit"}
+		for _, path := range m.require {
+			args = append(args, "-require="+path+"@"+version)
+		}
+		if _, err := m.goCommand(nil, append(args, filepath.Join(m.aside, "go.mod"))...); err != nil {
+			return err
+		}
+		if err := m.tidy(); err != nil {
+			return err
+		}
+		before := len(m.require)
+		if err := m.readRequirements(); err != nil {
+			return err
+		}
+		if len(m.require) == before {
+			break
+		}
 	}
 	m.version = version
 	return nil

@@ -105,7 +105,7 @@ func (r *report) places(found []finding) {
 		first := notes[0]
 		fmt.Fprintf(r.out, "  %s: %s is used", problem{at: first.at}.where(r.dir), first.what)
 		if more := len(notes) - 1; more > 0 {
-			fmt.Fprintf(r.out, ", and in %d more places", more)
+			fmt.Fprintf(r.out, ", and in other places: %d", more)
 		}
 		fmt.Fprintln(r.out)
 	}

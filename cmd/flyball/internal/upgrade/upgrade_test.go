@@ -73,33 +73,22 @@ func flyballs(t *testing.T) []Section {
 	t.Helper()
 	archive := readStory(t, "testdata/flyball.txtar")
 	proxy, cache := t.TempDir(), t.TempDir()
-	at := filepath.Join(proxy, filepath.FromSlash(rootModule), "@v")
-	if err := os.MkdirAll(at, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	all := map[string]string{"go.mod": "module " + rootModule + "\n\ngo 1.26.0\n"}
-	versions := []string{"v0.1.0", "v0.2.0", "v0.3.0"}
-	for _, version := range versions {
+	for _, version := range []string{"v0.1.0", "v0.2.0", "v0.3.0"} {
 		maps.Copy(all, archive.below(version))
-		var packed bytes.Buffer
-		z := zip.NewWriter(&packed)
+		root, nested := map[string]string{}, map[string]string{}
 		for name, text := range all {
-			w, err := z.Create(rootModule + "@" + version + "/" + name)
-			if err == nil {
-				_, err = w.Write([]byte(text))
-			}
-			if err != nil {
-				t.Fatal(err)
+			if rest, ok := strings.CutPrefix(name, "simulate/"); ok && all["simulate/go.mod"] != "" {
+				nested[rest] = text
+			} else {
+				root[name] = text
 			}
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		for name, text := range map[string]string{version + ".zip": packed.String(), version + ".mod": all["go.mod"], version + ".info": `{"Version":"` + version + `"}`} {
-			put(t, filepath.Join(at, name), text)
+		serve(t, proxy, rootModule, version, root)
+		if len(nested) > 0 {
+			serve(t, proxy, rootModule+"/simulate", version, nested)
 		}
 	}
-	put(t, filepath.Join(at, "list"), strings.Join(versions, "\n"))
 	for key, value := range map[string]string{
 		"GOPROXY": "file://" + filepath.ToSlash(proxy), "GONOSUMDB": "*", "GOFLAGS": "-modcacherw", "GOMODCACHE": cache, "GOWORK": "off", "GOTOOLCHAIN": "local",
 	} {
@@ -110,6 +99,36 @@ func flyballs(t *testing.T) []Section {
 		t.Fatal(err)
 	}
 	return table
+}
+
+// serve adds a version of a module to a proxy.
+func serve(t *testing.T, proxy, path, version string, files map[string]string) {
+	t.Helper()
+	var packed bytes.Buffer
+	z := zip.NewWriter(&packed)
+	for name, text := range files {
+		w, err := z.Create(path + "@" + version + "/" + name)
+		if err == nil {
+			_, err = w.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(proxy, filepath.FromSlash(path), "@v")
+	list, err := readIfThere(filepath.Join(at, "list"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		version + ".zip": packed.String(), version + ".mod": files["go.mod"], version + ".info": `{"Version":"` + version + `"}`,
+		"list": string(list) + version + "\n",
+	} {
+		put(t, filepath.Join(at, name), text)
+	}
 }
 
 func put(t *testing.T, name, text string) {
