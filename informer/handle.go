@@ -68,11 +68,13 @@ func (c *core) admit(h *handle) bool {
 
 // cover makes h cover exactly scopes. On an error nothing changes.
 func (c *core) cover(h *handle, scopes []Scope) error {
-	switch {
-	case len(scopes) == 0:
-		scopes = []Scope{{Namespaces: c.opts.Namespaces}}
-	case len(scopes) == 1 && scopes[0].anywhere():
-		scopes = []Scope{{Namespaces: c.opts.Namespaces, Deferred: scopes[0].Deferred, Fields: scopes[0].Fields}}
+	if len(scopes) == 0 || len(scopes) == 1 && scopes[0].anywhere() {
+		s := Scope{}
+		if len(scopes) == 1 {
+			s = scopes[0]
+		}
+		s.Namespaces, s.LabelSelector = c.opts.Namespaces, c.opts.SelectByKind[c.kind.GroupKind()]
+		scopes = []Scope{s}
 	}
 	if err := c.checkNamespaces(scopes); err != nil {
 		return err

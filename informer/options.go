@@ -20,6 +20,9 @@ import (
 type Options struct {
 	// Namespaces of informers for which For has no scope. Empty: all.
 	Namespaces []string
+	// SelectByKind is the label selector, in the form of kubectl -l, of informers of some
+	// kinds for which For has no scope. Those of ForResource have none.
+	SelectByKind map[schema.GroupKind]string
 	// Resync is how often each handler receives every object again, with a
 	// jitter of a tenth. 0: never.
 	Resync time.Duration

@@ -57,7 +57,7 @@
 //	    leader asked the server; both waits end after 15 seconds with a warning
 //	M15 a hand-over with watches that are not late takes less than 100 ms, and no list
 //	    unless the predecessor's writes include some of unknown version
-//	M16 with the scope Shard, reconciles begin only for objects seen in this shard; with
+//	M16 with Options.Sharding, reconciles begin only for objects seen in this shard; with
 //	    AskParent they write no child of one that has moved
 //	O6  the informers start when each CustomResourceDefinition of Options.InstallCRDs is
 //	    established

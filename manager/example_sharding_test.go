@@ -4,30 +4,28 @@
 package manager_test
 
 import (
-	"context"
+	"flag"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
-	"github.com/flyball-dev/flyball/reconcile"
 )
 
 // A program whose objects are divided by a label among its Deployments, each started with
 // another -shard.
 func ExampleSharding() {
 	opts := manager.Options{
-		Scheme:         scheme,
-		Sharding:       &manager.Sharding{Label: "website.example.dev/shard"}, // the flag -shard names this process's
+		Scheme: scheme,
+		// The flag -shard names the shard of this process.
+		Sharding:       &manager.Sharding{Label: "website.example.dev/shard", Kinds: []runtime.Object{&appsv1.Deployment{}}},
 		LeaderElection: &manager.LeaderElection{ID: "website.example.dev"},
 	}
+	opts.BindFlags(flag.CommandLine)
+	flag.Parse()
+
 	mgr, err := manager.New(opts)
 	exitOn(err)
-	websites := informer.For[*appsv1.Deployment](mgr.Informers(), mgr.Shard())
-	exitOn(mgr.Add(reconcile.For(websites, reconcileShard, reconcile.Options{})))
+	exitOn(setup(mgr))
 	exitOn(mgr.Run(manager.SignalContext()))
-}
-
-func reconcileShard(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
-	return reconcile.Result{}, nil
 }

@@ -43,7 +43,7 @@ type Manager struct {
 	life      *life
 	roster    *roster
 	informers *informer.SharedInformerFactory
-	shard     informer.Scope    // of Options.Sharding
+	shard     string            // selects its objects; empty: all
 	client    *client.Client    // uses config
 	ungated   *client.Client    // uses standby
 	elector   *election.Elector // nil: no election
@@ -85,7 +85,7 @@ func New(opts Options) (*Manager, error) {
 		registry: prometheus.NewRegistry(),
 		requests: metrics.NewRequests(),
 		hooks:    opts.Webhooks,
-		shard:    opts.Sharding.scope(opts.Informers.Namespaces),
+		shard:    opts.Sharding.selector(),
 
 		readyWhenSaturated: opts.ReadyWhenSaturated,
 		probesForKubelet:   opts.probesForKubelet,
@@ -243,11 +243,6 @@ func (m *Manager) serve(opts Options) error {
 
 // Informers returns the factory to pass to informer.For. The manager runs it.
 func (m *Manager) Informers() *informer.SharedInformerFactory { return m.informers }
-
-// Shard returns the scope of the informers that Options.Sharding divides: pass it to
-// informer.For of the kind that a controller reconciles. It covers the namespaces of
-// Options.Informers. Without Sharding it selects all objects.
-func (m *Manager) Shard() informer.Scope { return m.shard }
 
 // Client returns the client for controllers. Listers of Informers show its writes at
 // once. With leader election it writes only while this process leads; otherwise a write

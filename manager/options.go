@@ -106,9 +106,8 @@ type Options struct {
 	Webhooks webhook.Options
 	// LeaderElection makes only one of several replicas reconcile. Nil: all do.
 	LeaderElection *LeaderElection
-	// Sharding divides the objects among several Deployments of the program. Controllers
-	// follow it whose informer has the scope that Manager.Shard returns. Nil: the process
-	// acts on all objects.
+	// Sharding divides the objects among several Deployments of the program. Nil: the
+	// process acts on all objects.
 	Sharding *Sharding
 	// InstallCRDs has YAML or JSON files with CustomResourceDefinitions, at any depth, such
 	// as an embed.FS. Run creates or updates them on every replica before the informers
@@ -178,6 +177,9 @@ func (o *Options) complete() error {
 	if o.LeaderElection != nil && o.LeaderElection.Off {
 		o.LeaderElection = nil
 	}
+	if o.Scheme == nil {
+		o.Scheme = clientgoscheme.Scheme
+	}
 	misuse = append(misuse, o.shard())
 	if o.LeaderElection != nil {
 		complete, err := o.LeaderElection.complete()
@@ -190,9 +192,6 @@ func (o *Options) complete() error {
 		o.Webhooks.Managed = &managed
 	}
 	misuse = append(misuse, drainMisuse(o.Webhooks.DrainDelay, o.GracePeriod), o.readCRDs())
-	if o.Scheme == nil {
-		o.Scheme = clientgoscheme.Scheme
-	}
 	if o.Logger.IsZero() {
 		form, err := o.form()
 		misuse = append(misuse, err)

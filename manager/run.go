@@ -111,8 +111,8 @@ func (m *Manager) announce() {
 		m.log.Info("Serving probes on all interfaces, since the kubelet of a Pod asks from outside; -health-probe-bind-address sets another address",
 			"address", m.health.Addr())
 	}
-	if s := m.shard.LabelSelector; s != "" {
-		m.log.Info("Acting on the objects of one shard", "selector", s)
+	if m.shard != "" {
+		m.log.Info("Acting on the objects of one shard", "selector", m.shard)
 	}
 	if log := m.log.V(1); log.Enabled() {
 		log.Info("Start order", "stages", m.Snapshot().String())

@@ -6,11 +6,12 @@ package manager
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/flyball-dev/flyball/informer"
 )
 
 // Sharding divides the objects of an operator among several Deployments of it by a
@@ -21,6 +22,9 @@ import (
 type Sharding struct {
 	// Label is the key of the label, such as "websites.example.dev/shard".
 	Label string
+	// Kinds are those whose objects are divided, such as &webv1.Website{}: informers of them
+	// hold the objects of the shard alone, unless they are made with a scope of their own.
+	Kinds []runtime.Object
 	// Shard is the one of this process, as the label's value. With leader election each
 	// has its own Lease, whose name is LeaderElection.ID, a hyphen and the shard. The
 	// flag -shard sets it. Empty: the objects without the label.
@@ -37,23 +41,42 @@ func (o *Options) setShard(name string) {
 	o.Sharding = &s
 }
 
-// shard returns an error for misuse, and gives each shard its own Lease.
+// shard returns an error for misuse, selects the objects of the shard, and gives each shard
+// its own Lease.
 func (o *Options) shard() error {
 	s := o.Sharding
-	if s == nil || *s == (Sharding{}) {
+	if s == nil || s.Label == "" && s.Shard == "" && len(s.Kinds) == 0 {
 		o.Sharding = nil
 		return nil
 	}
 	if s.Label == "" {
-		return fmt.Errorf("Sharding: the shard is %q (-shard), and the program has no label for shards: set Options.Sharding, such as manager.Sharding{Label: \"example.dev/shard\"}, and build informers with mgr.Shard()", s.Shard)
+		return fmt.Errorf("Sharding: the shard is %q (-shard), and the program has no Label for shards: set Options.Sharding, such as manager.Sharding{Label: \"example.dev/shard\", Kinds: …}", s.Shard)
 	}
 	misuse := []error{valid("Label", s.Label, validation.IsQualifiedName(s.Label))}
 	if s.Shard != "" {
 		misuse = append(misuse, valid("Shard", s.Shard, validation.IsDNS1123Label(s.Shard)))
 	}
+	if len(s.Kinds) == 0 {
+		misuse = append(misuse, errors.New("it has no Kinds, so nothing would be divided; give those that the controllers reconcile"))
+	}
+	selected := map[schema.GroupKind]string{}
+	maps.Copy(selected, o.Informers.SelectByKind)
+	for _, like := range s.Kinds {
+		kinds, _, err := o.Scheme.ObjectKinds(like)
+		if err != nil {
+			misuse = append(misuse, fmt.Errorf("kind of Kinds: %w", err))
+		}
+		for _, kind := range kinds {
+			if other, taken := o.Informers.SelectByKind[kind.GroupKind()]; taken {
+				misuse = append(misuse, fmt.Errorf("kind %s is selected by %q in Informers.SelectByKind too; leave one out", kind.Kind, other))
+			}
+			selected[kind.GroupKind()] = s.selector()
+		}
+	}
 	if err := errors.Join(misuse...); err != nil {
 		return fmt.Errorf("Sharding: %w", err)
 	}
+	o.Informers.SelectByKind = selected
 	if e := o.LeaderElection; e != nil && e.ID != "" && s.Shard != "" {
 		own := *e
 		own.ID += "-" + s.Shard
@@ -62,15 +85,14 @@ func (o *Options) shard() error {
 	return nil
 }
 
-// scope selects the objects of the shard in namespaces.
-func (s *Sharding) scope(namespaces []string) informer.Scope {
+// selector selects the objects of the shard; empty: all.
+func (s *Sharding) selector() string {
 	if s == nil {
-		return informer.Scope{Namespaces: namespaces}
+		return ""
 	}
 	requirement := metav1.LabelSelectorRequirement{Key: s.Label, Operator: metav1.LabelSelectorOpDoesNotExist}
 	if s.Shard != "" {
 		requirement.Operator, requirement.Values = metav1.LabelSelectorOpIn, []string{s.Shard}
 	}
-	selector := metav1.FormatLabelSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{requirement}})
-	return informer.Scope{Namespaces: namespaces, LabelSelector: selector}
+	return metav1.FormatLabelSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{requirement}})
 }

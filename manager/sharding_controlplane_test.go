@@ -12,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/client"
@@ -30,11 +31,11 @@ var _ = Describe("A program in two shards", Ordered, func() {
 		GinkgoHelper()
 		m, err := manager.New(manager.Options{
 			Config: env.Config(), Logger: quiet(), HealthAddress: "127.0.0.1:0", MetricsAddress: "0",
-			Sharding:       &manager.Sharding{Label: label, Shard: shard},
+			Sharding:       &manager.Sharding{Label: label, Kinds: []runtime.Object{&corev1.ConfigMap{}}, Shard: shard},
 			LeaderElection: &manager.LeaderElection{ID: "sharded", Namespace: "default"},
 		})
 		Expect(err).NotTo(HaveOccurred())
-		configMaps := informer.For[*corev1.ConfigMap](m.Informers(), m.Shard())
+		configMaps := informer.For[*corev1.ConfigMap](m.Informers())
 		secrets := informer.For[*corev1.Secret](m.Informers())
 		children := reconcile.NewChildSet(m.Client(), m.Scheme(), []reconcile.ChildKind{reconcile.Children(secrets)},
 			reconcile.ChildSetOptions{FieldOwner: "sharded", AskParent: true})

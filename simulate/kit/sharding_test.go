@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
@@ -26,7 +27,7 @@ const shardLabel = "example.dev/shard"
 // which one that is.
 func setUpShard(shard string, stray func(*corev1.ConfigMap)) func(*manager.Manager) error {
 	return func(mgr *manager.Manager) error {
-		configMaps := informer.For[*corev1.ConfigMap](mgr.Informers(), mgr.Shard())
+		configMaps := informer.For[*corev1.ConfigMap](mgr.Informers())
 		secrets := informer.For[*corev1.Secret](mgr.Informers())
 		children := reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), []reconcile.ChildKind{reconcile.Children(secrets)},
 			reconcile.ChildSetOptions{FieldOwner: "copier", AskParent: true})
@@ -60,10 +61,10 @@ func TestKit_EachObjectIsServedByItsShard_M16(t *testing.T) {
 	cfg := kit.Config{
 		Seeds:   30,
 		Actors:  simulate.Actors{GarbageCollector: true},
-		Manager: manager.Options{Sharding: &manager.Sharding{Label: shardLabel}},
+		Manager: manager.Options{Sharding: &manager.Sharding{Label: shardLabel, Kinds: []runtime.Object{&corev1.ConfigMap{}}}},
 		Process: func(name string, opts *manager.Options) {
 			if name != "main" {
-				opts.Sharding = &manager.Sharding{Label: shardLabel, Shard: name}
+				opts.Sharding = &manager.Sharding{Label: shardLabel, Kinds: []runtime.Object{&corev1.ConfigMap{}}, Shard: name}
 			}
 		},
 	}
