@@ -21,6 +21,7 @@
 //
 //	flyball add kind --kind Backup --children Job
 //	flyball add webhook --kind Database
+//	flyball add shard --name a
 //
 // add files, and lines where the new code is called.
 //

@@ -45,7 +45,7 @@ func run(args []string, out, problems io.Writer) error {
 		fmt.Fprint(out, usage)
 		return nil
 	}
-	return fmt.Errorf("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind or webhook, or flyball upgrade", command)
+	return fmt.Errorf("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook or shard, or flyball upgrade", command)
 }
 
 const usage = `flyball writes the module of an operator, adds to it, and upgrades it:
@@ -53,6 +53,7 @@ const usage = `flyball writes the module of an operator, adds to it, and upgrade
   flyball new example.com/me/database --kind Database
   flyball add kind --kind Backup --children Job
   flyball add webhook --kind Database
+  flyball add shard --name a
   flyball upgrade --dry-run
 
 flyball new -help, flyball add kind -help and flyball upgrade -help list the flags.
@@ -73,8 +74,10 @@ func runAdd(args []string, out, problems io.Writer) error {
 	case "kind":
 		flags.StringVar(&childKinds, "children", "", "`kinds` that the operator keeps for each object, separated by commas (default: Deployment)")
 	case "webhook":
+	case "shard":
+		flags.StringVar(&a.Shard, "name", "", "`name` of the shard: the value of the label of its objects")
 	default:
-		return fmt.Errorf("%q cannot be added; write flyball add kind --kind KIND, or flyball add webhook", what)
+		return fmt.Errorf("%q cannot be added; write flyball add kind --kind KIND, flyball add webhook, or flyball add shard --name NAME", what)
 	}
 	others, err := parse(flags, args)
 	if err != nil {
@@ -84,10 +87,7 @@ func runAdd(args []string, out, problems io.Writer) error {
 		return fmt.Errorf("%q is one argument too many; give kinds by --kind and --children, separated by commas without spaces", others[0])
 	}
 	a.Children = list(childKinds)
-	add := a.AddWebhook
-	if what == "kind" {
-		add = a.AddKind
-	}
+	add := map[string]func() ([]string, error){"kind": a.AddKind, "webhook": a.AddWebhook, "shard": a.AddShard}[what]
 	changed, err := add()
 	if err != nil {
 		return err

@@ -29,6 +29,8 @@ type Addition struct {
 	Kind string
 	// Children of the kind to add. Empty: Deployment.
 	Children []string
+	// Shard is the name of the shard to add.
+	Shard string
 }
 
 // AddKind adds a kind of the module's group, with its reconciler and test, and returns the
@@ -147,12 +149,20 @@ func (a Addition) plan(all files) (plan, error) {
 		return plan{}, errors.New("api/v1 has no kind and GroupVersion: the command adds only to operators with a CRD")
 	}
 	slices.Sort(kinds)
-	if p.Kind == "" && len(kinds) == 1 {
-		p.Kind = kinds[0]
+	if p.Kind == "" && (len(kinds) == 1 || a.Shard != "") {
+		p.Kind = first(kinds, string(operator[1]))
 	}
 	out, err := p.check()
 	out.operator, out.present = string(operator[1]), kinds
 	return out, err
+}
+
+// first returns the kind that an operator is named after, or else any.
+func first(kinds []string, operator string) string {
+	if i := slices.IndexFunc(kinds, func(kind string) bool { return nounOf(kind).resource == operator }); i > 0 {
+		return kinds[i]
+	}
+	return kinds[0]
 }
 
 // kindsIn returns the structs of a file that have the metadata of a kind.

@@ -127,3 +127,55 @@ func TestAddition_ThatCannotBeMadeChangesNothing_Q5(t *testing.T) {
 		compare(t, everything(t, dir), before, "the module before")
 	}
 }
+
+// A shard is added, and then another.
+func TestAddition_Shards_Q5(t *testing.T) {
+	dir := written(t, Project{Module: "example.com/me/database", Kind: "Database", Webhook: true})
+	for _, c := range []struct {
+		name string
+		want []string
+	}{
+		{"a", []string{"config/operator.yaml", "main.go", "shard_test.go"}},
+		{"b", []string{"config/operator.yaml"}},
+	} {
+		before := everything(t, dir)
+		changed, err := Addition{Dir: dir, Shard: c.name}.AddShard()
+		if err != nil || !slices.Equal(changed, c.want) {
+			t.Fatalf("%v have changed, %v, want %v", changed, err, c.want)
+		}
+		for name, text := range before {
+			if line := lost(text, everything(t, dir)[name]); line != "" {
+				t.Errorf("%s has lost the line %q", name, line)
+			}
+		}
+	}
+	all := everything(t, dir)
+	manifests := string(all["config/operator.yaml"])
+	for _, c := range []struct {
+		text  string
+		times int
+	}{
+		{"kind: Deployment\n", 3},
+		{"app.kubernetes.io/name: database-operator\n", 3}, // the operator's Deployment twice, and its Service
+		{"app.kubernetes.io/name: database-operator-a\n", 2},
+		{"            - -leader-elect\n            - -shard=b\n", 1},
+		{"- -webhooks\n", 1},
+		{"resourceNames: [database-operator-b]\n", 1},
+		{"serviceAccountName: database-operator\n", 3},
+	} {
+		if got := strings.Count(manifests, c.text); got != c.times {
+			t.Errorf("config/operator.yaml has %q %d times, want %d:\n%s", c.text, got, c.times, manifests)
+		}
+	}
+	if want := `Sharding: &manager.Sharding{Label: "example.com/shard", Kinds: []runtime.Object{&apiv1.Database{}}},`; !strings.Contains(string(all["main.go"]), want) {
+		t.Errorf("main.go has no %s", want)
+	}
+	for _, c := range []struct{ name, want string }{
+		{"", "give --name"}, {"A_b", "give --name"}, {"b", "another --name"},
+	} {
+		if _, err := (Addition{Dir: dir, Shard: c.name}).AddShard(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("shard %q: %v, want an error with %q", c.name, err, c.want)
+		}
+		compare(t, everything(t, dir), all, "the module before")
+	}
+}

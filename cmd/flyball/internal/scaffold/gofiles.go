@@ -63,7 +63,7 @@ func (p plan) dropReplicas(f *gotree.File) error {
 	if p.hasReplicas() {
 		return nil
 	}
-	for _, name := range []string{"isReady", "TestControlPlane", "TestWebhooks"} {
+	for _, name := range []string{"isReady", "TestControlPlane", "TestWebhooks", "TestShards"} {
 		if fn := f.Func(name); fn != nil {
 			f.Remove(fn, []string{"deployment", "rolledOut"}, nil)
 			for _, call := range f.Calls(fn, "newFrontend") {

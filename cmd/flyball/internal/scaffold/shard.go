@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/gotree"
+)
+
+// AddShard adds a Deployment that acts on the objects with a label: its manifests, and with
+// the first shard the label and a test.
+func (a Addition) AddShard() ([]string, error) {
+	return a.add(func(p plan, all files) error { return p.addShard(all, a.Shard) })
+}
+
+func (p plan) addShard(all files, name string) error {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return fmt.Errorf("shard %q: %s; give --name, such as --name a", name, strings.Join(problems, "; "))
+	}
+	text, err := p.shardManifests(string(all["config/operator.yaml"]), name)
+	if err != nil {
+		return err
+	}
+	all["config/operator.yaml"] = []byte(text)
+	if strings.Contains(string(all["main.go"]), "manager.Sharding{") {
+		return nil // a further shard
+	}
+	if all["shard_test.go"] != nil {
+		return errors.New("shard_test.go is there already, and main.go has no manager.Sharding: move it")
+	}
+	for _, file := range []string{"main.go", "shard_test.go"} {
+		change, before := p.divide, all[file]
+		if file == "shard_test.go" {
+			if before, err = p.webhookFile("shard/shard_test.go", "shard/shard_test.go"); err != nil {
+				return err
+			}
+			change = func(f *gotree.File) error { return nameShard(f, name) }
+		}
+		if all[file], err = gotree.Edit(file, before, change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// divide inserts the label into the options of the manager.
+func (p plan) divide(f *gotree.File) error {
+	kinds := make([]string, 0, len(p.present))
+	for _, kind := range p.present {
+		kinds = append(kinds, "&apiv1."+kind+"{}")
+	}
+	text := fmt.Sprintf("// The flag -shard names this process's, by default that of objects without the label.\nSharding: &manager.Sharding{Label: %q, Kinds: []runtime.Object{%s}},\n",
+		p.Group+"/shard", strings.Join(kinds, ", "))
+	if fn := f.Func("options"); fn != nil {
+		for _, n := range f.Literals(fn, "Options") {
+			if lit := n.(*ast.CompositeLit); slices.ContainsFunc(lit.Elts, func(e ast.Expr) bool { return strings.HasPrefix(f.Text(e), "LeaderElection:") }) {
+				f.Insert(lit.Rbrace, text)
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("main.go has no function options with manager.Options that have a LeaderElection; write there yourself:\n%s", text)
+}
+
+// nameShard writes the shard for the template's.
+func nameShard(f *gotree.File, name string) error {
+	f.Strings(func(quoted string) string {
+		if quoted == `"a"` {
+			return fmt.Sprintf("%q", name)
+		}
+		return quoted
+	})
+	return nil
+}
+
+// shardManifests inserts what a shard needs: the right to its own Lease, and a Deployment like
+// that of the operator, but without webhooks, which the operator's serves for all.
+func (p plan) shardManifests(text, name string) (string, error) {
+	operator := p.operator + "-operator"
+	shard := operator + "-" + name
+	if regexp.MustCompile(`(?m)^\s+name: ` + regexp.QuoteMeta(shard) + `$`).MatchString(text) {
+		return "", fmt.Errorf("config/operator.yaml has %s already; give another --name", shard)
+	}
+	rules := namedRule("coordination.k8s.io", "leases", shard, "get, list, watch, update", "keep: the Lease of a shard")
+	_, below, found := strings.Cut(text, "\nkind: Role ")
+	_, rest, ok := strings.Cut(below, "rules:\n")
+	if !found || !ok {
+		return "", fmt.Errorf("config/operator.yaml has no rules of a Role; write there yourself:\n%s", rules)
+	}
+	text = strings.TrimSuffix(text, rest) + rules + rest
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		if strings.Contains("\n"+document, "\nkind: Deployment\n") {
+			return insertAfter(text, document, shardDeployment(document, operator, name)), nil
+		}
+	}
+	return "", errors.New("config/operator.yaml has no Deployment")
+}
+
+// insertAfter inserts a document behind another.
+func insertAfter(text, document, other string) string {
+	before, after, _ := strings.Cut(text, document)
+	return before + strings.TrimRight(document, "\n") + "\n---\n" + strings.TrimRight(other, "\n") + "\n" + strings.TrimPrefix(after, "\n")
+}
+
+// shardDeployment is the operator's Deployment with another name, labels and arguments. Its
+// Pods have a name of their own, since the selectors of two Deployments must not overlap.
+func shardDeployment(document, operator, name string) string {
+	shard := operator + "-" + name
+	var out strings.Builder
+	for line := range strings.Lines(document + "\n") {
+		content := strings.TrimSpace(line)
+		switch content {
+		case "app.kubernetes.io/name: " + operator:
+			line = strings.Replace(line, operator, shard, 1)
+		case "name: " + operator:
+			if strings.HasPrefix(line, "  name:") { // not the container's
+				line = strings.Replace(line, operator, shard, 1)
+			}
+		case "- -leader-elect":
+			line += strings.Replace(line, "-leader-elect", "-shard="+name, 1)
+		case "- -webhooks":
+			line = ""
+		}
+		out.WriteString(line)
+	}
+	return withoutBlocks(out.String(), "ports:")
+}
