@@ -20,11 +20,12 @@ BENCHTIME ?= 1s
 # The examples are modules of their own, so that each can be copied out, and
 # simulate is one, so that what it needs is not an operator's to link. They
 # share the workspace; the modules under bridge and hack, the example that needs the
-# bridge, and the command that writes CustomResourceDefinitions stay outside it.
+# bridge, and the commands that write CustomResourceDefinitions and packages stay outside it.
 BRIDGE := $(patsubst %/go.mod,%,$(sort $(wildcard bridge/*/go.mod examples/controllerruntime/go.mod)))
 EXAMPLES := $(filter-out $(BRIDGE),$(patsubst %/go.mod,%,$(sort $(wildcard examples/*/go.mod simulate/go.mod))))
 CRDGEN := resource/crdgen
-SIDE := $(BRIDGE) $(CRDGEN) $(patsubst %/go.mod,%,$(sort $(wildcard hack/*/go.mod hack/guests/*/go.mod)))
+PACK := cmd/pack
+SIDE := $(BRIDGE) $(CRDGEN) $(PACK) $(patsubst %/go.mod,%,$(sort $(wildcard hack/*/go.mod hack/guests/*/go.mod)))
 PACKAGES := ./... $(EXAMPLES:%=./%/...)
 
 .PHONY: help
@@ -49,13 +50,13 @@ WAITING := ./integration ./hack/hostile
 
 # Packages that start no goroutine, and whose tests start none: the race detector finds nothing in them, and costs several times
 # as much. The root, with the rules of the repository, is one; its rules hold the list.
-PLAIN := /flyball(|/resource|/cmd/flyball/internal/(gotree|scaffold|upgrade)|/hack/(mutants|plot|sbom)|/informer/compact|/informer/internal/(base|encoding|fields|schemas|steps|unsettled)|/internal/(applied|authority|confidential|crdfixture|deque|effects|health|histogram|jsonweight|kubeconfig|lifesign|metrics|migration|observer|ownnews|pagetable|protoweight|ration|simhook|vector)|/manager/internal/(handover|recorder)|/simulate/internal/(actors|allot|btree|decode|deletion|discovery|encode|faults|journal|models|ownership|queries|revisions|wire|write))$$
+PLAIN := /flyball(|/resource|/cmd/flyball/internal/(gotree|scaffold|upgrade)|/hack/(mutants|plot)|/informer/compact|/informer/internal/(base|encoding|fields|schemas|steps|unsettled)|/internal/(applied|authority|confidential|crdfixture|deque|effects|health|histogram|jsonweight|kubeconfig|lifesign|metrics|migration|observer|ownnews|pagetable|protoweight|ration|simhook|vector)|/manager/internal/(handover|recorder)|/simulate/internal/(actors|allot|btree|decode|deletion|discovery|encode|faults|journal|models|ownership|queries|revisions|wire|write))$$
 .PHONY: test
 test: need-cc control-plane ## run every test, with the race detector where goroutines start; sets up what it needs
 	$(GO) test -timeout $(TIMEOUT) $$($(GO) list $(PACKAGES) | grep -E '$(PLAIN)')
 	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -timeout $(TIMEOUT) -skip '$(SWEEPS)' $$($(GO) list $(WAITING) $(PACKAGES) | grep -vE '$(PLAIN)')
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout $(TIMEOUT) -run '$(SWEEPS)' -skip '$(SEEDED)|AimsAt' ./simulate/kit ./examples/website -sim.seeds=$(RACESEEDS)
-	@set -e; for module in $(BRIDGE) $(CRDGEN); do echo "go test in $$module"; (cd $$module && GOWORK=off $(GO) test -vet=off -timeout $(TIMEOUT) ./...); done
+	@set -e; for module in $(BRIDGE) $(CRDGEN) $(PACK); do echo "go test in $$module"; (cd $$module && GOWORK=off $(GO) test -vet=off -timeout $(TIMEOUT) ./...); done
 	cd hack/guests/controllerruntime && GOWORK=off $(GO) test -vet=off -timeout $(GUESTTIMEOUT) -run '$(BRIDGED)' .
 	$(MAKE) dashboards
 	cd hack/release && GOWORK=off $(GO) test -vet=off -short -timeout $(TIMEOUT) .
@@ -129,7 +130,7 @@ SBOM ?= sbom.spdx.json
 .PHONY: sbom
 sbom: ## write what a program was built of as SPDX 2.3 in JSON (PROGRAM=file SBOM=file)
 	@test -n "$(PROGRAM)" || { echo "sbom: give PROGRAM, a built Go program"; exit 2; }
-	$(GO) run ./hack/sbom -o '$(SBOM)' '$(PROGRAM)'
+	cd $(PACK) && GOWORK=off $(GO) run . sbom -o '$(abspath $(SBOM))' '$(abspath $(PROGRAM))'
 
 .PHONY: sign
 sign: ## sign an image, and attest its SBOM, with cosign; skipped where there is none (IMAGE=name@sha256:… SBOM=file)
@@ -160,8 +161,8 @@ vet: ## go vet over the root, the examples and simulate
 
 # -modfile and a workspace exclude each other, so each module is linted alone.
 .PHONY: lint
-lint: ## staticcheck, pinned by hack/tools, over the root, the examples, simulate and the bridge
-	@bad=; for module in . $(EXAMPLES) $(BRIDGE) $(CRDGEN); do \
+lint: ## staticcheck, pinned by hack/tools, over the root, the examples, simulate, the bridge and the commands in modules of their own
+	@bad=; for module in . $(EXAMPLES) $(BRIDGE) $(CRDGEN) $(PACK); do \
 		echo "staticcheck $$module"; \
 		(cd $$module && GOWORK=off $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod staticcheck ./...) || bad=1; \
 	done; test -z "$$bad"

@@ -229,7 +229,7 @@ func TestRelease_ThisRepositoryInstallsFromAProxy(t *testing.T) {
 	cache := "file://" + filepath.ToSlash(filepath.Join(command(t, top, nil, "go", "env", "GOMODCACHE"), "cache", "download"))
 	bin := t.TempDir()
 	env := fromProxy(t, proxy, cache+","+others, "GOBIN="+bin, "GONOSUMDB=*", "GOFLAGS=-trimpath", "CGO_ENABLED=0") // as the control plane is built
-	for _, program := range []string{"cmd/flyball", "resource/crdgen", "simulate/cmd/apiserver"} {
+	for _, program := range []string{"cmd/flyball", "cmd/pack", "resource/crdgen", "simulate/cmd/apiserver"} {
 		command(t, t.TempDir(), env, "go", "install", rootModule+"/"+program+"@"+version)
 		built := command(t, dir, nil, "go", "version", "-m", filepath.Join(bin, filepath.Base(program)))
 		if !strings.Contains(built, "\t"+version) || strings.Contains(built, "=>") {

@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package spdx
 
 import (
 	"bytes"
 	"debug/buildinfo"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,17 +25,12 @@ func TestSBOM_DescribesAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "1000000000")
-	path := filepath.Join(t.TempDir(), "sbom.json")
-	if err := run([]string{"-o", path, program}, io.Discard, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
+	text, err := Read(program, "", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again bytes.Buffer
-	if err := run([]string{program}, &again, io.Discard); err != nil || again.String() != string(text) {
-		t.Errorf("a second run differs (%v)", err)
+	if again, err := Read(program, "", time.Time{}); err != nil || !bytes.Equal(again, text) {
+		t.Errorf("a second document differs (%v)", err)
 	}
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -79,9 +73,9 @@ func TestSBOM_RefusesWhatIsNoProgram(t *testing.T) {
 	if err := os.WriteFile(path, []byte("no program"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{path}, {}, {"a", "b"}} {
-		if err := run(args, io.Discard, io.Discard); err == nil {
-			t.Errorf("sbom %v went well", args)
+	for _, file := range []string{path, path + "-missing"} {
+		if _, err := Read(file, "", time.Time{}); err == nil {
+			t.Errorf("%s has a document", file)
 		}
 	}
 }
@@ -92,6 +86,7 @@ func TestSBOM_HasTheModulesThatWereBuiltIn(t *testing.T) {
 		Deps: []*debug.Module{
 			{Path: "example.com/a", Version: "v1.2.3", Sum: "h1:" + base64.StdEncoding.EncodeToString([]byte("0123"))},
 			{Path: "example.com/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/new", Version: "v2.0.0"}},
+			{Path: "example.com/here", Version: "v0.0.0", Replace: &debug.Module{Path: "../here", Version: "(devel)"}},
 		},
 		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}},
 	}
@@ -100,7 +95,7 @@ func TestSBOM_HasTheModulesThatWereBuiltIn(t *testing.T) {
 	for _, p := range d.Packages {
 		got = append(got, p.Name+"@"+p.VersionInfo)
 	}
-	want := "operator@abc+dirty stdlib@1.26.8 example.com/operator@(devel) example.com/a@v1.2.3 example.com/new@v2.0.0"
+	want := "operator@abc+dirty stdlib@1.26.8 example.com/operator@(devel) example.com/a@v1.2.3 example.com/new@v2.0.0 example.com/here@v0.0.0"
 	if strings.Join(got, " ") != want {
 		t.Errorf("the packages are %v, want %s", got, want)
 	}

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package spdx writes the software bill of materials of a Go program as SPDX 2.3 in JSON:
+// the modules that the go command has recorded in it, with their versions and checksums.
+package spdx
 
 import (
 	"cmp"
@@ -9,12 +11,58 @@ import (
 	"debug/buildinfo"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 )
+
+// MediaType of a document.
+const MediaType = "application/spdx+json"
+
+// Read returns the document of the program in a file. commit is that of a program without
+// one in its build information; at is the time of the document. Zero: that of the commit in
+// the build information, or $SOURCE_DATE_EPOCH.
+func Read(file, commit string, at time.Time) ([]byte, error) {
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the build information of %s: %w; it must be a Go program", file, err)
+	}
+	program, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if at.IsZero() {
+		if at, err = created(info); err != nil {
+			return nil, err
+		}
+	}
+	if commit != "" && setting(info, "vcs.revision") == "" {
+		info.Settings = append(info.Settings, debug.BuildSetting{Key: "vcs.revision", Value: commit})
+	}
+	text, err := json.MarshalIndent(describe(info, filepath.Base(file), program, at), "", "  ")
+	return append(text, '\n'), err
+}
+
+// created returns the time of the document.
+func created(info *buildinfo.BuildInfo) (time.Time, error) {
+	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
+		seconds, err := strconv.ParseInt(epoch, 10, 64)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
+		}
+		return time.Unix(seconds, 0), nil
+	}
+	if at, err := time.Parse(time.RFC3339, setting(info, "vcs.time")); err == nil {
+		return at, nil
+	}
+	return time.Unix(0, 0), nil // SPDX requires a time, and none is known
+}
 
 // document is one of SPDX 2.3 (https://spdx.github.io/spdx-spec/v2.3/).
 type document struct {
@@ -84,7 +132,7 @@ func describe(info *buildinfo.BuildInfo, name string, file []byte, at time.Time)
 	d := document{
 		SPDXVersion: "SPDX-2.3", DataLicense: "CC0-1.0", SPDXID: documentID, Name: name,
 		DocumentNamespace: "https://github.com/flyball-dev/flyball/sbom/" + name + "-" + sum,
-		CreationInfo:      creation{at.UTC().Format(time.RFC3339), []string{"Tool: flyball-hack-sbom"}},
+		CreationInfo:      creation{at.UTC().Format(time.RFC3339), []string{"Tool: flyball-pack"}},
 		Packages:          []spdxPackage{program},
 		Relationships:     []relationship{{documentID, "DESCRIBES", programID}},
 	}
@@ -97,7 +145,7 @@ func describe(info *buildinfo.BuildInfo, name string, file []byte, at time.Time)
 		add(modulePackage(info.Main))
 	}
 	for _, m := range info.Deps {
-		if m.Replace != nil {
+		if m.Replace != nil && !strings.HasPrefix(m.Replace.Path, ".") && !filepath.IsAbs(m.Replace.Path) { // not a directory
 			m = m.Replace
 		}
 		add(modulePackage(*m))

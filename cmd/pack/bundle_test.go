@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares text with a file.
+func golden(t *testing.T, file, text string) {
+	t.Helper()
+	if *update {
+		write(t, file, text)
+	}
+	if want := read(t, file); text != want {
+		t.Errorf("%s: got\n%s\nwant\n%s\nrun the test with -update if that is right", file, text, want)
+	}
+}
+
+func bundleOf(t *testing.T, dir, deployment string, more ...string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "bundle")
+	mustPack(t, append(append([]string{"bundle", "-o", out, "-version", "1.2.3", "-deployment", deployment}, more...), dir)...)
+	return out
+}
+
+func TestBundle_GrantsTheRulesOfTheBase_L5(t *testing.T) {
+	out := bundleOf(t, "testdata/edited", "operator", "-channel", "stable")
+	var all strings.Builder
+	err := filepath.WalkDir(out, func(file string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == ".flyball-pack" {
+			return err
+		}
+		name, err := filepath.Rel(out, file)
+		all.WriteString("== " + filepath.ToSlash(name) + " ==\n" + read(t, file))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/bundle.txt", all.String())
+}
+
+// OLM changes neither arguments nor objects, so a person must know what would not fit.
+func TestBundle_WhatDoesNotMoveIsAWarning_L5(t *testing.T) {
+	_, _, messages := pack(t, "bundle", "-o", filepath.Join(t.TempDir(), "out"), "-deployment", "operator", "testdata/edited")
+	for _, want := range []string{
+		"warning: OLM creates ServiceAccount edited/operator without its annotations\n", "warning: Deployment operator names the namespace edited",
+		"warning: ServiceMonitor operator names the namespace edited",
+	} {
+		if !strings.Contains(messages, want) {
+			t.Errorf("there is no %q in\n%s", want, messages)
+		}
+	}
+	if strings.Count(messages, "warning") != 3 {
+		t.Errorf("there are other warnings:\n%s", messages)
+	}
+}
+
+func TestBundle_HasSamplesAndMergedFields_L5(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "csv.yaml")
+	write(t, file, "spec:\n  maturity: stable\n  maintainers: [{name: Jane, email: jane@example.com}]\n  installModes: null\n")
+	out := bundleOf(t, "../../examples/operator/config", "", "-merge", file)
+	var csv struct {
+		Metadata struct{ Annotations map[string]string }
+		Spec     map[string]any
+	}
+	if err := yaml.Unmarshal([]byte(read(t, filepath.Join(out, "bundle", "manifests", "frontend-operator.clusterserviceversion.yaml"))), &csv); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(csv.Metadata.Annotations["alm-examples"], `"kind": "Frontend"`) {
+		t.Errorf("the samples are %s", csv.Metadata.Annotations["alm-examples"])
+	}
+	if csv.Spec["maturity"] != "stable" || csv.Spec["maintainers"] == nil || csv.Spec["installModes"] != nil {
+		t.Errorf("the spec is %v, want the merged fields", csv.Spec)
+	}
+}
+
+func TestBundle_WhatTheManagerCannotInstallIsExplained_L5(t *testing.T) {
+	const operator = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: operator, namespace: ns}
+spec:
+  selector: {matchLabels: {app: operator}}
+  template:
+    metadata: {labels: {app: operator}}
+    spec: {serviceAccountName: operator, containers: [{name: operator, image: "a:1.2.3"}]}
+---
+`
+	for _, c := range []struct{ name, object, want string }{
+		{"a kind", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a, namespace: ns}\n", "OLM installs no Ingress: leave Ingress ns/a out"},
+		{"a namespace", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: other}\n", "ConfigMap other/a is not in the operator's"},
+		{"a Deployment", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: other}\nspec: {}\n", "-deployment"},
+		{"a role of the cluster", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: a}\nroleRef: {kind: ClusterRole, name: view}\nsubjects: [{kind: ServiceAccount, name: operator, namespace: ns}]\n", "write them into a role of the base"},
+		{"another namespace's role", "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: a, namespace: kube-system}\nroleRef: {kind: Role, name: r}\nsubjects: [{kind: ServiceAccount, name: operator, namespace: ns}]\n", "use a ClusterRole"},
+		{"a selector", "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: ns}\nspec: {selector: {app: operator}, ports: [{port: 443}]}\n---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: w}\nwebhooks: [{name: a.b.c, namespaceSelector: {}, clientConfig: {service: {name: s, namespace: ns}}}]\n", "has namespaceSelector, which OLM cannot set"},
+		{"no Service", "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: w}\nwebhooks: [{name: a.b.c, clientConfig: {service: {name: s, namespace: ns}}}]\n", "no Service ns/s; add it"},
+		{"a URL", "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: w}\nwebhooks: [{name: a.b.c, clientConfig: {url: \"https://example.com\"}}]\n", "names no service"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "kustomization.yaml"), "resources: [all.yaml]\n")
+			write(t, filepath.Join(dir, "all.yaml"), operator+c.object)
+			out := filepath.Join(dir, "out")
+			code, _, messages := pack(t, "bundle", "-o", out, dir)
+			if code != failure && code != usage || !strings.Contains(messages, c.want) {
+				t.Errorf("exit code %d, want %d, and %q in\n%s", code, failure, c.want, messages)
+			}
+			if _, err := os.Stat(out); err == nil {
+				t.Error("a bundle was written")
+			}
+		})
+	}
+}

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package outdir replaces directories of generated files, and none that a person has
+// written or changed.
+package outdir
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// list is the file in a directory with the names and hashes of the others.
+const list = ".flyball-pack"
+
+const header = "# Written by flyball's pack, with the SHA-256 of its files. It replaces the directory only while they are the same.\n"
+
+// Replace makes dir have these files and no others. It refuses, and changes nothing, if
+// there are files that it has not written, or that were changed since.
+func Replace(dir string, files map[string][]byte) error {
+	if err := Check(dir); err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	beside, err := os.MkdirTemp(filepath.Dir(dir), ".flyball-pack-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(beside) }()
+	written, before := filepath.Join(beside, "new"), filepath.Join(beside, "old")
+	if err := write(written, files); err != nil {
+		return err
+	}
+	if err := os.Rename(dir, before); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.Rename(written, dir)
+}
+
+func write(dir string, files map[string][]byte) error {
+	var text strings.Builder
+	text.WriteString(header)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, files[name], 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintf(&text, "%s  %s\n", sum(files[name]), name)
+	}
+	return os.WriteFile(filepath.Join(dir, list), []byte(text.String()), 0o644)
+}
+
+// Check returns the error that Replace would return before it writes.
+func Check(dir string) error {
+	old := map[string]string{}
+	text, err := os.ReadFile(filepath.Join(dir, list))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for line := range strings.Lines(string(text)) {
+		if hash, name, found := strings.Cut(strings.TrimSuffix(line, "\n"), "  "); found && filepath.IsLocal(filepath.FromSlash(name)) {
+			old[name] = hash
+		}
+	}
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if path == dir && errors.Is(err, os.ErrNotExist) {
+			return filepath.SkipAll
+		}
+		if path == dir && err == nil && !d.IsDir() {
+			return fmt.Errorf("write into %s: it is a file; name another directory with -o", dir)
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if name = filepath.ToSlash(name); err != nil || name == list {
+			return err
+		}
+		hash, ours := old[name]
+		if !ours {
+			return fmt.Errorf("write into %s: this command has not written %s there; name an empty directory with -o, or remove this one", dir, name)
+		}
+		have, err := os.ReadFile(path)
+		if err == nil && sum(have) != hash {
+			return fmt.Errorf("write into %s: %s was changed since this command wrote it; make the change where it is generated from, then remove the file", dir, name)
+		}
+		return err
+	})
+}
+
+func sum(text []byte) string {
+	hash := sha256.Sum256(text)
+	return hex.EncodeToString(hash[:])
+}
