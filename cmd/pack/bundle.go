@@ -17,7 +17,7 @@ func bundleFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) err
 	var m manifests
 	m.bind(fs, "dist/bundle", "the ClusterServiceVersion, such as spec.maintainers and spec.replaces")
 	sample := fs.String("sample", "", "YAML `file` with sample objects (default: sample.yaml in the base, if it is there)")
-	channel := fs.String("channel", "alpha", "`name` of the channel")
+	channel := fs.String("channel", "stable", "`name` of the channel")
 	return func(_ context.Context, args []string, t terminal) error {
 		dir, b, version, err := m.render(args, t)
 		if err != nil {

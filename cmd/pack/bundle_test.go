@@ -55,13 +55,13 @@ func TestBundle_WhatDoesNotMoveIsAWarning_L5(t *testing.T) {
 	_, _, messages := pack(t, "bundle", "-o", filepath.Join(t.TempDir(), "out"), "-deployment", "operator", "testdata/edited")
 	for _, want := range []string{
 		"warning: OLM creates ServiceAccount edited/operator without its annotations\n", "warning: Deployment operator names the namespace edited",
-		"warning: ServiceMonitor operator names the namespace edited",
+		"warning: ServiceMonitor operator names the namespace edited", "warning: ConfigMap settings names the namespace edited",
 	} {
 		if !strings.Contains(messages, want) {
 			t.Errorf("there is no %q in\n%s", want, messages)
 		}
 	}
-	if strings.Count(messages, "warning") != 3 {
+	if strings.Count(messages, "warning") != 4 {
 		t.Errorf("there are other warnings:\n%s", messages)
 	}
 }
