@@ -58,6 +58,7 @@ test: need-cc control-plane ## run every test, with the race detector where goro
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout $(TIMEOUT) -run '$(SWEEPS)' -skip '$(SEEDED)|AimsAt' ./simulate/kit ./examples/website -sim.seeds=$(RACESEEDS)
 	@set -e; for module in $(BRIDGE) $(CRDGEN) $(PACK); do echo "go test in $$module"; (cd $$module && GOWORK=off $(GO) test -vet=off -timeout $(TIMEOUT) ./...); done
 	cd hack/guests/controllerruntime && GOWORK=off $(GO) test -vet=off -timeout $(GUESTTIMEOUT) -run '$(BRIDGED)' .
+	cd hack/guests/packaging && GOWORK=off $(GO) test -vet=off -timeout $(GUESTTIMEOUT) -run '/^simulated$$/^frontend-operator$$' .
 	$(MAKE) dashboards
 	cd hack/release && GOWORK=off $(GO) test -vet=off -short -timeout $(TIMEOUT) .
 	cd hack/licenses && GOWORK=off $(GO) test -vet=off -timeout $(TIMEOUT) .

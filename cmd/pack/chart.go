@@ -35,7 +35,7 @@ func (m *manifests) bind(fs *flag.FlagSet, out, merged string) {
 var semantic = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 
 // render returns the base and the version.
-func (m *manifests) render(args []string, t terminal) (dir string, b *base.Base, version string, err error) {
+func (m *manifests) render(args []string, t terminal) (dir string, b *base.Rendered, version string, err error) {
 	if dir, err = argument(args, "config"); err != nil {
 		return "", nil, "", err
 	}

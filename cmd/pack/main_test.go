@@ -6,11 +6,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
 )
 
 // The test binary is pack if this variable is set.
@@ -96,5 +102,37 @@ func TestPack_WrongCommandLinesAreExplained(t *testing.T) {
 	}
 	if _, err := os.Stat("x"); err == nil {
 		t.Error("there is an x")
+	}
+}
+
+// The commands of the page work, with a registry of the test in place of that of the page.
+func TestGuide_ItsCommandsWork(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	dir := repository(t)
+	if err := os.CopyFS(filepath.Join(dir, "operator", "config"), os.DirFS("../../examples/operator/config")); err != nil {
+		t.Fatal(err)
+	}
+	did := map[string]int{}
+	for line := range strings.Lines(read(t, "../../docs/packaging.md")) {
+		line, found := strings.CutPrefix(strings.TrimSpace(line), "go run github.com/flyball-dev/flyball/cmd/pack@latest ")
+		if !found {
+			continue
+		}
+		args := strings.Fields(strings.ReplaceAll(line, "registry.example.com", strings.TrimPrefix(server.URL, "http://")))
+		mustPack(t, append([]string{args[0], "-C", filepath.Join(dir, "operator")}, args[1:]...)...)
+		did[args[0]]++
+	}
+	for _, file := range []string{"image.tar", "chart/Chart.yaml", "bundle/bundle.Dockerfile"} {
+		read(t, filepath.Join(dir, "operator", "dist", filepath.FromSlash(file)))
+	}
+	if did["image"] != 2 || did["chart"] != 1 || did["bundle"] != 1 {
+		t.Errorf("the page has the commands %v", did)
+	}
+	// Each value of the chart is on the page.
+	for _, value := range regexp.MustCompile(`(?m)^([a-zA-Z]+):`).FindAllStringSubmatch(read(t, filepath.Join(dir, "operator", "dist", "chart", "values.yaml")), -1) {
+		if !strings.Contains(read(t, "../../docs/packaging.md"), "`"+value[1]) {
+			t.Errorf("docs/packaging.md does not name the value %s", value[1])
+		}
 	}
 }

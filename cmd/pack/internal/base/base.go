@@ -61,8 +61,8 @@ const (
 	Admission  = "admissionregistration.k8s.io"
 )
 
-// Base is what kubectl apply -k applies.
-type Base struct {
+// Rendered is what kubectl apply -k applies.
+type Rendered struct {
 	Objects    []Object
 	Deployment Object // the operator's
 	Container  Object // the operator's
@@ -71,7 +71,7 @@ type Base struct {
 
 // Render runs kustomize on a directory. deployment is the name of the operator's Deployment;
 // it may be empty if there is only one.
-func Render(dir, deployment string) (*Base, error) {
+func Render(dir, deployment string) (*Rendered, error) {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy // as kubectl
 	options.PluginConfig = types.DisabledPluginConfig()
@@ -79,7 +79,7 @@ func Render(dir, deployment string) (*Base, error) {
 	if err != nil {
 		return nil, fmt.Errorf("render the kustomize base %s: %w", dir, err)
 	}
-	b := &Base{}
+	b := &Rendered{}
 	for _, r := range rendered.Resources() {
 		text, err := r.MarshalJSON()
 		if err != nil {
@@ -105,7 +105,7 @@ func decode(text []byte) (Object, error) {
 }
 
 // find finds the operator's Deployment and container.
-func (b *Base) find(dir, name string) error {
+func (b *Rendered) find(dir, name string) error {
 	var names []string
 	for _, o := range b.Of(Apps, "Deployment") {
 		names = append(names, o.Name())
@@ -141,7 +141,7 @@ func (b *Base) find(dir, name string) error {
 }
 
 // Of returns the objects of a kind.
-func (b *Base) Of(group, kind string) (out []Object) {
+func (b *Rendered) Of(group, kind string) (out []Object) {
 	for _, o := range b.Objects {
 		if o.Is(group, kind) {
 			out = append(out, o)
@@ -151,13 +151,13 @@ func (b *Base) Of(group, kind string) (out []Object) {
 }
 
 // ServiceAccount returns the name of that of the operator's Pods.
-func (b *Base) ServiceAccount() string {
+func (b *Rendered) ServiceAccount() string {
 	return String(b.Deployment, "spec", "template", "spec", "serviceAccountName")
 }
 
 // NamedNamespace returns the argument or the variable of the operator that names the base's
 // namespace, where the operator is not bound to run.
-func (b *Base) NamedNamespace() string {
+func (b *Rendered) NamedNamespace() string {
 	if b.Namespace == "" {
 		return ""
 	}
@@ -175,7 +175,7 @@ func (b *Base) NamedNamespace() string {
 }
 
 // SetImage replaces the operator's image.
-func (b *Base) SetImage(name string) { b.Container["image"] = name }
+func (b *Rendered) SetImage(name string) { b.Container["image"] = name }
 
 // Documents reads a YAML file with objects.
 func Documents(file string) ([]Object, error) {

@@ -30,7 +30,7 @@ type Options struct {
 
 // bundle is being made.
 type bundle struct {
-	base     *base.Base
+	base     *base.Rendered
 	opts     Options
 	objects  []base.Object // beside the ClusterServiceVersion
 	webhooks []any
@@ -39,7 +39,7 @@ type bundle struct {
 }
 
 // Files returns the files of the bundle, and what a person should know. It changes the base.
-func Files(b *base.Base, opts Options) (files map[string][]byte, warnings []string, err error) {
+func Files(b *base.Rendered, opts Options) (files map[string][]byte, warnings []string, err error) {
 	if opts.Name == "" {
 		opts.Name = b.Deployment.Name()
 	}

@@ -28,7 +28,7 @@ type Options struct {
 const note = "{{- /* Written by flyball's pack from a kustomize base. Changes here are lost. */ -}}\n"
 
 // Files returns the files of the chart. It changes the base.
-func Files(b *base.Base, opts Options) (map[string][]byte, error) {
+func Files(b *base.Rendered, opts Options) (map[string][]byte, error) {
 	if opts.Name == "" {
 		opts.Name = b.Deployment.Name()
 	}
@@ -66,7 +66,7 @@ func Files(b *base.Base, opts Options) (map[string][]byte, error) {
 }
 
 type chart struct {
-	base          *base.Base
+	base          *base.Rendered
 	name, version string
 	slots         *slots
 	values        []value

@@ -182,7 +182,7 @@ func (c *chart) crds() {
 }
 
 // Describe returns a sentence on an operator.
-func Describe(b *base.Base) string {
+func Describe(b *base.Rendered) string {
 	var kinds []string
 	for _, o := range b.Of(base.Extensions, "CustomResourceDefinition") {
 		kinds = append(kinds, base.String(o, "spec", "names", "kind"))
