@@ -94,6 +94,10 @@ func (c *imageCommand) revision(ctx context.Context, p *program.Program, platfor
 	if err != nil || len(changed) == 0 {
 		return p.Commit, err
 	}
+	const most = 10
+	if more := len(changed) - most; more > 0 {
+		changed = append(changed[:most], fmt.Sprintf("and %d more", more))
+	}
 	if !c.dirty {
 		return "", fmt.Errorf("the program is not that of commit %.12s; commit, or give -dirty for an image whose revision says so:\n  %s", p.Commit, strings.Join(changed, "\n  "))
 	}

@@ -276,6 +276,20 @@ func TestImage_OtherFilesThanTheCommitsAreRefusedOrMarked_L3(t *testing.T) {
 	}
 }
 
+func TestImage_AModuleOutsideTheRepositoryIsNamedOnce_L3(t *testing.T) {
+	dir, part := repository(t), filepath.Join(t.TempDir(), "part")
+	if err := os.Rename(filepath.Join(dir, "part"), part); err != nil {
+		t.Fatal(err)
+	}
+	mod := filepath.Join(dir, "operator", "go.mod")
+	write(t, mod, strings.Replace(read(t, mod), "../part", part, 1))
+	mustRun(t, dir, "git", "commit", "--quiet", "--all", "--message", "outside")
+	code, _, messages := pack(t, "image", "-C", filepath.Join(dir, "operator"), "-o", "dist", "-platform", "linux/"+runtime.GOARCH)
+	if code != failure || strings.Count(messages, "the module example.com/part is outside the repository") != 1 || strings.Count(messages, "\n") != 2 {
+		t.Errorf("exit code %d, want %d, and one line on the module:\n%s", code, failure, messages)
+	}
+}
+
 func TestImage_OutsideARepositoryIsExplained_L3(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(dir))

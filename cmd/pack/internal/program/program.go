@@ -92,6 +92,7 @@ type listed struct {
 }
 
 type listedModule struct {
+	Path    string
 	Main    bool
 	GoMod   string
 	Version string
@@ -114,10 +115,10 @@ func (p *Program) Changed(ctx context.Context, platforms []Platform) ([]string, 
 		return nil, err
 	}
 	root := filepath.Dir(strings.TrimSpace(string(mod)))
-	files := map[string]bool{filepath.Join(root, "go.mod"): true}
+	files := map[string]string{filepath.Join(root, "go.mod"): p.Module} // and their modules
 	for _, other := range []string{"go.sum", "vendor/modules.txt"} {
 		if _, err := os.Stat(filepath.Join(root, other)); err == nil {
-			files[filepath.Join(root, other)] = true
+			files[filepath.Join(root, other)] = p.Module
 		}
 	}
 	for _, platform := range platforms {
@@ -138,10 +139,10 @@ func (p *Program) Changed(ctx context.Context, platforms []Platform) ([]string, 
 				continue
 			}
 			if m := l.Module.Replace; m != nil && m.GoMod != "" {
-				files[m.GoMod] = true
+				files[m.GoMod] = l.Module.Path
 			}
 			for _, name := range slices.Concat(l.GoFiles, l.CgoFiles, l.CFiles, l.CXXFiles, l.HFiles, l.SFiles, l.SysoFiles, l.EmbedFiles) {
-				files[filepath.Join(l.Dir, name)] = true
+				files[filepath.Join(l.Dir, name)] = l.Module.Path
 			}
 		}
 	}
@@ -149,7 +150,7 @@ func (p *Program) Changed(ctx context.Context, platforms []Platform) ([]string, 
 }
 
 // compare returns the files that the commit does not have, or has otherwise.
-func (p *Program) compare(ctx context.Context, files map[string]bool) ([]string, error) {
+func (p *Program) compare(ctx context.Context, files map[string]string) ([]string, error) {
 	at := func(args ...string) (map[string]bool, error) {
 		said, err := p.git(ctx, append([]string{"-C", p.top}, args...)...)
 		out := map[string]bool{}
@@ -171,7 +172,7 @@ func (p *Program) compare(ctx context.Context, files map[string]bool) ([]string,
 		return nil, err
 	}
 	var changed []string
-	for file := range files {
+	for file, module := range files {
 		actual, err := filepath.EvalSymlinks(file)
 		if err != nil {
 			return nil, err
@@ -180,7 +181,7 @@ func (p *Program) compare(ctx context.Context, files map[string]bool) ([]string,
 		slashed := filepath.ToSlash(name)
 		switch {
 		case err != nil || !within(actual, top):
-			changed = append(changed, file+" is outside the repository")
+			changed = append(changed, "the module "+module+" is outside the repository, where a replace in go.mod leads")
 		case differ[slashed]:
 			changed = append(changed, slashed+" was changed")
 		case !committed[slashed]:
@@ -188,7 +189,7 @@ func (p *Program) compare(ctx context.Context, files map[string]bool) ([]string,
 		}
 	}
 	slices.Sort(changed)
-	return changed, nil
+	return slices.Compact(changed), nil
 }
 
 func within(file, dir string) bool {
