@@ -164,7 +164,11 @@ func (c *imageCommand) deliver(ctx context.Context, made *image.Image, sboms map
 		}
 	}
 	if c.out != "" {
-		files, err := made.Layout(cmp.Or(tag.TagStr(), "latest"))
+		content := made
+		if strings.HasSuffix(c.out, ".tar") {
+			content = made.WithoutSBOMs()
+		}
+		files, err := content.Layout(tag)
 		if err != nil {
 			return err
 		}

@@ -301,9 +301,9 @@ func TestImage_OutsideARepositoryIsExplained_L3(t *testing.T) {
 	}
 }
 
-func TestImage_ArchiveIsTheLayout(t *testing.T) {
+func TestImage_ArchiveIsTheLayoutWithoutSBOMs(t *testing.T) {
 	dir := repository(t)
-	args := []string{"image", "-C", filepath.Join(dir, "operator"), "-platform", "linux/" + runtime.GOARCH, "-o"}
+	args := []string{"image", "-C", filepath.Join(dir, "operator"), "-platform", "linux/" + runtime.GOARCH, "-image", "registry.example.com/operator:v1", "-o"}
 	mustPack(t, append(args, "dist/layout")...)
 	for range 2 {
 		mustPack(t, append(args, "dist/image.tar")...)
@@ -326,11 +326,15 @@ func TestImage_ArchiveIsTheLayout(t *testing.T) {
 		}
 		count++
 		text, err := io.ReadAll(files)
-		if err != nil || string(text) != read(t, filepath.Join(dir, "operator", "dist", "layout", header.Name)) {
+		if header.Name == "index.json" {
+			if names := `"io.containerd.image.name": "registry.example.com/operator:v1"`; strings.Count(string(text), `"digest"`) != 1 || !strings.Contains(string(text), names) {
+				t.Errorf("the index has other images, or not %s:\n%s", names, text)
+			}
+		} else if err != nil || string(text) != read(t, filepath.Join(dir, "operator", "dist", "layout", header.Name)) {
 			t.Errorf("%s differs from that of the layout (%v)", header.Name, err)
 		}
 	}
-	if count < 6 {
+	if count != 6 { // layout, index, and of the image index, manifest, configuration, layer
 		t.Errorf("the archive has %d files", count)
 	}
 	write(t, filepath.Join(dir, "mine.tar"), "mine")

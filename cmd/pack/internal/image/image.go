@@ -7,6 +7,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -169,9 +171,10 @@ func writeTar(to io.Writer, files []File, at time.Time) error {
 	return out.Close()
 }
 
-// Layout returns the files of an OCI image layout. The image has a name there, such as v1:
-// tools find it by the name among the SBOMs.
-func (i *Image) Layout(name string) (map[string][]byte, error) {
+// Layout returns the files of an OCI image layout. Its index names the image by the tag, as
+// skopeo finds it, and by the whole name, as containerd imports it; without a name the tag
+// is latest.
+func (i *Image) Layout(tag name.Tag) (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "flyball-pack-")
 	if err != nil {
 		return nil, err
@@ -181,7 +184,11 @@ func (i *Image) Layout(name string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := to.AppendIndex(i.index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": name})); err != nil {
+	names := map[string]string{"org.opencontainers.image.ref.name": cmp.Or(tag.TagStr(), "latest")}
+	if tag.RepositoryStr() != "" {
+		names["io.containerd.image.name"] = tag.Name()
+	}
+	if err := to.AppendIndex(i.index, layout.WithAnnotations(names)); err != nil {
 		return nil, err
 	}
 	for _, referrer := range i.referrers {
@@ -205,7 +212,10 @@ func (i *Image) Layout(name string) (map[string][]byte, error) {
 	return files, err
 }
 
-// WriteArchive writes a layout as a tar archive, as docker load and skopeo read it.
+// WithoutSBOMs returns the same image alone: programs that load archives expect one.
+func (i *Image) WithoutSBOMs() *Image { return &Image{index: i.index} }
+
+// WriteArchive writes a layout as a tar archive, as podman and kind load it.
 func WriteArchive(to io.Writer, files map[string][]byte, at time.Time) error {
 	var sorted []File
 	for _, name := range slices.Sorted(maps.Keys(files)) {
