@@ -6,10 +6,19 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/flyball-dev/flyball/cmd/pack/internal/base"
 	"github.com/flyball-dev/flyball/cmd/pack/internal/bundle"
 	"github.com/flyball-dev/flyball/cmd/pack/internal/chart"
+	"github.com/flyball-dev/flyball/cmd/pack/internal/image"
 	"github.com/flyball-dev/flyball/cmd/pack/internal/outdir"
 )
 
@@ -18,7 +27,15 @@ func bundleFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) err
 	m.bind(fs, "dist/bundle", "the ClusterServiceVersion, such as spec.maintainers and spec.replaces")
 	sample := fs.String("sample", "", "YAML `file` with sample objects (default: sample.yaml in the base, if it is there)")
 	channel := fs.String("channel", "stable", "`name` of the channel")
-	return func(_ context.Context, args []string, t terminal) error {
+	push := fs.String("push", "", "push the bundle's image under this `name`, and print it with the digest (default: none)")
+	return func(ctx context.Context, args []string, t terminal) error {
+		var tag name.Tag
+		if *push != "" {
+			var err error
+			if tag, err = image.ParseName(*push); err != nil {
+				return misuse{err}
+			}
+		}
 		dir, b, version, err := m.render(args, t)
 		if err != nil {
 			return err
@@ -29,13 +46,40 @@ func bundleFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) err
 		} else if opts.SampleFile, err = base.SampleFile(dir); err != nil {
 			return err
 		}
-		files, warnings, err := bundle.Files(b, opts)
+		made, err := bundle.New(b, opts)
 		if err != nil {
 			return err
 		}
-		for _, w := range warnings {
+		for _, w := range made.Warnings {
 			t.warn("%s", w)
 		}
-		return outdir.Replace(in(m.dir, m.out), files)
+		if err := outdir.Replace(in(m.dir, m.out), made.Files); err != nil || *push == "" {
+			return err
+		}
+		said, err := pushBundle(ctx, made, tag)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(t.out, said)
+		return nil
 	}
+}
+
+// pushBundle pushes what bundle.Dockerfile describes. A node of any processor can pull it.
+func pushBundle(ctx context.Context, made *bundle.Bundle, tag name.Tag) (string, error) {
+	var files []image.File
+	for _, file := range slices.Sorted(maps.Keys(made.Files)) {
+		if inImage, found := strings.CutPrefix(file, "bundle/"); found {
+			files = append(files, image.File{Name: "/" + inImage, Text: made.Files[file]})
+		}
+	}
+	var contents []image.Content
+	for _, processor := range []string{"amd64", "arm64", "ppc64le", "s390x"} {
+		contents = append(contents, image.Content{Platform: v1.Platform{OS: "linux", Architecture: processor}, Files: files, Labels: made.Labels()})
+	}
+	pushed, err := image.New(contents, time.Unix(0, 0), nil)
+	if err != nil {
+		return "", err
+	}
+	return pushed.Push(ctx, tag)
 }

@@ -4,12 +4,22 @@
 package main
 
 import (
+	"archive/tar"
+	"errors"
 	"flag"
+	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"sigs.k8s.io/yaml"
 )
 
@@ -82,6 +92,54 @@ func TestBundle_HasSamplesAndMergedFields_L5(t *testing.T) {
 	}
 	if csv.Spec["maturity"] != "stable" || csv.Spec["maintainers"] == nil || csv.Spec["installModes"] != nil {
 		t.Errorf("the spec is %v, want the merged fields", csv.Spec)
+	}
+}
+
+// The image that is pushed is that of the Dockerfile.
+func TestBundle_ImageHasTheFilesAndLabels_L5(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	at := strings.TrimPrefix(server.URL, "http://") + "/me/operator-bundle:v1.2.3"
+	out := filepath.Join(t.TempDir(), "bundle")
+	said := mustPack(t, "bundle", "-o", out, "-version", "1.2.3", "-push", at, "../../examples/operator/config")
+	tag, err := name.NewDigest(strings.TrimSpace(said))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := remote.Image(tag, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: "arm64"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dockerfile, labels := read(t, filepath.Join(out, "bundle.Dockerfile")), 0
+	for key, value := range config.Config.Labels {
+		if labels++; !strings.Contains(dockerfile, "LABEL "+key+"="+value+"\n") {
+			t.Errorf("the Dockerfile has no label %s=%s", key, value)
+		}
+	}
+	if labels != strings.Count(dockerfile, "LABEL ") {
+		t.Errorf("the image has the labels %v, want those of\n%s", config.Config.Labels, dockerfile)
+	}
+	files, count := tar.NewReader(mutate.Extract(img)), 0
+	for {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if header.Typeflag == tar.TypeReg {
+			count++
+			if text, err := io.ReadAll(files); err != nil || string(text) != read(t, filepath.Join(out, "bundle", header.Name)) {
+				t.Errorf("%s differs in the image (%v)", header.Name, err)
+			}
+		}
+	}
+	if count != 4 {
+		t.Errorf("the image has %d files, want two manifests, the annotations and the tests", count)
 	}
 }
 

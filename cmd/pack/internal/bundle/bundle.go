@@ -38,37 +38,45 @@ type bundle struct {
 	warnings []string
 }
 
-// Files returns the files of the bundle, and what a person should know. It changes the base.
-func Files(b *base.Rendered, opts Options) (files map[string][]byte, warnings []string, err error) {
+// Bundle is the result.
+type Bundle struct {
+	Files    map[string][]byte
+	Warnings []string // what a person should know
+	labels   [][2]string
+}
+
+// New makes a bundle. It changes the base.
+func New(b *base.Rendered, opts Options) (*Bundle, error) {
 	if opts.Name == "" {
 		opts.Name = b.Deployment.Name()
 	}
 	if !regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`).MatchString(opts.Name) {
-		return nil, nil, fmt.Errorf("%q is no name of a package: it has lower-case letters, digits and dashes; give another with -name", opts.Name)
+		return nil, fmt.Errorf("%q is no name of a package: it has lower-case letters, digits and dashes; give another with -name", opts.Name)
 	}
 	if !regexp.MustCompile(`^[a-z0-9]([-a-z0-9._]*[a-z0-9])?$`).MatchString(opts.Channel) {
-		return nil, nil, fmt.Errorf("%q is no name of a channel; write -channel stable", opts.Channel)
+		return nil, fmt.Errorf("%q is no name of a channel; write -channel stable", opts.Channel)
 	}
 	m := &bundle{base: b, opts: opts, consumed: map[string]bool{}}
 	if err := m.findWebhooks(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	granted, err := m.permissions()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := m.others(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	csv, err := m.clusterServiceVersion(granted)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	files = map[string][]byte{}
-	if err := m.write(files, csv); err != nil {
-		return nil, nil, err
+	out := &Bundle{Files: map[string][]byte{}, labels: m.about()}
+	if err := m.write(out.Files, csv); err != nil {
+		return nil, err
 	}
-	return files, m.warnings, nil
+	out.Warnings = m.warnings
+	return out, nil
 }
 
 func (m *bundle) warn(format string, args ...any) {
@@ -232,20 +240,10 @@ func (m *bundle) write(files map[string][]byte, csv base.Object) error {
 			return err
 		}
 	}
-	about := [][2]string{
-		{"operators.operatorframework.io.bundle.mediatype.v1", "registry+v1"},
-		{"operators.operatorframework.io.bundle.manifests.v1", "manifests/"},
-		{"operators.operatorframework.io.bundle.metadata.v1", "metadata/"},
-		{"operators.operatorframework.io.bundle.package.v1", m.opts.Name},
-		{"operators.operatorframework.io.bundle.channels.v1", m.opts.Channel},
-		{"operators.operatorframework.io.bundle.channel.default.v1", m.opts.Channel},
-		{"operators.operatorframework.io.test.mediatype.v1", "scorecard+v1"},
-		{"operators.operatorframework.io.test.config.v1", "tests/scorecard/"},
-	}
 	var annotations, dockerfile strings.Builder
 	annotations.WriteString("annotations:\n")
 	dockerfile.WriteString("# Build it in this directory.\nFROM scratch\n\n")
-	for _, a := range about {
+	for _, a := range m.about() {
 		fmt.Fprintf(&annotations, "  %s: %s\n", a[0], a[1])
 		fmt.Fprintf(&dockerfile, "LABEL %s=%s\n", a[0], a[1])
 	}
@@ -253,6 +251,25 @@ func (m *bundle) write(files map[string][]byte, csv base.Object) error {
 	files["bundle/metadata/annotations.yaml"] = []byte(annotations.String())
 	files["bundle.Dockerfile"] = []byte(dockerfile.String())
 	return put("bundle/tests/scorecard/config.yaml", scorecard())
+}
+
+// about are the annotations of the bundle, and the labels of its image.
+func (m *bundle) about() [][2]string {
+	const in = "operators.operatorframework.io."
+	return [][2]string{
+		{in + "bundle.mediatype.v1", "registry+v1"}, {in + "bundle.manifests.v1", "manifests/"}, {in + "bundle.metadata.v1", "metadata/"},
+		{in + "bundle.package.v1", m.opts.Name}, {in + "bundle.channels.v1", m.opts.Channel}, {in + "bundle.channel.default.v1", m.opts.Channel},
+		{in + "test.mediatype.v1", "scorecard+v1"}, {in + "test.config.v1", "tests/scorecard/"},
+	}
+}
+
+// Labels are those of the bundle's image.
+func (b *Bundle) Labels() map[string]string {
+	out := map[string]string{}
+	for _, a := range b.labels {
+		out[a[0]] = a[1]
+	}
+	return out
 }
 
 // scorecard is the configuration of operator-sdk's tests.
