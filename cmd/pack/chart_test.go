@@ -222,7 +222,11 @@ func TestChart_BasesThatCannotBePackedAreExplained(t *testing.T) {
 	none := filepath.Join(dir, "none")
 	write(t, filepath.Join(none, "kustomization.yaml"), "resources: [a.yaml]\n")
 	write(t, filepath.Join(none, "a.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+	bare := filepath.Join(dir, "bare")
+	write(t, filepath.Join(bare, "kustomization.yaml"), "resources: [a.yaml]\n")
+	write(t, filepath.Join(bare, "a.yaml"), "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {containers: [{name: a, image: a}]}}}\n")
 	for _, c := range []struct{ base, deployment, want string }{
+		{bare, "", "set namespace in kustomization.yaml"},
 		{none, "", "has no Deployment; add the operator's"},
 		{"testdata/edited", "", "cache, operator; name the operator's with -deployment"},
 		{"testdata/edited", "missing", `no Deployment "missing"`},

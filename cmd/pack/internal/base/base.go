@@ -66,7 +66,7 @@ type Rendered struct {
 	Objects    []Object
 	Deployment Object // the operator's
 	Container  Object // the operator's
-	Namespace  string // the operator's; may be empty
+	Namespace  string // the operator's
 }
 
 // Render runs kustomize on a directory. deployment is the name of the operator's Deployment;
@@ -121,7 +121,9 @@ func (b *Rendered) find(dir, name string) error {
 	case len(names) > 1 && name == "":
 		return fmt.Errorf("the kustomize base %s has the Deployments %s; name the operator's with -deployment", dir, strings.Join(names, ", "))
 	}
-	b.Namespace = b.Deployment.Namespace()
+	if b.Namespace = b.Deployment.Namespace(); b.Namespace == "" {
+		return fmt.Errorf("%s of the kustomize base %s has no namespace, so what refers to it cannot be known; set namespace in kustomization.yaml, or give an overlay that does", b.Deployment, dir)
+	}
 	pod := Map(b.Deployment, "spec", "template")
 	containers := Maps(pod, "spec", "containers")
 	if len(containers) == 0 {
@@ -158,9 +160,6 @@ func (b *Rendered) ServiceAccount() string {
 // NamedNamespace returns the argument or the variable of the operator that names the base's
 // namespace, where the operator is not bound to run.
 func (b *Rendered) NamedNamespace() string {
-	if b.Namespace == "" {
-		return ""
-	}
 	for _, arg := range Strings(b.Container, "args") {
 		if arg == b.Namespace || strings.HasSuffix(arg, "="+b.Namespace) {
 			return arg

@@ -126,7 +126,7 @@ func (m *bundle) others() error {
 // named warns of an object that names the namespace of the base, which OLM does not change.
 func (m *bundle) named(o base.Object) {
 	text, err := json.Marshal(o)
-	if m.base.Namespace == "" || err != nil {
+	if err != nil {
 		return
 	}
 	for _, place := range []string{"." + m.base.Namespace + ".svc", `"namespace":"` + m.base.Namespace + `"`, `"matchNames":["` + m.base.Namespace + `"]`} {

@@ -106,9 +106,6 @@ func (c *chart) templates(files map[string][]byte) error {
 
 // place puts an object of the base's namespace into that of the release.
 func (c *chart) place(o base.Object) {
-	if c.base.Namespace == "" {
-		return
-	}
 	release := c.slots.within("{{ .Release.Namespace }}")
 	quoted := c.slots.within("{{ .Release.Namespace | quote }}")
 	service := regexp.MustCompile(`\.` + regexp.QuoteMeta(c.base.Namespace) + `\.svc\b`)
