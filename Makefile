@@ -50,7 +50,7 @@ WAITING := ./integration ./hack/hostile
 
 # Packages that start no goroutine, and whose tests start none: the race detector finds nothing in them, and costs several times
 # as much. The root, with the rules of the repository, is one; its rules hold the list.
-PLAIN := /flyball(|/resource|/cmd/flyball/internal/(gotree|scaffold|upgrade)|/hack/(mutants|plot)|/informer/compact|/informer/internal/(base|encoding|fields|schemas|steps|unsettled)|/internal/(applied|authority|confidential|crdfixture|deque|effects|health|histogram|jsonweight|kubeconfig|lifesign|metrics|migration|observer|ownnews|pagetable|protoweight|ration|simhook|vector)|/manager/internal/(handover|recorder)|/simulate/internal/(actors|allot|btree|decode|deletion|discovery|encode|faults|journal|models|ownership|queries|revisions|wire|write))$$
+PLAIN := /flyball(|/resource(|/internal/threeway|/resourcetest)|/cmd/flyball/internal/(apiversion|gotree|scaffold|upgrade)|/hack/(mutants|plot)|/informer/compact|/informer/internal/(base|encoding|fields|schemas|steps|unsettled)|/internal/(applied|authority|confidential|crdfixture|deque|effects|health|histogram|jsonweight|kubeconfig|lifesign|metrics|migration|observer|ownnews|pagetable|protoweight|ration|simhook|vector)|/manager/internal/(handover|recorder)|/simulate/internal/(actors|allot|btree|decode|deletion|discovery|encode|faults|journal|models|ownership|queries|revisions|wire|write))$$
 .PHONY: test
 test: need-cc control-plane ## run every test, with the race detector where goroutines start; sets up what it needs
 	$(GO) test -timeout $(TIMEOUT) $$($(GO) list $(PACKAGES) | grep -E '$(PLAIN)')

@@ -64,13 +64,14 @@ var arrows = map[string][]string{
 	"bridge/controllerruntime":       {"informer", "informer/clientgo", "workqueue", "workqueue/clientgo"}, // a module of its own
 	"bridge/controllerruntime/adopt": {"bridge/controllerruntime", "informer", "manager", "reconcile", "source"},
 
-	"cmd/flyball":                   {},
-	"cmd/flyball/internal/gotree":   {},
-	"cmd/flyball/internal/scaffold": {"cmd/flyball/internal/gotree"},
-	"cmd/flyball/internal/upgrade":  {"cmd/flyball/internal/gotree"},
-	"cmd/pack":                      {"cmd/pack/internal/base", "cmd/pack/internal/bundle", "cmd/pack/internal/chart", "cmd/pack/internal/image", "cmd/pack/internal/outdir", "cmd/pack/internal/program", "cmd/pack/internal/spdx"}, // a module of its own
-	"cmd/pack/internal/bundle":      {"cmd/pack/internal/base"},
-	"cmd/pack/internal/chart":       {"cmd/pack/internal/base"},
+	"cmd/flyball":                     {},
+	"cmd/flyball/internal/apiversion": {"cmd/flyball/internal/gotree"},
+	"cmd/flyball/internal/gotree":     {},
+	"cmd/flyball/internal/scaffold":   {"cmd/flyball/internal/apiversion", "cmd/flyball/internal/gotree"},
+	"cmd/flyball/internal/upgrade":    {"cmd/flyball/internal/gotree"},
+	"cmd/pack":                        {"cmd/pack/internal/base", "cmd/pack/internal/bundle", "cmd/pack/internal/chart", "cmd/pack/internal/image", "cmd/pack/internal/outdir", "cmd/pack/internal/program", "cmd/pack/internal/spdx"}, // a module of its own
+	"cmd/pack/internal/bundle":        {"cmd/pack/internal/base"},
+	"cmd/pack/internal/chart":         {"cmd/pack/internal/base"},
 
 	"resource":              {},
 	"resource/resourcetest": {"resource"},

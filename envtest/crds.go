@@ -128,6 +128,9 @@ func (e *Environment) installCRDs(ctx context.Context, crds []*unstructured.Unst
 	for _, crd := range crds {
 		err := e.webhooks.redirect(crd)
 		if err == nil {
+			err = e.replaceService(ctx, crd)
+		}
+		if err == nil {
 			err = e.apply(ctx, crdPath, crd)
 		}
 		if err != nil {
@@ -144,6 +147,26 @@ func (e *Environment) installCRDs(ctx context.Context, crds []*unstructured.Unst
 		e.mu.crds = append(e.mu.crds, crd)
 	}
 	return nil
+}
+
+// replaceService replaces the Service of an existing CRD's conversion webhook by the URL of crd: an apply would leave the
+// Service, which another field manager such as kubectl has set.
+func (e *Environment) replaceService(ctx context.Context, crd *unstructured.Unstructured) error {
+	conversion, _, err := unstructured.NestedMap(crd.Object, "spec", "conversion")
+	if _, isURL, _ := unstructured.NestedString(conversion, "webhook", "clientConfig", "url"); err != nil || !isURL {
+		return err
+	}
+	if err := unstructured.SetNestedField(conversion, nil, "webhook", "clientConfig", "service"); err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]any{"spec": map[string]any{"conversion": conversion}})
+	if err == nil {
+		_, err = e.api.do(ctx, http.MethodPatch, crdPath+crd.GetName(), "application/merge-patch+json", body)
+	}
+	if missing, ok := errors.AsType[*answerError](err); ok && missing.code == http.StatusNotFound {
+		return nil
+	}
+	return err
 }
 
 // waitServed waits until every version of crds is served. It stops waiting for a CRD that was deleted, and returns an error

@@ -21,6 +21,7 @@
 //
 //	flyball add kind --kind Backup --children Job
 //	flyball add webhook --kind Database
+//	flyball add version --kind Database --version v2
 //	flyball add shard --name a
 //
 // add files, and lines where the new code is called.
@@ -40,6 +41,8 @@
 //	Q4  the template is examples/operator: the command with its names gives its files
 //	Q5  an addition inserts lines and makes files; no line that is there is changed or
 //	    removed, and if it cannot be made, nothing is written
+//	Q6  an added version changes neither what is stored nor what the reconciler uses;
+//	    its objects and those of the stored version are read as the other
 //	Q8  upgrade finds uses by their types, changes no other text, and lists each use that
 //	    people must edit
 //	Q9  an upgrade that cannot be computed, or that would change uncommitted files, writes

@@ -45,7 +45,7 @@ func run(args []string, out, problems io.Writer) error {
 		fmt.Fprint(out, usage)
 		return nil
 	}
-	return fmt.Errorf("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook or shard, or flyball upgrade", command)
+	return fmt.Errorf("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version or shard, or flyball upgrade", command)
 }
 
 const usage = `flyball writes the module of an operator, adds to it, and upgrades it:
@@ -53,6 +53,7 @@ const usage = `flyball writes the module of an operator, adds to it, and upgrade
   flyball new example.com/me/database --kind Database
   flyball add kind --kind Backup --children Job
   flyball add webhook --kind Database
+  flyball add version --kind Database --version v2
   flyball add shard --name a
   flyball upgrade --dry-run
 
@@ -69,15 +70,17 @@ func runAdd(args []string, out, problems io.Writer) error {
 	flags := flag.NewFlagSet("flyball add "+what, flag.ContinueOnError)
 	flags.SetOutput(problems)
 	flags.StringVar(&a.Dir, "dir", ".", "`directory` of the module")
-	flags.StringVar(&a.Kind, "kind", "", "the `kind` to add, or to add a webhook for")
+	flags.StringVar(&a.Kind, "kind", "", "the `kind` to add, or to add a webhook or a version for")
 	switch what {
 	case "kind":
 		flags.StringVar(&childKinds, "children", "", "`kinds` that the operator keeps for each object, separated by commas (default: Deployment)")
 	case "webhook":
+	case "version":
+		flags.StringVar(&a.Version, "version", "", "the `version` to add, such as v2 or v1beta1; the stored one stays")
 	case "shard":
 		flags.StringVar(&a.Shard, "name", "", "`name` of the shard: the value of the label of its objects")
 	default:
-		return fmt.Errorf("%q cannot be added; write flyball add kind --kind KIND, flyball add webhook, or flyball add shard --name NAME", what)
+		return fmt.Errorf("%q cannot be added; write flyball add kind --kind KIND, flyball add webhook, flyball add version --version VERSION, or flyball add shard --name NAME", what)
 	}
 	others, err := parse(flags, args)
 	if err != nil {
@@ -87,7 +90,7 @@ func runAdd(args []string, out, problems io.Writer) error {
 		return fmt.Errorf("%q is one argument too many; give kinds by --kind and --children, separated by commas without spaces", others[0])
 	}
 	a.Children = list(childKinds)
-	add := map[string]func() ([]string, error){"kind": a.AddKind, "webhook": a.AddWebhook, "shard": a.AddShard}[what]
+	add := map[string]func() ([]string, error){"kind": a.AddKind, "webhook": a.AddWebhook, "version": a.AddVersion, "shard": a.AddShard}[what]
 	changed, err := add()
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func scenario(w *kit.World) {
 	w.Settled(func() error { return isReady(w, newFrontend("one", "", 0)) })
 	w.Create(frontend)
 	w.Sleep(5 * time.Second)
-	w.Edit(frontend, func() { frontend.Spec.Replicas = 3 })
+	w.Eventually(func() error { return w.Client().SetScale(context.Background(), frontend, 3) })
 	w.Edit(frontend, func() { frontend.Spec.Image = "nginx:alpine" })
 	w.Sleep(5 * time.Second)
 	if w.Draw("delete", 2) == 1 {
@@ -134,8 +134,12 @@ func TestControlPlane(t *testing.T) {
 	if got := *deployment.Spec.Replicas; got != 2 {
 		t.Errorf("the Deployment has %d replicas, want 2", got)
 	}
+	must(t, admin.SetScale(ctx, frontend, 3)) // as kubectl scale and autoscalers do
+	eventually(t, "the Deployment has 3 replicas", func() bool {
+		return admin.Get(ctx, informer.KeyOf(deployment), deployment) == nil && *deployment.Spec.Replicas == 3
+	})
 	rolledOut := informer.Copy(deployment) // there is no Deployment controller
-	rolledOut.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Generation, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2}
+	rolledOut.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Generation, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3}
 	_, err = admin.PatchChanges(ctx, deployment, rolledOut)
 	must(t, err)
 	eventually(t, "the Frontend is ready", func() bool {

@@ -83,6 +83,7 @@ func labelsFor(frontend *apiv1.Frontend, component string) map[string]string {
 func setStatus(frontend *apiv1.Frontend, deployment *appsv1.Deployment) {
 	frontend.Status.ObservedGeneration = frontend.Generation
 	frontend.Status.ReadyReplicas = deployment.Status.ReadyReplicas
+	frontend.Status.Selector = metav1.FormatLabelSelector(deployment.Spec.Selector)
 	ready, updated := deployment.Status.ReadyReplicas, deployment.Status.UpdatedReplicas
 	message := fmt.Sprintf("%d of %d replicas are ready", min(ready, updated), frontend.Spec.Replicas)
 	conditions := reconcile.ConditionsOf(frontend, &frontend.Status.Conditions, time.Now())

@@ -33,14 +33,14 @@ type Options struct {
 	// Fill are functions such as func(*v1.Engine, randfill.Continue). Each fills values of
 	// one type, where a conversion refuses some values.
 	Fill []any
-	// Removed are fields that the hub does not have any more, such as spec.host, with the
-	// fields in them. Their values are kept in an annotation of the hub.
-	Removed []string
+	// Kept are fields that the hub has nothing for, such as spec.host, with the fields in
+	// them. Their values are kept in an annotation of the hub.
+	Kept []string
 }
 
 // RoundTrip fails the test unless random objects are the same after a conversion to the
 // other version and back. The hub must be able to express each field of the version, except
-// for Options.Removed; fields of the hub alone are kept in an annotation. It reports the
+// for Options.Kept; fields of the hub alone are kept in an annotation. It reports the
 // first problem of each direction.
 func RoundTrip[T, Hub resource.Object](t testing.TB, c *resource.Conversion[T, Hub], opts Options) {
 	t.Helper()
@@ -48,7 +48,7 @@ func RoundTrip[T, Hub resource.Object](t testing.TB, c *resource.Conversion[T, H
 	if opts.Objects <= 0 {
 		opts.Objects = 500
 	}
-	there := way[T, Hub]{version.Version, hub.Version, c.ToHub, c.FromHub, opts.Removed}
+	there := way[T, Hub]{version.Version, hub.Version, c.ToHub, c.FromHub, opts.Kept}
 	back := way[Hub, T]{hub.Version, version.Version, c.FromHub, c.ToHub, nil}
 	for _, one := range []func(*randfill.Filler) error{there.expressed, there.trip, back.trip} {
 		for seed := opts.Seed; seed < opts.Seed+int64(opts.Objects); seed++ {
@@ -72,10 +72,10 @@ func filler(seed int64, fill []any) *randfill.Filler {
 
 // way is one direction.
 type way[A, B resource.Object] struct {
-	a, b    string
-	there   func(A, B) error
-	back    func(B, A) error
-	removed []string
+	a, b  string
+	there func(A, B) error
+	back  func(B, A) error
+	kept  []string
 }
 
 // expressed returns an error if b cannot express a field of a.
@@ -97,8 +97,8 @@ func (w way[A, B]) expressed(f *randfill.Filler) error {
 		return fmt.Errorf("the annotation %s%s: %w", resource.OnlyIn, w.a, err)
 	}
 	for _, c := range changes {
-		if !slices.ContainsFunc(w.removed, func(field string) bool { return c.Field() == field || strings.HasPrefix(c.Field(), field+".") }) {
-			return fmt.Errorf("%s to %s and back: %s is lost: it was %s, and is %s; set it in both functions, or, if %s has nothing for it, name it in Options.Removed",
+		if !slices.ContainsFunc(w.kept, func(field string) bool { return c.Field() == field || strings.HasPrefix(c.Field(), field+".") }) {
+			return fmt.Errorf("%s to %s and back: %s is lost: it was %s, and is %s; set it in both functions, or, if %s has nothing for it, name it in Options.Kept",
 				w.a, w.b, c.Field(), text(c.Is), text(c.Was), w.b)
 		}
 	}

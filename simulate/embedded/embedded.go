@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -31,6 +32,10 @@ type Options struct {
 	// Kubeconfig is where to write the kubeconfig, instead of into Data or the temporary
 	// directory. It is removed at the end. An existing file is replaced.
 	Kubeconfig string
+	// Webhooks answers the requests of the server to any webhook, admission or conversion,
+	// by their paths, without a network. A webhook.Server does, without being run. Nil: they
+	// are called over the network, and Services have no address.
+	Webhooks http.Handler
 	// Listen are further options of the server. Its Data is ignored.
 	Listen simulate.ListenOptions
 	// NoActors leaves out what acts as controllers and kubelets: namespaces that are deleted
@@ -56,6 +61,9 @@ type Cluster struct {
 // the error of operate.
 func Run(ctx context.Context, opts Options, operate func(ctx context.Context, c Cluster) error) (err error) {
 	opts.Listen.Data = opts.Data
+	if opts.Webhooks != nil {
+		opts.Listen.WebhookTransport = inProcess{opts.Webhooks}
+	}
 	l, err := simulate.Listen(opts.Listen)
 	if err != nil {
 		return err

@@ -5,7 +5,9 @@ package embedded_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -163,5 +165,58 @@ func BenchmarkRun_Start(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A handler in the process converts Boxes, without a certificate or an address.
+func TestRun_WebhooksAreAnsweredInTheProcess(t *testing.T) {
+	definition := crd().(*unstructured.Unstructured)
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	other := runtime.DeepCopyJSONValue(versions[0]).(map[string]any)
+	other["name"], other["storage"] = "v2", false
+	conversion := map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+		"conversionReviewVersions": []any{"v1"},
+		"clientConfig":             map[string]any{"service": map[string]any{"namespace": "default", "name": "boxes", "path": "/convert"}},
+	}}
+	err := errors.Join(unstructured.SetNestedSlice(definition.Object, append(versions, other), "spec", "versions"),
+		unstructured.SetNestedMap(definition.Object, conversion, "spec", "conversion"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || r.URL.Path != "/convert" {
+			http.Error(w, "no review", http.StatusBadRequest)
+			return
+		}
+		request := review["request"].(map[string]any)
+		objects := request["objects"].([]any)
+		for _, obj := range objects {
+			obj.(map[string]any)["apiVersion"] = request["desiredAPIVersion"]
+		}
+		review["response"] = map[string]any{"uid": request["uid"], "convertedObjects": objects, "result": map[string]any{"status": "Success"}}
+		delete(review, "request")
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(review); err != nil {
+			t.Error(err)
+		}
+	})
+	opts := embedded.Options{CRDs: []runtime.Object{definition}, Webhooks: handler, NoActors: true}
+	err = embedded.Run(t.Context(), opts, func(ctx context.Context, c embedded.Cluster) error {
+		if _, err := boxesOf(t, c).Create(ctx, box(5), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		client, err := dynamic.NewForConfig(c.Config)
+		if err != nil {
+			return err
+		}
+		got, err := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "boxes"}).Namespace("default").Get(ctx, "a", metav1.GetOptions{})
+		if err == nil && got.GetAPIVersion() != "example.com/v2" {
+			t.Errorf("the Box is %v, want it in v2", got.Object)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -92,6 +92,27 @@ func (f *File) Declaration(name string) string {
 	return string(f.text[f.begin(decl):f.at(decl.End())])
 }
 
+// Whole returns the source of a declaration with all comments after the one before it, and
+// the comment behind it on its line.
+func (f *File) Whole(decl ast.Decl) string {
+	first := f.Tree.Name.End() // the end of what is before
+	for _, other := range f.Tree.Decls {
+		if other.End() <= decl.Pos() {
+			first = other.End()
+		}
+	}
+	from, to := f.at(decl.Pos()), f.at(decl.End())
+	for _, group := range f.Tree.Comments {
+		switch {
+		case group.Pos() > first && group.End() <= decl.Pos() && f.line(group.Pos()) > f.line(first):
+			from = min(from, f.at(group.Pos()))
+		case group.Pos() >= decl.End() && f.line(group.Pos()) == f.line(decl.End()):
+			to = f.at(group.End())
+		}
+	}
+	return string(f.text[from:to])
+}
+
 // AppendText appends a declaration.
 func (f *File) AppendText(declaration string) {
 	f.change(len(f.text), len(f.text), "\n"+declaration+"\n")

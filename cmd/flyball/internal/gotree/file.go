@@ -66,7 +66,7 @@ func (f *File) Func(name string) *ast.FuncDecl {
 }
 
 // Calling returns the first statement of fn's body that has a call with this source, such
-// as flag.Parse(). Nil: there is none.
+// as flag.Parse(), or with this function, such as flag.Parse. Nil: there is none.
 func (f *File) Calling(fn *ast.FuncDecl, call string) ast.Stmt {
 	if fn == nil || fn.Body == nil {
 		return nil
@@ -74,7 +74,7 @@ func (f *File) Calling(fn *ast.FuncDecl, call string) ast.Stmt {
 	for _, s := range fn.Body.List {
 		found := false
 		ast.Inspect(s, func(n ast.Node) bool {
-			if c, ok := n.(*ast.CallExpr); ok && f.Text(c) == call {
+			if c, ok := n.(*ast.CallExpr); ok && (f.Text(c) == call || f.Text(c.Fun) == call) {
 				found = true
 			}
 			return !found

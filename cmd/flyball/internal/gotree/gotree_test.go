@@ -118,3 +118,17 @@ func TestFile_OverlappingEditsAreAnError(t *testing.T) {
 		t.Errorf("%v, want an error about two edits", err)
 	}
 }
+
+func TestFile_WholeHasEveryComment(t *testing.T) {
+	text := "package a\n\n// +marker\n\n// T is one.\n//\n// +other\ntype T struct{} // end\n\n// mine\n\nfunc f() {}\n"
+	f, err := Parse("a.go", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Whole(f.DeclarationOf("T")); got != "// +marker\n\n// T is one.\n//\n// +other\ntype T struct{} // end" {
+		t.Errorf("T is\n%s", got)
+	}
+	if got := f.Whole(f.DeclarationOf("f")); got != "// mine\n\nfunc f() {}" {
+		t.Errorf("f is\n%s", got)
+	}
+}

@@ -25,12 +25,14 @@ import (
 type Addition struct {
 	// Dir has the module.
 	Dir string
-	// Kind to add, or to add a webhook for. For a webhook empty: the only kind.
+	// Kind to add, or to add a webhook or a version for. For these empty: the only kind.
 	Kind string
 	// Children of the kind to add. Empty: Deployment.
 	Children []string
 	// Shard is the name of the shard to add.
 	Shard string
+	// Version to add, such as v1beta1.
+	Version string
 }
 
 // AddKind adds a kind of the module's group, with its reconciler and test, and returns the
@@ -96,7 +98,7 @@ func lost(old, text []byte) string {
 // readModule returns the Go files and manifests of a module.
 func readModule(dir string) (files, error) {
 	all := files{}
-	for _, pattern := range []string{"go.mod", "*.go", "api/v1/*.go", "config/*.yaml"} {
+	for _, pattern := range []string{"go.mod", "*.go", "api/*/*.go", "config/*.yaml"} {
 		names, err := fs.Glob(os.DirFS(dir), pattern)
 		if err != nil {
 			return nil, err
@@ -135,7 +137,7 @@ func (a Addition) plan(all files) (plan, error) {
 	p := Project{Module: string(module[1]), Kind: a.Kind, Children: a.Children}
 	var kinds []string
 	for name, text := range all {
-		if !strings.HasPrefix(name, "api/v1/") {
+		if !strings.HasPrefix(name, "api/") {
 			continue
 		}
 		f, err := gotree.Parse(name, text)
@@ -145,10 +147,11 @@ func (a Addition) plan(all files) (plan, error) {
 		kinds = append(kinds, kindsIn(f)...)
 		p.Group = groupIn(f, p.Group)
 	}
+	slices.Sort(kinds)
+	kinds = slices.Compact(kinds) // each once, in whatever versions
 	if p.Group == "" || len(kinds) == 0 {
 		return plan{}, errors.New("api/v1 has no kind and GroupVersion: the command adds only to operators with a CRD")
 	}
-	slices.Sort(kinds)
 	if p.Kind == "" && (len(kinds) == 1 || a.Shard != "") {
 		p.Kind = first(kinds, string(operator[1]))
 	}

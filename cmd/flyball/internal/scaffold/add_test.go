@@ -63,6 +63,12 @@ func TestAddition_LeavesEveryLine_Q5(t *testing.T) {
 		{Addition{Dir: dir}.AddWebhook, []string{"config/operator.yaml", "main.go", "operator_test.go", "webhook.go", "webhook_test.go"}},
 		{Addition{Dir: dir, Kind: "Backup", Children: []string{"Job", "Secret"}}.AddKind,
 			[]string{"api/v1/backup.go", "backup.go", "backup_test.go", "config/crd.yaml", "config/operator.yaml", "config/sample.yaml", "main.go", "operator_test.go", "reconciler.go"}},
+		{Addition{Dir: dir, Kind: "Database", Version: "v2"}.AddVersion,
+			[]string{"api/v1/database.go", "api/v2/database.go", "api/v2/database_conversion.go", "config/crd.yaml", "config/operator.yaml", "conversion.go", "database_v2_test.go", "main.go", "operator_test.go", "simulated.go", "webhook.go", "webhook_test.go"}},
+		{Addition{Dir: dir, Kind: "Backup", Version: "v2"}.AddVersion,
+			[]string{"api/v1/backup.go", "api/v2/backup.go", "api/v2/backup_conversion.go", "backup_v2_test.go", "config/crd.yaml", "config/operator.yaml", "conversion.go", "main.go", "operator_test.go"}},
+		{Addition{Dir: dir, Kind: "Database", Version: "v1beta1"}.AddVersion,
+			[]string{"api/v1beta1/database.go", "api/v1beta1/database_conversion.go", "config/crd.yaml", "conversion.go", "database_v1beta1_test.go", "main.go", "operator_test.go"}},
 	} {
 		before := everything(t, dir)
 		changed, err := c.add()
@@ -178,4 +184,113 @@ func TestAddition_Shards_Q5(t *testing.T) {
 		}
 		compare(t, everything(t, dir), all, "the module before")
 	}
+}
+
+func replaceIn(t *testing.T, dir, name, old, by string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(text), old) {
+		t.Fatalf("%s: %v, want it to have %q", name, err, old)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, by, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is stored stays, and so do the versions that controllers use.
+func TestAddition_AVersionLeavesTheStoredOne_Q6(t *testing.T) {
+	for _, webhook := range []bool{false, true} {
+		dir := written(t, Project{Module: "example.com/me/database", Kind: "Database", Webhook: webhook})
+		for _, version := range []string{"v2", "v1alpha1"} {
+			if _, err := (Addition{Dir: dir, Version: version}).AddVersion(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all := everything(t, dir)
+		crd := string(all["config/crd.yaml"])
+		for _, want := range []string{"    name: v1\n", "    name: v2\n", "    name: v1alpha1\n"} {
+			if strings.Count(crd, want) != 1 {
+				t.Errorf("config/crd.yaml has %q %d times, want once", want, strings.Count(crd, want))
+			}
+		}
+		if first, _, _ := strings.Cut(crd, "    storage: true\n"); strings.Count(crd, "storage: true") != 1 || strings.Count(crd, "served: true") != 3 || !strings.HasSuffix(first[:strings.LastIndex(first, "    schema:\n")], "    name: v1\n") {
+			t.Errorf("three versions are served, and v1 alone is stored: want that of\n%s", crd)
+		}
+		if text := string(all["reconciler.go"]); strings.Contains(text, "v2") {
+			t.Errorf("the reconciler has another version:\n%s", text)
+		}
+		if text := string(all["conversion.go"]); strings.Count(text, "webhook.Convert(") != 1 || strings.Count(text, "webhook.Spoke(") != 2 || strings.Count(text, `"databases.example.com"`) != 1 {
+			t.Errorf("one call converts two versions of one definition: want that of\n%s", text)
+		}
+		if text := string(all["config/operator.yaml"]); strings.Count(text, "[customresourcedefinitions]") != 1 || strings.Count(text, "kind: Service\n") != 1 {
+			t.Errorf("there is one Service, and one right to write the definition: want that of\n%s", text)
+		}
+	}
+}
+
+func TestAddition_VersionThatCannotBeMadeChangesNothing_Q5(t *testing.T) {
+	for _, c := range []struct {
+		change        func(dir string)
+		kind, version string
+		want          string
+	}{
+		{nil, "", "", "--version v2"},
+		{nil, "", "func", "--version v2"},
+		{nil, "", "2", "--version v2"},
+		{nil, "", "v0", "--version v2"},
+		{nil, "", "v1gamma1", "--version v2"},
+		{nil, "", "V2", "--version v2"},
+		{nil, "", "v2beta", "--version v2"},
+		{nil, "", "../v2", "--version v2"},
+		{nil, "", "v1", "has the version v1 already"},
+		{nil, "Backup", "v2", "no kind Backup"},
+		{nil, "backup", "v2", "--kind Backup"},
+		{func(dir string) { replaceIn(t, dir, "api/v1/database.go", "../...", ".") }, "", "v2", "../..."},
+		{func(dir string) { replaceIn(t, dir, "main.go", "apiv1.AddToScheme(scheme)", "add(scheme)") }, "", "v2", "apiv1.AddToScheme(scheme)"},
+		{func(dir string) { replaceIn(t, dir, "operator_test.go", "stop();", "end();") }, "", "v2", "checkDatabaseV2(t, admin)"},
+		{func(dir string) { replaceIn(t, dir, "config/crd.yaml", "name: databases.", "name: others.") }, "", "v2", "make crd"},
+		{func(dir string) { replaceIn(t, dir, "webhook.go", "func addWebhooks", "func moreWebhooks") }, "", "v2", "addWebhooks"},
+		{func(dir string) { replaceIn(t, dir, "webhook.go", "return given\n", "panic(given)\n") }, "", "v2", "end it in a return"},
+		{func(dir string) { replaceIn(t, dir, "operator_test.go", "func callWebhooks", "func moreWebhooks") }, "", "v2", "callWebhooks"},
+		{func(dir string) {
+			if err := os.Mkdir(filepath.Join(dir, "api", "v2"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "api", "v2", "database.go"), []byte("package v2\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, "", "v2", "api/v2/database.go is there already"},
+	} {
+		dir := written(t, Project{Module: "example.com/me/database", Kind: "Database", Webhook: true})
+		if c.change != nil {
+			c.change(dir)
+		}
+		before := everything(t, dir)
+		if changed, err := (Addition{Dir: dir, Kind: c.kind, Version: c.version}).AddVersion(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("add version %s of %s: %v, %v, want an error with %q", c.version, c.kind, changed, err, c.want)
+		}
+		compare(t, everything(t, dir), before, "the module before")
+	}
+}
+
+// The second run finds the version, and an operator without a CRD has none.
+func TestAddition_VersionIsAddedOnce_Q5(t *testing.T) {
+	dir := written(t, Project{Module: "example.com/me/database", Kind: "Database"})
+	add := Addition{Dir: dir, Version: "v2"}.AddVersion
+	if _, err := add(); err != nil {
+		t.Fatal(err)
+	}
+	before := everything(t, dir)
+	if _, err := add(); err == nil || !strings.Contains(err.Error(), "has the version v2 already") {
+		t.Errorf("the second run: %v, want an error about the version", err)
+	}
+	compare(t, everything(t, dir), before, "the first run")
+
+	builtin := written(t, Project{Module: "example.com/me/sync", Kind: "Namespace", Builtin: true})
+	before = everything(t, builtin)
+	if _, err := (Addition{Dir: builtin, Version: "v2"}).AddVersion(); err == nil || !strings.Contains(err.Error(), "with a CRD") {
+		t.Errorf("without a CRD: %v, want an error about that", err)
+	}
+	compare(t, everything(t, builtin), before, "the module before")
 }

@@ -16,7 +16,7 @@ import (
 // and insertions into what calls them.
 func (p plan) addKind(all files) error {
 	if slices.Contains(p.present, p.kind) {
-		return fmt.Errorf("api/v1 has the kind %s already", p.kind)
+		return fmt.Errorf("api has the kind %s already", p.kind)
 	}
 	for _, name := range []string{"api/v1/" + p.resource + ".go", p.resource + ".go", p.resource + "_test.go"} {
 		if all[name] != nil {

@@ -65,7 +65,7 @@ func (p plan) dropReplicas(f *gotree.File) error {
 	}
 	for _, name := range []string{"isReady", "TestControlPlane", "TestWebhooks", "TestShards"} {
 		if fn := f.Func(name); fn != nil {
-			f.Remove(fn, []string{"deployment", "rolledOut"}, nil)
+			f.Remove(fn, []string{"deployment", "rolledOut", "SetScale"}, nil)
 			for _, call := range f.Calls(fn, "newFrontend") {
 				f.DropArgument(call, 2)
 			}

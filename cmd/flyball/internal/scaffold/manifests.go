@@ -25,7 +25,7 @@ func (p plan) manifest(name, text string) string {
 	switch name {
 	case "config/crd.yaml":
 		if !p.hasReplicas() {
-			text = withoutBlocks(text, "replicas:", "readyReplicas:", "- jsonPath: .spec.replicas", "- jsonPath: .status.readyReplicas")
+			text = withoutBlocks(text, "replicas:", "readyReplicas:", "selector:", "scale:", "- jsonPath: .spec.replicas", "- jsonPath: .status.readyReplicas")
 			text = strings.Replace(text, "Frontend runs replicas of an image.", "Frontend is made of an image.", 1)
 		}
 		text = deployment().renaming(p.first()).String(text)
@@ -121,45 +121,28 @@ func rule(group, resource, verbs, comment string) string {
 	return fmt.Sprintf("  - apiGroups: [%s]%s\n    resources: [%s]\n    verbs: [%s]\n", group, comment, resource, verbs)
 }
 
-// webhookManifests inserts into the manifests of an operator what its webhook needs: rights,
-// arguments, a Service and the configuration.
+// webhookManifests inserts into the manifests of an operator what its webhook needs: what
+// serving needs, rights and the configuration.
 func (p plan) webhookManifests(text []byte) ([]byte, error) {
-	out := string(text)
 	name := p.operator + "-operator"
-	clusterRules := namedRule("admissionregistration.k8s.io", "validatingwebhookconfigurations", name, "get, patch", "keep: the webhook's certificate")
-	ownRules := rule("", "secrets", "create", "keep: the webhook's certificate") + namedRule("", "secrets", name+"-webhook-cert", "get, update", "keep: the webhook's certificate")
-	for _, i := range []struct{ after, where, insert string }{
-		{"kind: ClusterRole\n", "rules:\n", clusterRules},
-		{"kind: Role ", "rules:\n", ownRules},
+	rules := namedRule("admissionregistration.k8s.io", "validatingwebhookconfigurations", name, "get, patch", "keep: the webhook's certificate")
+	out, err := inserted(text, []place{{"kind: ClusterRole\n", "rules:\n", rules}})
+	if err == nil {
+		out, err = p.servingManifests(out)
+	}
+	return append(out, p.webhookConfiguration()...), err
+}
+
+// servingManifests inserts rights to the certificate, arguments and a Service.
+func (p plan) servingManifests(text []byte) ([]byte, error) {
+	name := p.operator + "-operator"
+	rules := rule("", "secrets", "create", "keep: the webhook's certificate") + namedRule("", "secrets", name+"-webhook-cert", "get, update", "keep: the webhook's certificate")
+	out, err := inserted(text, []place{
+		{"kind: Role ", "rules:\n", rules},
 		{"kind: Deployment\n", "            - -leader-elect\n", "            - -webhooks\n"},
 		{"kind: Deployment\n", "            - -webhooks\n", "          ports:\n            - name: webhooks\n              containerPort: 9443\n"},
-	} {
-		_, below, found := strings.Cut(out, "\n"+i.after)
-		_, rest, ok := strings.Cut(below, i.where)
-		if !found || !ok {
-			return nil, fmt.Errorf("config/operator.yaml has no %q below %q; write there yourself:\n%s", strings.TrimSpace(i.where), strings.TrimSpace(i.after), i.insert)
-		}
-		out = strings.TrimSuffix(out, rest) + i.insert + rest
-	}
-	return []byte(out + p.webhookDocuments()), nil
-}
-
-func namedRule(group, resource, name, verbs, comment string) string {
-	text := rule(group, resource, verbs, comment)
-	return strings.Replace(text, "    verbs:", "    resourceNames: ["+name+"]\n    verbs:", 1)
-}
-
-func (p plan) webhookDocuments() string {
-	group, selector := p.Group, ""
-	if p.Builtin {
-		group = p.parent.group
-		selector = fmt.Sprintf("    objectSelector: # others do not wait for the operator\n      matchExpressions:\n        - key: %s/%s-operator\n          operator: Exists\n", p.Group, p.resource)
-	}
-	path := "/validate-" + strings.ReplaceAll(group, ".", "-") + "-v1-" + p.resource
-	if group == "" {
-		group = `""`
-	}
-	return fmt.Sprintf(`---
+	})
+	return append(out, fmt.Sprintf(`---
 apiVersion: v1
 kind: Service
 metadata:
@@ -171,7 +154,42 @@ spec:
   ports:
     - port: 443
       targetPort: webhooks
----
+`, name)...), err
+}
+
+// place is text to insert behind the first where below the first after.
+type place struct{ after, where, insert string }
+
+// inserted returns config/operator.yaml with insertions.
+func inserted(text []byte, places []place) ([]byte, error) {
+	out := string(text)
+	for _, i := range places {
+		_, below, found := strings.Cut(out, "\n"+i.after)
+		_, rest, ok := strings.Cut(below, i.where)
+		if !found || !ok {
+			return nil, fmt.Errorf("config/operator.yaml has no %q below %q; write there yourself:\n%s", strings.TrimSpace(i.where), strings.TrimSpace(i.after), i.insert)
+		}
+		out = strings.TrimSuffix(out, rest) + i.insert + rest
+	}
+	return []byte(out), nil
+}
+
+func namedRule(group, resource, name, verbs, comment string) string {
+	text := rule(group, resource, verbs, comment)
+	return strings.Replace(text, "    verbs:", "    resourceNames: ["+name+"]\n    verbs:", 1)
+}
+
+func (p plan) webhookConfiguration() string {
+	group, selector := p.Group, ""
+	if p.Builtin {
+		group = p.parent.group
+		selector = fmt.Sprintf("    objectSelector: # others do not wait for the operator\n      matchExpressions:\n        - key: %s/%s-operator\n          operator: Exists\n", p.Group, p.resource)
+	}
+	path := "/validate-" + strings.ReplaceAll(group, ".", "-") + "-v1-" + p.resource
+	if group == "" {
+		group = `""`
+	}
+	return fmt.Sprintf(`---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata:

@@ -19,10 +19,8 @@ func (p plan) addWebhook(all files, tests string) error {
 		return err
 	}
 	all["webhook.go"] = text
-	for name, change := range map[string]func(*gotree.File) error{"main.go": p.serveWebhook, "operator_test.go": p.testWebhook} {
-		if all[name], err = gotree.Edit(name, all[name], change); err != nil {
-			return err
-		}
+	if err := p.callWebhook(all, "validate"); err != nil {
+		return err
 	}
 	text, err = p.webhookFile("webhook/operator_test.go", "webhook/builtin_test.go")
 	if err == nil && all[tests] != nil {
@@ -83,16 +81,31 @@ func insert(f *gotree.File, insertions []insertion) error {
 	return nil
 }
 
-func (p plan) serveWebhook(f *gotree.File) error {
+// callWebhook inserts into main.go and operator_test.go what serves webhooks, which validate
+// or convert objects.
+func (p plan) callWebhook(all files, verb string) error {
+	for name, change := range map[string]func(*gotree.File) error{
+		"main.go":          func(f *gotree.File) error { return serveWebhook(f, verb) },
+		"operator_test.go": testWebhook,
+	} {
+		var err error
+		if all[name], err = gotree.Edit(name, all[name], change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func serveWebhook(f *gotree.File, verb string) error {
 	return insert(f, []insertion{
 		{"run", "flag.Parse()",
-			"webhooks := flag.Bool(\"webhooks\", false, \"validate objects; the API server must reach this process\")\n",
+			"webhooks := flag.Bool(\"webhooks\", false, \"" + verb + " objects; the API server must reach this process\")\n",
 			"\nif *webhooks {\nopts.Webhooks = webhookOptions(opts.Webhooks)\n}"},
 		{"operate", "setup(mgr)", "", "\naddWebhooks(mgr, opts)"},
 	})
 }
 
-func (p plan) testWebhook(f *gotree.File) error {
+func testWebhook(f *gotree.File) error {
 	return insert(f, []insertion{
 		{"TestControlPlane", "manager.New(opts)", "opts.Webhooks = callWebhooks(t, env)\n", ""},
 		{"TestControlPlane", "setup(mgr)", "", "\naddWebhooks(mgr, opts)"},

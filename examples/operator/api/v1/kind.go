@@ -4,7 +4,7 @@
 // Package v1 is the API: the Frontend kind.
 package v1
 
-//go:generate go run github.com/flyball-dev/flyball/resource/crdgen@latest -o ../../config/crd.yaml .
+//go:generate go run github.com/flyball-dev/flyball/resource/crdgen@latest -o ../../config/crd.yaml ../...
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +20,7 @@ var GroupVersion = schema.GroupVersion{Group: "example.flyball.dev", Version: "v
 // Frontend runs replicas of an image.
 //
 // +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.readyReplicas,selectorpath=.status.selector
 // +kubebuilder:printcolumn:name=Replicas,type=integer,JSONPath=.spec.replicas
 // +kubebuilder:printcolumn:name=Ready,type=integer,JSONPath=.status.readyReplicas
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp
@@ -53,6 +54,8 @@ type FrontendStatus struct {
 	//
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
+	// Selector of the replicas' Pods, for autoscalers.
+	Selector string `json:"selector,omitempty"`
 	// Conditions: Ready.
 	//
 	// +listType=map
