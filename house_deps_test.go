@@ -6,6 +6,7 @@ package flyball_test
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -120,6 +121,37 @@ func TestHouse_PartsOfAServerStayOut(t *testing.T) {
 			if slices.ContainsFunc(c.forbidden, func(part string) bool { return pkg == part || strings.HasPrefix(pkg, part+"/") }) {
 				t.Errorf("%s links %s", c.dir, pkg)
 			}
+		}
+	}
+}
+
+// generated are packages of client-go that bring every version of every built-in kind into a
+// program: a third of an operator. Package init of each version keeps its types, so the linker
+// cannot leave them out (ADR 0080).
+var generated = []string{
+	"k8s.io/client-go/applyconfigurations", "k8s.io/client-go/discovery", "k8s.io/client-go/informers", "k8s.io/client-go/kubernetes",
+	"k8s.io/client-go/restmapper", "k8s.io/client-go/tools/events", "k8s.io/client-go/tools/leaderelection",
+}
+
+// reflecting are packages that call methods by their names, so that the linker keeps all
+// exported methods of all types.
+var reflecting = []string{"html/template", "text/template"}
+
+func TestHouse_AnOperatorLinksNoGeneratedClients(t *testing.T) {
+	packages := goCommandIn(t, "examples/operator", "list", "-deps", "-tags", "production", ".")
+	if packages == "" {
+		t.Fatal("go list names no dependency of the operator; this test looks at nothing")
+	}
+	beta := regexp.MustCompile(`^k8s\.io/api/.*/v\d+(alpha|beta)\d+$`)
+	for line := range strings.Lines(packages) {
+		pkg := strings.TrimSpace(line)
+		for _, part := range slices.Concat(generated, reflecting) {
+			if pkg == part || strings.HasPrefix(pkg, part+"/") {
+				t.Errorf("an operator would link %s, and be some megabytes larger", pkg)
+			}
+		}
+		if beta.MatchString(pkg) {
+			t.Errorf("an operator would link %s, a version that is not stable", pkg)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/writegate"
@@ -90,7 +89,7 @@ func valid(field, value string, complaints []string) error {
 // checkDurations returns an error for durations that the elector would refuse, that the
 // Lease cannot hold, or that would load the server too much.
 func (e LeaderElection) checkDurations() error {
-	least := time.Duration(float64(e.RetryPeriod) * leaderelection.JitterFactor)
+	least := time.Duration(float64(e.RetryPeriod) * election.JitterFactor)
 	switch {
 	case e.LeaseDuration < time.Second || e.LeaseDuration%time.Second != 0:
 		return fmt.Errorf("LeaseDuration is %v; a Lease holds whole seconds, so write %v",

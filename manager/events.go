@@ -4,11 +4,19 @@
 package manager
 
 import (
-	"k8s.io/client-go/tools/events"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/flyball-dev/flyball/manager/internal/recorder"
 )
+
+// EventRecorder has the methods of client-go's events.EventRecorder and
+// events.AnnotatedEventRecorder, and can be assigned to both. Their package brings all
+// built-in kinds into a program.
+type EventRecorder interface {
+	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
+	AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any)
+}
 
 // Events returns a recorder of Events (events.k8s.io/v1) reported by the named
 // controller; kubectl describe shows them for the object. Eventf does not block, and
@@ -26,12 +34,11 @@ import (
 // beyond a backlog of 1000. Events recorded before the stop are sent before Run
 // returns, unless the server does not answer.
 //
-// The recorder is an events.AnnotatedEventRecorder too. Annotations of an Event that only
-// increases a count are dropped.
+// Annotations of an Event that only increases a count are dropped.
 //
 // In tests use events.NewFakeRecorder of k8s.io/client-go/tools/events with a large
 // enough buffer: it blocks when full.
-func (m *Manager) Events(controller string) events.EventRecorder {
+func (m *Manager) Events(controller string) EventRecorder {
 	m.sendEvents()
 	return recorder.New(m.mail, m.scheme, controller)
 }

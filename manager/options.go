@@ -18,7 +18,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
@@ -26,6 +25,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/health"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/manager/internal/crdinstall"
+	"github.com/flyball-dev/flyball/resource/builtin"
 	"github.com/flyball-dev/flyball/webhook"
 )
 
@@ -40,8 +40,8 @@ const (
 
 // Options of a Manager. The zero value is fit for production.
 type Options struct {
-	// Scheme of the kinds with Go types. Nil: client-go's, with the built-in kinds and
-	// everything that the program has added to it.
+	// Scheme of the kinds with Go types. Nil: the built-in kinds of package
+	// resource/builtin.
 	Scheme *runtime.Scheme
 	// Config of the connection; it is copied. Nil: the configuration that kubectl would
 	// use, see FindConfig.
@@ -178,7 +178,8 @@ func (o *Options) complete() error {
 		o.LeaderElection = nil
 	}
 	if o.Scheme == nil {
-		o.Scheme = clientgoscheme.Scheme
+		o.Scheme = runtime.NewScheme()
+		misuse = append(misuse, builtin.AddToScheme(o.Scheme))
 	}
 	misuse = append(misuse, o.shard())
 	if o.LeaderElection != nil {

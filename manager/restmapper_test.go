@@ -9,17 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	discoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/restmapper"
 )
 
 func TestRESTMapper_IsLazyAndLooksAgainForWhatIsNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, fault := 0, errors.New("no server")
-		var served []*restmapper.APIGroupResources
-		l := &lazyMapper{load: func() ([]*restmapper.APIGroupResources, error) {
+		var served []discoveryv2.APIGroupDiscovery
+		l := &lazyMapper{load: func() ([]discoveryv2.APIGroupDiscovery, error) {
 			asked++
 			return served, fault
 		}}
@@ -42,9 +42,11 @@ func TestRESTMapper_IsLazyAndLooksAgainForWhatIsNotThere(t *testing.T) {
 		find(2, none)
 		find(2, none) // not within a second
 		time.Sleep(mapperPause)
-		served = []*restmapper.APIGroupResources{{
-			Group:              metav1.APIGroup{Name: site.Group, Versions: []metav1.GroupVersionForDiscovery{{Version: "v1"}}},
-			VersionedResources: map[string][]metav1.APIResource{"v1": {{Name: "sites", SingularName: "site", Kind: "Site", Namespaced: true}}},
+		served = []discoveryv2.APIGroupDiscovery{{
+			ObjectMeta: metav1.ObjectMeta{Name: site.Group},
+			Versions: []discoveryv2.APIVersionDiscovery{{Version: "v1", Resources: []discoveryv2.APIResourceDiscovery{{
+				Resource: "sites", SingularResource: "site", Scope: discoveryv2.ScopeNamespace, ResponseKind: &metav1.GroupVersionKind{Kind: "Site"},
+			}}}},
 		}}
 		find(3, nil)
 		time.Sleep(time.Hour)

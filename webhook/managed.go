@@ -16,9 +16,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-dev/flyball/internal/codec"
 	"github.com/flyball-dev/flyball/internal/confidential"
 	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/linger"
@@ -63,7 +63,11 @@ func newManaged(opts Managed, held *keypair.Holder, cfg *rest.Config) (*managed,
 		return nil, errors.New("Managed needs a connection to the API server; give webhook.New its configuration")
 	}
 	cfg = rest.CopyConfig(cfg)
-	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	_, serializer, err := codec.For(corev1.AddToScheme)
+	if err != nil {
+		return nil, err
+	}
+	cfg.NegotiatedSerializer = serializer
 	cfg.ContentType, cfg.AcceptContentTypes = "application/json", "application/json"
 	c, err := rest.UnversionedRESTClientFor(cfg)
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/resource/builtin"
 )
 
 // convertPath is the path of conversions, as in kubebuilder.
@@ -57,7 +57,8 @@ type Server struct {
 	}
 }
 
-// New returns a webhook server for the kinds of scheme; nil means that of client-go.
+// New returns a webhook server for the kinds of scheme; nil means those of package
+// resource/builtin.
 // cfg is needed only with Options.Managed. New opens no port and starts nothing. Err
 // and Run report invalid options.
 func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) *Server {
@@ -67,10 +68,11 @@ func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) *Server {
 		started: make(chan struct{}),
 		listen:  simhook.Listen,
 	}
-	if scheme == nil {
-		s.scheme = clientgoscheme.Scheme
-	}
 	err := opts.complete()
+	if scheme == nil {
+		s.scheme = runtime.NewScheme()
+		err = errors.Join(err, builtin.AddToScheme(s.scheme))
+	}
 	s.opts, s.mu.log = opts, opts.Logger
 	s.budget = semaphore.NewWeighted(bodiesAtOnce * opts.MaxBody)
 	s.room = newDecoding(opts.MaxDecoded)

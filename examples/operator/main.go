@@ -12,9 +12,9 @@ import (
 	"os"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/resource/builtin"
 
 	apiv1 "github.com/flyball-dev/flyball/examples/operator/api/v1"
 )
@@ -64,7 +64,7 @@ func operate(ctx context.Context, opts manager.Options) error {
 func options() (manager.Options, error) {
 	scheme := runtime.NewScheme()
 	err := errors.Join(
-		clientscheme.AddToScheme(scheme),
+		builtin.AddToScheme(scheme),
 		apiv1.AddToScheme(scheme),
 	)
 	return manager.Options{

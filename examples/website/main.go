@@ -16,11 +16,11 @@ import (
 	"os"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 	webv1beta1 "github.com/flyball-dev/flyball/examples/website/api/v1beta1"
 	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/resource/builtin"
 )
 
 func main() {
@@ -38,7 +38,7 @@ func main() {
 		exitOn(fmt.Errorf("argument %q is none of mine; flags begin with -, see -help", flag.Arg(0)))
 	}
 
-	exitOn(clientscheme.AddToScheme(scheme))
+	exitOn(builtin.AddToScheme(scheme))
 	exitOn(webv1.AddToScheme(scheme))
 	exitOn(webv1beta1.AddToScheme(scheme))
 	opts.Scheme = scheme

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
@@ -87,7 +86,7 @@ type reconciler struct {
 	services    informer.Lister[*corev1.Service]
 	children    *reconcile.ChildSet
 	client      *client.Client
-	events      events.EventRecorder
+	events      manager.EventRecorder
 }
 
 func newReconciler(mgr *manager.Manager, deployments *informer.SharedInformer[*appsv1.Deployment],

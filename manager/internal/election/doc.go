@@ -4,11 +4,11 @@
 // Package election takes part in the leader election of a manager, and refuses the
 // writes of a process that does not hold the Lease.
 //
-//	Elector ─── client-go's elector ─── lease ─── requests for the Lease
-//	   │                                  │
-//	   └── informer of the Lease ────────►│ open, shut
-//	                                      ▼
-//	            clients of controllers ─ gate ─ API server
+//	Elector ────── candidate ────── lease ─── requests for the Lease
+//	   │                              │
+//	   └── informer of the Lease ────►│ open, shut
+//	                                  ▼
+//	        clients of controllers ─ gate ─ API server
 //
 // A successful renewal opens the gate for the rest of the term, counted from before the
 // renewal was sent; a Lease with another identity, or none, shuts it. The gate is in

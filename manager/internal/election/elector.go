@@ -17,13 +17,11 @@ import (
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	leases "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/util/connrotation"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/codec"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/internal/writegate"
@@ -93,18 +91,22 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Elector, error) {
 	renewing, reconnect := ownConnection(cfg)
 	renewing.UserAgent += "/leader-election"
 	renewing.Timeout = max(opts.RenewDeadline/3, time.Second) // one request that hangs leaves time for another
-	client, err := leases.NewForConfig(renewing)
+	scheme, serializer, err := codec.For(coordinationv1.AddToScheme)
+	if err != nil {
+		return nil, err
+	}
+	client, err := newSender(renewing, serializer, opts.Lease)
 	if err != nil {
 		return nil, err
 	}
 	e.lease = &lease{
-		client:    client.Leases(opts.Lease.Namespace),
+		client:    client,
 		reconnect: reconnect,
 		key:       opts.Lease,
 		gate:      writegate.New(opts.trusted()),
 		sign:      opts.Sign,
 	}
-	e.watched, err = informer.NewSharedInformerFactory(cfg, clientgoscheme.Scheme, informer.Options{Logger: log.V(1)})
+	e.watched, err = informer.NewSharedInformerFactory(cfg, scheme, informer.Options{Logger: log.V(1)})
 	if err != nil {
 		return nil, err
 	}
@@ -182,21 +184,7 @@ func (e *Elector) Started() <-chan struct{} { return e.started }
 func (e *Elector) Run(ctx context.Context) error {
 	log := textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("lease", e.lease.key.String())
 	e.prepare(simhook.Of(ctx))
-	le, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock:          e.lease,
-		LeaseDuration: e.opts.LeaseDuration,
-		RenewDeadline: e.opts.RenewDeadline,
-		RetryPeriod:   e.opts.RetryPeriod,
-		Name:          e.opts.Lease.Name,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) { e.once.Do(func() { close(e.started) }) },
-			OnStoppedLeading: func() {},
-			OnNewLeader:      func(identity string) { log.Info("Leader elected", "leader", identity) },
-		},
-	})
-	if err != nil {
-		return err
-	}
+	me := &candidate{lease: e.lease, opts: e.opts, changed: func(leader string) { log.Info("Leader elected", "leader", leader) }}
 	log.Info("Waiting to become the leader", "identity", e.lease.Identity())
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
@@ -207,8 +195,7 @@ func (e *Elector) Run(ctx context.Context) error {
 	})
 	defer watch.Wait()
 	defer stop()
-	// client-go's log lines about its rounds are detail.
-	if err := e.campaign(logr.NewContext(ctx, log.V(1)), le); err != nil {
+	if err := e.campaign(logr.NewContext(ctx, log.V(1)), me); err != nil {
 		return err
 	}
 	return e.retire(ctx, log)
@@ -233,16 +220,19 @@ func (e *Elector) prepare(sim simhook.Hooks) {
 	e.lease.setIdentity(name + "_" + chance)
 }
 
-// campaign runs le, and again when the watch has woken it, until ctx ends or the lease
-// is lost.
-func (e *Elector) campaign(ctx context.Context, le *leaderelection.LeaderElector) error {
+// campaign competes for the lease, anew when the watch has woken it, and keeps it, until
+// ctx ends or the lease is lost.
+func (e *Elector) campaign(ctx context.Context, me *candidate) error {
 	e.campaigning.Store(true)
 	defer e.campaigning.Store(false)
 	for {
 		round, end := context.WithCancelCause(ctx)
 		e.lease.begin(end)
 		e.alarm(round)
-		le.Run(round)
+		if me.acquire(round) {
+			e.once.Do(func() { close(e.started) })
+			me.renew(round)
+		}
 		cause := context.Cause(round)
 		end(nil)
 		switch {
@@ -259,8 +249,8 @@ func (e *Elector) campaign(ctx context.Context, le *leaderelection.LeaderElector
 }
 
 // alarm lets a simulation decide when a standby tries again in this round. It does not
-// interrupt a claim in flight, which may fail later. client-go uses a random, longer
-// time.
+// interrupt a claim in flight, which may fail later. It is earlier than the random time of
+// the candidate.
 func (e *Elector) alarm(round context.Context) {
 	if e.sim == nil {
 		return

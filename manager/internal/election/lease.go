@@ -5,7 +5,6 @@ package election
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -17,8 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	leases "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/writegate"
@@ -39,10 +36,10 @@ const (
 	Release                       // after the last guarded write
 )
 
-// lease is the resource lock of client-go's elector. It opens and shuts the gate, and
+// lease is the Lease that a candidate competes for. It opens and shuts the gate, and
 // tracks what a watch of the Lease shows.
 type lease struct {
-	client    leases.LeaseInterface
+	client    requests
 	reconnect func() // makes the next request use a new connection
 	key       informer.Key
 	gate      *writegate.Gate
@@ -64,12 +61,7 @@ type lease struct {
 	}
 }
 
-var _ resourcelock.Interface = (*lease)(nil)
-
-// Describe implements resourcelock.Interface.
-func (l *lease) Describe() string { return l.key.String() }
-
-// Identity implements resourcelock.Interface.
+// Identity returns the name of this process in the Lease.
 func (l *lease) Identity() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,9 +74,6 @@ func (l *lease) setIdentity(identity string) {
 	l.mu.identity = identity
 }
 
-// RecordEvent implements resourcelock.Interface.
-func (l *lease) RecordEvent(string) {}
-
 // begin records how to end the round that begins.
 func (l *lease) begin(end context.CancelCauseFunc) {
 	l.mu.Lock()
@@ -92,25 +81,23 @@ func (l *lease) begin(end context.CancelCauseFunc) {
 	l.mu.end = end
 }
 
-// Get implements resourcelock.Interface. A Lease that was deleted while another process
-// held it counts as one that is no longer renewed: the holder may still write.
-func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+// get reads the Lease. One that was deleted while another process held it counts as one
+// that is no longer renewed: the holder may still write.
+func (l *lease) get(ctx context.Context) (*coordinationv1.LeaseSpec, error) {
 	l.tries.Add(1)
-	got, err := l.client.Get(ctx, l.key.Name, metav1.GetOptions{})
+	got, err := l.client.get(ctx)
 	l.tries.Add(1)
 	switch {
 	case apierrors.IsNotFound(err):
 		if got = l.missing(); got == nil {
-			return nil, nil, err
+			return nil, err
 		}
 	case err != nil:
-		return nil, nil, l.unheard(err)
+		return nil, l.unheard(err)
 	default:
 		l.learn(got, true)
 	}
-	record := resourcelock.LeaseSpecToLeaderElectionRecord(&got.Spec)
-	raw, err := json.Marshal(*record)
-	return record, raw, err
+	return got.Spec.DeepCopy(), nil
 }
 
 // missing returns the Lease that another process held when it was deleted; nil: none.
@@ -192,15 +179,15 @@ func (l *lease) wakeLocked() {
 	}
 }
 
-// Create implements resourcelock.Interface.
-func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+// create makes the Lease.
+func (l *lease) create(ctx context.Context, spec coordinationv1.LeaseSpec) error {
 	next := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.key.Namespace, Name: l.key.Name},
-		Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
+		Spec:       spec,
 	}
 	l.signed(next)
 	return l.claim(ctx, nil, func() (*coordinationv1.Lease, error) {
-		return l.client.Create(ctx, next, metav1.CreateOptions{})
+		return l.client.create(ctx, next)
 	})
 }
 
@@ -217,20 +204,19 @@ func (l *lease) signed(next *coordinationv1.Lease) {
 	}
 }
 
-// Update implements resourcelock.Interface. It overwrites only the version that Get or
-// the last write returned.
-func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+// update overwrites the version that get or the last write returned, and no other.
+func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error {
 	l.mu.Lock()
 	base := l.mu.base
 	l.mu.Unlock()
 	if base == nil {
-		return l.Create(ctx, record)
+		return l.create(ctx, spec)
 	}
 	next := base.DeepCopy()
-	next.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
+	next.Spec = spec
 	l.signed(next)
 	return l.claim(ctx, base, func() (*coordinationv1.Lease, error) {
-		return l.client.Update(ctx, next, metav1.UpdateOptions{})
+		return l.client.update(ctx, next)
 	})
 }
 
@@ -314,23 +300,20 @@ func (l *lease) release(ctx context.Context) error {
 }
 
 func (l *lease) tryRelease(ctx context.Context) error {
-	got, err := l.client.Get(ctx, l.key.Name, metav1.GetOptions{})
+	got, err := l.client.get(ctx)
 	if apierrors.IsNotFound(err) || err == nil && holderOf(got) != l.Identity() {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	now := metav1.Now()
-	record := resourcelock.LeaseSpecToLeaderElectionRecord(&got.Spec)
-	record.HolderIdentity, record.LeaseDurationSeconds = "", 1
-	record.AcquireTime, record.RenewTime = now, now
-	next := got.DeepCopy()
-	next.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(record)
+	next, now := got.DeepCopy(), metav1.NowMicro()
+	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds = nil, new(int32(1))
+	next.Spec.AcquireTime, next.Spec.RenewTime = &now, &now
 	if l.sign != nil {
 		l.sign(next, l.Identity(), Release)
 	}
-	_, err = l.client.Update(ctx, next, metav1.UpdateOptions{})
+	_, err = l.client.update(ctx, next)
 	return err
 }
 

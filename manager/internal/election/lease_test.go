@@ -13,21 +13,18 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	leases "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/writegate"
 )
 
 type leaseServer struct {
-	leases.LeaseInterface
 	is       *coordinationv1.Lease
 	made     int
 	version  int
 	answered func() // called after a write is stored, before its answer arrives
+	fault    error  // the answer to every request
 }
 
 func (s *leaseServer) notFound() error {
@@ -45,20 +42,26 @@ func (s *leaseServer) store(l *coordinationv1.Lease) (*coordinationv1.Lease, err
 	return stored, nil
 }
 
-func (s *leaseServer) Get(context.Context, string, metav1.GetOptions) (*coordinationv1.Lease, error) {
+func (s *leaseServer) get(context.Context) (*coordinationv1.Lease, error) {
+	if s.fault != nil {
+		return nil, s.fault
+	}
 	if s.is == nil {
 		return nil, s.notFound()
 	}
 	return s.is.DeepCopy(), nil
 }
 
-func (s *leaseServer) Create(_ context.Context, l *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+func (s *leaseServer) create(_ context.Context, l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	s.made++
 	l.UID = types.UID(fmt.Sprint("uid-", s.made))
 	return s.store(l)
 }
 
-func (s *leaseServer) Update(_ context.Context, l *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (s *leaseServer) update(_ context.Context, l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	if s.fault != nil {
+		return nil, s.fault
+	}
 	if s.is == nil {
 		return nil, s.notFound()
 	}
@@ -74,12 +77,12 @@ func (s *leaseServer) delete() *coordinationv1.Lease {
 }
 
 // leading returns a lease held by "me".
-func leading(t *testing.T) (*lease, *leaseServer, resourcelock.LeaderElectionRecord) {
+func leading(t *testing.T) (*lease, *leaseServer, coordinationv1.LeaseSpec) {
 	server := &leaseServer{}
 	l := &lease{client: server, reconnect: func() {}, key: informer.Key{Namespace: "default", Name: "l"}, gate: writegate.New(9 * time.Second)}
 	l.setIdentity("me")
-	record := resourcelock.LeaderElectionRecord{HolderIdentity: "me", LeaseDurationSeconds: 10}
-	if err := l.Create(t.Context(), record); err != nil {
+	record := coordinationv1.LeaseSpec{HolderIdentity: new("me"), LeaseDurationSeconds: new(int32(10))}
+	if err := l.create(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
 	return l, server, record
@@ -97,13 +100,13 @@ func (l *lease) mustWrite(t *testing.T, when string, want bool) {
 func TestLease_LateNewsOfADeletionShutsNothing_M3(t *testing.T) {
 	l, server, record := leading(t)
 	first := server.delete()
-	if err := l.Update(t.Context(), record); !apierrors.IsNotFound(err) {
+	if err := l.update(t.Context(), record); !apierrors.IsNotFound(err) {
 		t.Fatalf("a renewal of what is gone: %v", err)
 	}
-	if _, _, err := l.Get(t.Context()); !apierrors.IsNotFound(err) {
-		t.Fatalf("Get = %v: nobody else held it", err)
+	if _, err := l.get(t.Context()); !apierrors.IsNotFound(err) {
+		t.Fatalf("get = %v: nobody else held it", err)
 	}
-	if err := l.Create(t.Context(), record); err != nil {
+	if err := l.create(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
 	l.gone(first)
@@ -111,7 +114,7 @@ func TestLease_LateNewsOfADeletionShutsNothing_M3(t *testing.T) {
 	l.gone(server.delete())
 	l.mustWrite(t, "after its own Lease was deleted", false)
 	l.gone(nil)
-	if err := l.Create(t.Context(), record); err != nil {
+	if err := l.create(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
 	l.mustWrite(t, "when it has made it anew", true)
@@ -121,9 +124,9 @@ func TestLease_LateNewsOfADeletionShutsNothing_M3(t *testing.T) {
 
 // The watch may be faster than the answer to a write before the deletion.
 func TestLease_RenewalOfADeletedLeaseOpensNothing_M3(t *testing.T) {
-	for name, write := range map[string]func(*lease, resourcelock.LeaderElectionRecord) error{
-		"renewed":   func(l *lease, r resourcelock.LeaderElectionRecord) error { return l.Update(context.Background(), r) },
-		"made anew": func(l *lease, r resourcelock.LeaderElectionRecord) error { return l.Create(context.Background(), r) },
+	for name, write := range map[string]func(*lease, coordinationv1.LeaseSpec) error{
+		"renewed":   func(l *lease, r coordinationv1.LeaseSpec) error { return l.update(context.Background(), r) },
+		"made anew": func(l *lease, r coordinationv1.LeaseSpec) error { return l.create(context.Background(), r) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, server, record := leading(t)
@@ -137,10 +140,10 @@ func TestLease_RenewalOfADeletedLeaseOpensNothing_M3(t *testing.T) {
 			}
 			l.mustWrite(t, "after the answer of a deleted Lease", false)
 			server.answered = nil
-			if _, _, err := l.Get(t.Context()); !apierrors.IsNotFound(err) {
-				t.Errorf("Get = %v, want that it is not there", err)
+			if _, err := l.get(t.Context()); !apierrors.IsNotFound(err) {
+				t.Errorf("get = %v, want that it is not there", err)
 			}
-			if err := l.Update(t.Context(), record); err != nil {
+			if err := l.update(t.Context(), record); err != nil {
 				t.Errorf("make it anew: %v", err)
 			}
 			l.mustWrite(t, "when it has made it anew", true)

@@ -14,9 +14,9 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-dev/flyball/internal/codec"
 	"github.com/flyball-dev/flyball/internal/confidential"
 )
 
@@ -32,7 +32,11 @@ type reviews struct {
 
 func newReviews(cfg *rest.Config) (*reviews, error) {
 	cfg = rest.CopyConfig(cfg)
-	cfg.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
+	_, serializer, err := codec.For(authenticationv1.AddToScheme, authorizationv1.AddToScheme)
+	if err != nil {
+		return nil, err
+	}
+	cfg.NegotiatedSerializer = serializer
 	cfg.ContentType, cfg.AcceptContentTypes = "application/json", "application/json"
 	c, err := rest.UnversionedRESTClientFor(cfg)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-dev/flyball/internal/codec"
 	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -55,7 +55,11 @@ type Mail struct {
 // NewMail returns a Mail. It sends nothing before Run.
 func NewMail(cfg *rest.Config, log logr.Logger, until func() time.Time) (*Mail, error) {
 	cfg = rest.CopyConfig(cfg)
-	cfg.APIPath, cfg.GroupVersion, cfg.NegotiatedSerializer = "/apis", &eventsv1.SchemeGroupVersion, clientgoscheme.Codecs.WithoutConversion()
+	_, serializer, err := codec.For(eventsv1.AddToScheme)
+	if err != nil {
+		return nil, err
+	}
+	cfg.APIPath, cfg.GroupVersion, cfg.NegotiatedSerializer = "/apis", &eventsv1.SchemeGroupVersion, serializer
 	client, err := rest.RESTClientFor(cfg)
 	if err != nil {
 		return nil, err

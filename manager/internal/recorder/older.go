@@ -14,11 +14,11 @@ import (
 )
 
 // olderRecorder is a recorder with the methods of package record.
-type olderRecorder struct{ to recorder }
+type olderRecorder struct{ to Recorder }
 
 // NewOlder is New with the methods of package record.
 func NewOlder(mail *Mail, scheme *runtime.Scheme, controller string) record.EventRecorder {
-	return olderRecorder{recorder{mail, scheme, controller}}
+	return olderRecorder{Recorder{mail, scheme, controller}}
 }
 
 func (o olderRecorder) Event(object runtime.Object, eventtype, reason, message string) {

@@ -16,7 +16,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/reference"
 
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -25,24 +24,25 @@ import (
 // maxNote is the server's limit for the note of an Event, in bytes.
 const maxNote = 1024
 
-type recorder struct {
+// Recorder makes Events of what a controller says.
+type Recorder struct {
 	mail       *Mail
 	scheme     *runtime.Scheme
 	controller string
 }
 
 // New returns a recorder for the named controller; mail sends its Events.
-func New(mail *Mail, scheme *runtime.Scheme, controller string) events.EventRecorder {
-	return recorder{mail, scheme, controller}
+func New(mail *Mail, scheme *runtime.Scheme, controller string) Recorder {
+	return Recorder{mail, scheme, controller}
 }
 
-// Eventf implements events.EventRecorder. It logs what cannot become an Event.
-func (r recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
+// Eventf implements client-go's events.EventRecorder. It logs what cannot become an Event.
+func (r Recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
 	r.AnnotatedEventf(regarding, related, nil, eventtype, reason, action, note, args...)
 }
 
-// AnnotatedEventf implements events.AnnotatedEventRecorder.
-func (r recorder) AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any) {
+// AnnotatedEventf implements client-go's events.AnnotatedEventRecorder.
+func (r Recorder) AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any) {
 	event, err := r.event(regarding, related, eventtype, reason, action, fmt.Sprintf(note, args...))
 	if err != nil {
 		r.mail.log.Error(err, "Cannot send an Event", "controller", r.controller, "reason", reason)
@@ -52,7 +52,7 @@ func (r recorder) AnnotatedEventf(regarding, related runtime.Object, annotations
 	r.mail.tell(event, time.Now())
 }
 
-func (r recorder) event(regarding, related runtime.Object, eventtype, reason, action, note string) (*eventsv1.Event, error) {
+func (r Recorder) event(regarding, related runtime.Object, eventtype, reason, action, note string) (*eventsv1.Event, error) {
 	about, err := r.refer(regarding)
 	if err != nil {
 		return nil, fmt.Errorf("event about %T: %w", regarding, err)
@@ -80,7 +80,7 @@ func (r recorder) event(regarding, related runtime.Object, eventtype, reason, ac
 	return event, nil
 }
 
-func (r recorder) refer(obj runtime.Object) (*corev1.ObjectReference, error) {
+func (r Recorder) refer(obj runtime.Object) (*corev1.ObjectReference, error) {
 	if noObject(obj) {
 		return nil, reference.ErrNilObject
 	}
