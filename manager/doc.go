@@ -76,9 +76,8 @@
 // # Health and metrics
 //
 // /readyz, /livez and /healthz take ?verbose and ?exclude=check, and a single check as
-// /readyz/check. /metrics has the names that dashboards expect. docs/operations.md and
-// docs/metrics.md list them all. A process can have any number of managers, each with its
-// own registry.
+// /readyz/check. docs/operations.md and docs/metrics.md list checks and metrics. A process
+// can have any number of managers, each with its own registry.
 //
 // # Concurrency
 //

@@ -20,6 +20,7 @@ import (
 	appsv1beta1 "k8s.io/api/apps/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -32,6 +33,7 @@ import (
 // A kind that this process converts cannot be listed before the process is ready.
 func TestManager_ReadyDoesNotWaitForWhatItConverts_M4(t *testing.T) {
 	m := newManager(t, manager.Options{
+		Scheme: clientgoscheme.Scheme, // with beta versions
 		Config: &rest.Config{Host: "http://127.0.0.1:1"}, Informers: informer.Options{PagedLists: true},
 		Webhooks: webhook.Options{Address: "127.0.0.1:0", CertDir: t.TempDir(), DrainDelay: -1},
 	})
