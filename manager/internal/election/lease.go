@@ -308,7 +308,7 @@ func (l *lease) tryRelease(ctx context.Context) error {
 		return err
 	}
 	next, now := got.DeepCopy(), metav1.NowMicro()
-	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds = nil, new(int32(1))
+	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds = new(""), new(int32(1))
 	next.Spec.AcquireTime, next.Spec.RenewTime = &now, &now
 	if l.sign != nil {
 		l.sign(next, l.Identity(), Release)
