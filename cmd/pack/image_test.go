@@ -85,6 +85,23 @@ func TestImage_SameCommitSameDigest_L1(t *testing.T) {
 	}
 }
 
+// A toolchain line is the Go that builds, and not only the oldest one that may.
+func TestImage_ToolchainOfTheModuleBuilds_L1(t *testing.T) {
+	t.Setenv("GOPROXY", "off")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	dir, older := repository(t), "go1.26.0"
+	if runtime.Version() == older {
+		older = "go1.26.1"
+	}
+	mod := filepath.Join(dir, "operator", "go.mod")
+	write(t, mod, strings.Replace(read(t, mod), "go 1.26.0\n", "go 1.26.0\n\ntoolchain "+older+"\n", 1))
+	mustRun(t, dir, "git", "commit", "--quiet", "--all", "--message", "toolchain")
+	code, _, messages := pack(t, "image", "-C", filepath.Join(dir, "operator"), "-o", "dist", "-platform", "linux/"+runtime.GOARCH)
+	if code != failure || !strings.Contains(messages, older) {
+		t.Errorf("exit code %d, want %d, because %s is not there:\n%s", code, failure, older, messages)
+	}
+}
+
 func TestImage_IsTheProgramOfAUserWithoutRights_L2(t *testing.T) {
 	dir := repository(t)
 	sboms := filepath.Join(t.TempDir(), "sboms")
