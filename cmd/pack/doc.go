@@ -35,7 +35,7 @@
 //
 // # Concurrency
 //
-// A command has one goroutine of its own.
+// A command runs in one goroutine.
 //
 // # Testing
 //

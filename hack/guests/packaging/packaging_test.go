@@ -4,6 +4,8 @@
 package packaging_test
 
 import (
+	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -51,20 +53,24 @@ func TestPackaging_RunsWithItsRightsAlone_L4_L5(t *testing.T) {
 }
 
 // clean expects nothing of the operator but its lease and certificate, in a namespace, and
-// deletes these.
+// deletes these. The server removes the APIService of a kind some time after its definition.
 func clean(t *testing.T, s *server, o operator, namespace string, before map[string]bool) {
 	t.Helper()
-	for _, name := range s.left(t, before) {
-		kind, rest, _ := strings.Cut(name, " ")
-		in, object, _ := strings.Cut(rest, "/")
-		switch {
-		case name == "Namespace /"+namespace:
-		case in == namespace && (kind == "Lease" || kind == "Secret" && strings.HasSuffix(object, "-webhook-cert")):
-			s.must(t, "kubectl", "-n", in, "delete", strings.ToLower(kind), object)
-		default:
-			t.Errorf("%s is left", name)
+	eventually(t, "what "+o.name+" is made of is gone", func() error {
+		var problems []error
+		for _, name := range s.left(t, before) {
+			kind, rest, _ := strings.Cut(name, " ")
+			in, object, _ := strings.Cut(rest, "/")
+			switch {
+			case name == "Namespace /"+namespace:
+			case in == namespace && (kind == "Lease" || kind == "Secret" && strings.HasSuffix(object, "-webhook-cert")):
+				s.must(t, "kubectl", "-n", in, "delete", strings.ToLower(kind), object)
+			default:
+				problems = append(problems, fmt.Errorf("%s is left", name))
+			}
 		}
-	}
+		return errors.Join(problems...)
+	})
 	s.removeNamespace(t, namespace)
 }
 

@@ -29,7 +29,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// user is nobody on any machine. The kubelet recognizes a user other than root only by its
+// user has no rights on any machine. The kubelet recognizes a user other than root only by its
 // number.
 const user = "65532:65532"
 
