@@ -145,15 +145,19 @@ func simulate(t *testing.T, dir string) {
 
 func TestNew_ModulesPassTheirTests_Q1(t *testing.T) {
 	if !*whole {
-		t.Skip("it builds two more operators; make scaffold runs it")
+		t.Skip("it builds three more operators; make scaffold runs it")
 	}
 	for name, args := range map[string]string{
 		"without a CRD":     "-kind=Namespace example.com/me/defaults.v2 --no-crd --group defaults.example.com -children ConfigMap,ServiceAccount --webhook",
+		"without replicas":  "github.com/me/dns --kind DNSRecord --children ConfigMap,CronJob",
 		"with six children": "github.com/me/orders/v2 --kind OrderPolicy --children Deployment,Service,ConfigMap,Secret,Job,ServiceAccount",
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "module")
 			mustRun(t, slices.Concat([]string{"new", "--dir", dir, "--replace", "../.."}, strings.Fields(args)))
+			if name == "without replicas" {
+				mustRun(t, []string{"add", "version", "--dir", dir, "--version", "v1alpha1"})
+			}
 			checkCRD(t, dir)
 			goIn(t, dir, "build", "-tags", "production", "-o", os.DevNull, ".")
 			goIn(t, dir, slices.Concat([]string{"test", "-vet=all", "./..."}, depth())...)

@@ -135,7 +135,7 @@ func TestControlPlane(t *testing.T) {
 		t.Errorf("the Deployment has %d replicas, want 2", got)
 	}
 	must(t, admin.SetScale(ctx, frontend, 3)) // as kubectl scale and autoscalers do
-	eventually(t, "the Deployment has 3 replicas", func() bool {
+	eventually(t, fmt.Sprintf("the %T has 3 replicas", deployment), func() bool {
 		return admin.Get(ctx, informer.KeyOf(deployment), deployment) == nil && *deployment.Spec.Replicas == 3
 	})
 	rolledOut := informer.Copy(deployment) // there is no Deployment controller

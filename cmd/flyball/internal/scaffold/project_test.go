@@ -4,6 +4,11 @@
 package scaffold
 
 import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -52,6 +57,46 @@ func TestProject_FilesAreFewAndNameOnlyTheProject_Q2(t *testing.T) {
 		}
 	}
 }
+
+// The program of each form of project is checked without its imports, so that names, returns
+// and unused variables are.
+func TestProject_EachFormIsAProgram_Q1(t *testing.T) {
+	for _, p := range []Project{
+		{Kind: "Database"},
+		{Kind: "Database", Webhook: true, Children: []string{"StatefulSet", "Deployment", "Secret"}},
+		{Kind: "Database", Webhook: true, Children: []string{"ConfigMap"}},
+		{Kind: "Database", Children: []string{"Job", "Service"}},
+		{Kind: "Namespace", Builtin: true, Webhook: true},
+		{Kind: "ConfigMap", Builtin: true, Children: []string{"Deployment"}},
+	} {
+		p.Module, p.Version = "example.com/me/database", "v1.2.3"
+		all, err := filesOf(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fset := token.NewFileSet()
+		var tree []*ast.File
+		for name, text := range all {
+			if isGo(name) && !strings.Contains(name, "/") {
+				f, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tree = append(tree, f)
+			}
+		}
+		conf := types.Config{GoVersion: "go1.26", Importer: noImports{}, Error: func(err error) {
+			if !strings.Contains(err.Error(), "could not import") && !strings.Contains(err.Error(), "imported and not used") {
+				t.Errorf("%s with %v: %v", p.Kind, p.Children, err)
+			}
+		}}
+		_, _ = conf.Check("main", fset, tree, nil) // it calls Error
+	}
+}
+
+type noImports struct{}
+
+func (noImports) Import(string) (*types.Package, error) { return nil, errors.New("none") }
 
 func TestProject_InvalidInputIsExplainedAndNothingIsWritten_Q3(t *testing.T) {
 	t.Chdir(t.TempDir())
