@@ -60,13 +60,23 @@ func (r *report) moveLines(name string, before, after []byte) {
 		return
 	}
 	var now []int // by the line before, less one
-	line := 1
+	line, removed := 1, 0
 	for _, l := range diff(lines(before), lines(after)) {
-		if l.sign != '+' {
+		switch l.sign {
+		case '-': // the lines that replace it follow
 			now = append(now, line)
-		}
-		if l.sign != '-' {
+			removed++
+		case '+':
+			if at := len(now) - removed; removed > 0 {
+				for i := at; i < len(now); i++ {
+					now[i] = line
+				}
+				removed--
+			}
 			line++
+		default:
+			now = append(now, line)
+			line, removed = line+1, 0
 		}
 	}
 	for _, p := range r.parts {
