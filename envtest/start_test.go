@@ -7,10 +7,12 @@ package envtest_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"syscall"
 	"time"
@@ -86,6 +88,26 @@ var _ = Describe("CRDs", func() {
 		Expect(shared.InstallCRDObjects(ctx, newCRD("levers"))).To(Succeed())
 		Expect(shared.InstallCRDObjects(ctx, newCRD("levers"))).To(Succeed())
 		Expect(shared.InstallCRDs(ctx, "testdata/crds.yaml")).To(Succeed())
+	}, NodeTimeout(time.Minute))
+
+	It("call their conversion here, also if kubectl has named a Service", func(ctx context.Context) {
+		crd := newCRD("winches").(*unstructured.Unstructured)
+		Expect(unstructured.SetNestedMap(crd.Object, map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+			"conversionReviewVersions": []any{"v1"},
+			"clientConfig":             map[string]any{"service": map[string]any{"namespace": "default", "name": "winches", "path": "/convert"}},
+		}}, "spec", "conversion")).To(Succeed())
+		text, err := json.Marshal(crd)
+		Expect(err).NotTo(HaveOccurred())
+		file := filepath.Join(GinkgoT().TempDir(), "crd.json")
+		Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
+		out, err := shared.Kubectl(ctx, "apply", "--server-side", "-f", file)
+		Expect(err).NotTo(HaveOccurred(), string(out))
+		for range 2 {
+			Expect(shared.InstallCRDs(ctx, file)).To(Succeed())
+		}
+		out, err = shared.Kubectl(ctx, "get", "crd", crd.GetName(), "-o", "jsonpath={.spec.conversion.webhook.clientConfig.service}{.spec.conversion.webhook.clientConfig.url}")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(out)).To(Equal("https://" + shared.Webhooks().Address() + "/convert"))
 	}, NodeTimeout(time.Minute))
 
 	It("say which one is refused, and why", func(ctx context.Context) {
