@@ -50,7 +50,7 @@ func file(t *testing.T, text string) string {
 }
 
 // These names have other meanings in the environment.
-var withoutVariable = []string{"kubeconfig", "context", "as", "as-group", "user-agent", "profiling", "v"}
+var withoutVariable = []string{"kubeconfig", "context", "as", "as-group", "user-agent", "profiling", "shard", "v"}
 
 // Every flag accepts the same value from a file, its variable and the command line, in
 // increasing precedence.
@@ -286,6 +286,7 @@ func defaults(t *testing.T) map[string]string {
 		"leader-elect-renew-deadline": "two thirds of the lease duration",
 		"leader-elect-retry-period":   "a fifth of the renew deadline",
 		"graceful-shutdown-timeout":   o.GracePeriod.String(),
+		"shard":                       "the objects without the label",
 		"stuck-after":                 newManager(t, manager.Options{}).StuckAfter().String(),
 		"log-format":                  "text",
 		"log-level":                   "info",
