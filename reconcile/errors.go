@@ -154,7 +154,10 @@ func isNotFound(err error) bool {
 // a read depends on a write whose effect is not known yet. The server also answers 409 Conflict if another field manager owns a field or the UID
 // differs; reading again does not fix those.
 func isStaleConflict(err error) bool {
-	if _, ok := err.(ConflictWaiter); ok || err == ErrParentChanged || err == ErrParentGone {
+	if err == ErrParentChanged || err == ErrParentGone {
+		return true
+	}
+	if _, ok := err.(ConflictWaiter); ok {
 		return true
 	}
 	_, ok := err.(apierrors.APIStatus)

@@ -76,6 +76,8 @@ func TestDecide_WhatEachReturnMeans_R6(t *testing.T) {
 		{"terminal after the hard deadline", Result{}, Terminal(fault), hard, action{outcome: OutcomeTerminal, forget: true}},
 
 		{"stale conflict", Result{}, staleConflict(), nil, action{outcome: OutcomeConflict, backoff: true}},
+		{"outdated parent", Result{}, wrapped(ErrParentChanged), nil, action{outcome: OutcomeConflict, backoff: true}},
+		{"deleted parent", Result{}, wrapped(ErrParentGone), nil, action{outcome: OutcomeConflict, backoff: true}},
 		{"stale conflict, wrapped", Result{}, wrapped(staleConflict()), nil, action{outcome: OutcomeConflict, backoff: true}},
 		{"conflict wins over after", After(time.Minute, "r"), staleConflict(), nil, action{outcome: OutcomeConflict, backoff: true}},
 		{"stale conflict that knows the version", Result{}, wrapped(pass), nil, action{outcome: OutcomeConflict, backoff: true, early: pass}},
