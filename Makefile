@@ -96,8 +96,9 @@ zoo: ## measure how many seeds find each bug planted in the zoo's operators, and
 	$(GO) test -count=1 -timeout 3h -run '^TestZoo_SeedsToFindEachBug' -v ./simulate/kit/zoo -zoo.starts=$(ZOO_STARTS) -zoo.most=$(ZOO_MOST)
 
 .PHONY: scaffold
-scaffold: control-plane ## write three operators with flyball new, and run their tests on simulated and real API servers
+scaffold: control-plane ## write three operators with flyball new, run their tests on simulated and real API servers, and type the guide's commands with empty caches
 	$(GO) test -count=1 -timeout $(TIMEOUT) ./cmd/flyball -run _Q1 -whole
+	kubectl="$$($(GO) run ./hack/controlplane)/kubectl" && cd hack/release && GOWORK=off $(GO) test -count=1 -timeout $(TIMEOUT) -run _Q1 . -kubectl "$$kubectl"
 
 .PHONY: own-news
 own-news: ## run two writers under SEEDS seeds: each foreign write wakes (SEEDS=10000, some ten minutes)

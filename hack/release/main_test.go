@@ -209,6 +209,28 @@ func TestRelease_ThisRepositoryInstallsFromAProxy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds programs of another version of every package")
 	}
+	dir, env := publish(t)
+	bin := t.TempDir()
+	env = append(env, "GOBIN="+bin, "GOFLAGS=-trimpath", "CGO_ENABLED=0") // as the control plane is built
+	for _, program := range []string{"cmd/flyball", "cmd/pack", "resource/crdgen", "simulate/cmd/apiserver"} {
+		command(t, t.TempDir(), env, "go", "install", rootModule+"/"+program+"@"+version)
+		built := command(t, dir, nil, "go", "version", "-m", filepath.Join(bin, filepath.Base(program)))
+		if !strings.Contains(built, "\t"+version) || strings.Contains(built, "=>") {
+			t.Errorf("%s is built of\n%s\nwant modules at %s", program, built, version)
+		}
+	}
+	for _, module := range []string{"bridge/controllerruntime"} {
+		downloaded := command(t, t.TempDir(), env, "go", "mod", "download", "-json", rootModule+"/"+module+"@"+version)
+		if !strings.Contains(downloaded, `"Zip"`) {
+			t.Errorf("%s is not downloaded: %s", module, downloaded)
+		}
+	}
+}
+
+// publish releases a copy of this repository, and returns it and the environment of a user
+// whose module proxy has that version, with an empty module cache.
+func publish(t *testing.T) (dir string, env []string) {
+	t.Helper()
 	top := command(t, ".", nil, "git", "rev-parse", "--show-toplevel")
 	dir, proxy := t.TempDir(), t.TempDir()
 	for _, name := range strings.Split(command(t, top, nil, "git", "ls-files", "--cached", "--others", "--exclude-standard"), "\n") {
@@ -227,19 +249,5 @@ func TestRelease_ThisRepositoryInstallsFromAProxy(t *testing.T) {
 	}
 	others := command(t, top, nil, "go", "env", "GOPROXY")
 	cache := "file://" + filepath.ToSlash(filepath.Join(command(t, top, nil, "go", "env", "GOMODCACHE"), "cache", "download"))
-	bin := t.TempDir()
-	env := fromProxy(t, proxy, cache+","+others, "GOBIN="+bin, "GONOSUMDB=*", "GOFLAGS=-trimpath", "CGO_ENABLED=0") // as the control plane is built
-	for _, program := range []string{"cmd/flyball", "cmd/pack", "resource/crdgen", "simulate/cmd/apiserver"} {
-		command(t, t.TempDir(), env, "go", "install", rootModule+"/"+program+"@"+version)
-		built := command(t, dir, nil, "go", "version", "-m", filepath.Join(bin, filepath.Base(program)))
-		if !strings.Contains(built, "\t"+version) || strings.Contains(built, "=>") {
-			t.Errorf("%s is built of\n%s\nwant modules at %s", program, built, version)
-		}
-	}
-	for _, module := range []string{"bridge/controllerruntime"} {
-		downloaded := command(t, t.TempDir(), env, "go", "mod", "download", "-json", rootModule+"/"+module+"@"+version)
-		if !strings.Contains(downloaded, `"Zip"`) {
-			t.Errorf("%s is not downloaded: %s", module, downloaded)
-		}
-	}
+	return dir, fromProxy(t, proxy, cache+","+others, "GONOSUMDB=*")
 }
