@@ -36,8 +36,9 @@ func TestCandidate_TakesALeaseThatIsNotRenewed_M3(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.AfterFunc(9*time.Second, func() {
-			other.Spec.RenewTime = new(metav1.NewMicroTime(old.Add(time.Second)))
-			_, _ = server.store(other)
+			renewed := other.DeepCopy()
+			renewed.Spec.RenewTime = new(metav1.NewMicroTime(old.Add(time.Second)))
+			_, _ = server.store(renewed)
 		})
 		var leaders []string
 		c := candidateOf(server, func(leader string) { leaders = append(leaders, leader) })
@@ -66,9 +67,7 @@ func TestCandidate_RenewsUntilTheDeadline_M3(t *testing.T) {
 		acquired, begin := server.is.Spec.AcquireTime.Time, time.Now()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
-		time.AfterFunc(21*time.Second, func() {
-			server.fault = errors.New("connection refused")
-		})
+		time.AfterFunc(21*time.Second, func() { server.fail(errors.New("connection refused")) })
 		c.renew(ctx)
 		if is := server.is.Spec; !is.AcquireTime.Time.Equal(acquired) || !is.RenewTime.Time.Equal(begin.Add(20*time.Second)) || *is.LeaseTransitions != 0 {
 			t.Errorf("the Lease is %+v, want it renewed after 20s, and acquired when it was", is)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,22 +21,33 @@ import (
 )
 
 type leaseServer struct {
-	is       *coordinationv1.Lease
-	made     int
-	version  int
 	answered func() // called after a write is stored, before its answer arrives
-	fault    error  // the answer to every request
+
+	lock    sync.Mutex
+	is      *coordinationv1.Lease
+	made    int
+	version int
+	fault   error // the answer to every request
 }
 
 func (s *leaseServer) notFound() error {
 	return apierrors.NewNotFound(coordinationv1.Resource("leases"), "l")
 }
 
+// fail makes every request from now on fail.
+func (s *leaseServer) fail(err error) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.fault = err
+}
+
 func (s *leaseServer) store(l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	s.lock.Lock()
 	s.version++
 	s.is = l.DeepCopy()
 	s.is.ResourceVersion = fmt.Sprint(s.version)
 	stored := s.is.DeepCopy()
+	s.lock.Unlock()
 	if s.answered != nil {
 		s.answered()
 	}
@@ -43,10 +55,12 @@ func (s *leaseServer) store(l *coordinationv1.Lease) (*coordinationv1.Lease, err
 }
 
 func (s *leaseServer) get(context.Context) (*coordinationv1.Lease, error) {
-	if s.fault != nil {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	switch {
+	case s.fault != nil:
 		return nil, s.fault
-	}
-	if s.is == nil {
+	case s.is == nil:
 		return nil, s.notFound()
 	}
 	return s.is.DeepCopy(), nil
@@ -58,12 +72,9 @@ func (s *leaseServer) create(_ context.Context, l *coordinationv1.Lease) (*coord
 	return s.store(l)
 }
 
-func (s *leaseServer) update(_ context.Context, l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-	if s.fault != nil {
-		return nil, s.fault
-	}
-	if s.is == nil {
-		return nil, s.notFound()
+func (s *leaseServer) update(ctx context.Context, l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	if _, err := s.get(ctx); err != nil {
+		return nil, err
 	}
 	return s.store(l)
 }
