@@ -24,6 +24,7 @@
 //	go run ./hack/mutants                every mutant beside this file
 //	go run ./hack/mutants 'W*' I3-*      those whose file name matches
 //	go run ./hack/mutants -check         whether each can be applied, in a second
+//	go run ./hack/mutants -compile       and whether its package then compiles, in minutes
 package main
 
 import (
@@ -47,16 +48,17 @@ import (
 func main() {
 	limit := flag.Duration("limit", 2*time.Minute, "how long one test may run")
 	check := flag.Bool("check", false, "only check whether the mutants can be applied")
+	compile := flag.Bool("compile", false, "only check whether the mutants can be applied and compile")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Stdout, *limit, *check, flag.Args()); err != nil {
+	if err := run(ctx, os.Stdout, *limit, *check, *compile, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, limit time.Duration, check bool, globs []string) error {
+func run(ctx context.Context, out io.Writer, limit time.Duration, check, compile bool, globs []string) error {
 	root, err := command(ctx, ".", "git", "rev-parse", "--show-toplevel")
 	if err != nil {
 		return fmt.Errorf("find the repository: %w", err)
@@ -72,6 +74,9 @@ func run(ctx context.Context, out io.Writer, limit time.Duration, check bool, gl
 	}
 	if err := applicable(t, mutants); check || err != nil {
 		return err
+	}
+	if compile {
+		return compilable(ctx, t, mutants)
 	}
 	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
@@ -119,6 +124,22 @@ func applicable(t *tree, mutants []mutant) error {
 			_, err = m.command(t)
 		}
 		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m.file, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// compilable returns an error that names the mutants whose package does not compile.
+func compilable(ctx context.Context, t *tree, mutants []mutant) error {
+	dir, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	var errs []error
+	for _, m := range mutants {
+		if err := m.compile(ctx, t, dir); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", m.file, err))
 		}
 	}

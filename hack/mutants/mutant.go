@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -170,6 +171,30 @@ func (t *tree) outside(dir string) string {
 		return "./" + at
 	}
 	return ""
+}
+
+// compile builds the changed package, with the change in dir laid over the tree.
+func (m mutant) compile(ctx context.Context, t *tree, dir string) error {
+	change, err := t.place(m)
+	if err != nil {
+		return err
+	}
+	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(t.root, change.path): changed}})
+	if err == nil {
+		err = errors.Join(os.WriteFile(changed, change.to, 0o644), os.WriteFile(overlay, text, 0o644))
+	}
+	if err != nil {
+		return err
+	}
+	args, at := []string{"build"}, "./"+path.Dir(change.path)
+	if module := t.outside(path.Dir(change.path)); module != "" {
+		args, at = append(args, inModule+module), "."+strings.TrimPrefix(at, module)
+	}
+	if out, err := command(ctx, t.root, "go", append(args, "-o", os.DevNull, "-overlay", overlay, at)...); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return ctx.Err()
 }
 
 // try applies the mutant to the tree, runs its tests and reverts it.
