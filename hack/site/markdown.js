@@ -58,6 +58,12 @@ export function asOnGitHub(md, tree) {
       })
     }
   })
+  // Braces in code are text, not expressions of Vue.
+  md.core.ruler.push('code_as_text', (state) => {
+    for (const { children } of state.tokens) {
+      for (const token of children ?? []) if (token.type === 'code_inline') token.attrSet('v-pre', '')
+    }
+  })
   // Indented code looks like fenced code.
   md.core.ruler.push('indented_code', (state) => {
     for (const token of state.tokens) if (token.type === 'code_block') token.type = 'fence'
