@@ -52,9 +52,10 @@ type ChildSetOptions struct {
 	// controller. Otherwise they are an error, because someone else may have created
 	// them.
 	Adopt bool
-	// AskParent makes Apply ask the server, before it creates or changes a child, whether the
-	// parent is still what the cache has: that it exists, is not being deleted since, and has
-	// the same generation and labels, or without a generation the same resourceVersion. That needs the right to get parents, and costs one request per Apply
+	// AskParent makes Apply and PruneAll ask the server, before they write or delete a child,
+	// whether the parent is still what the cache has: that it exists, is not being deleted
+	// since, and has the same generation and labels, or without a generation the same
+	// resourceVersion. That needs the right to get parents, and costs one request per call
 	// that sends any. Otherwise, while the watch of the parents is late, the children of a
 	// deleted parent are created as fast as the garbage collector deletes them, and those of
 	// one that another process serves by now (manager.Sharding) are written by both.
@@ -148,7 +149,7 @@ func (s *ChildSet) Apply(ctx context.Context, parent informer.Object, wanted ...
 	case len(wanted) == 0 && len(plan.surplus) > 0:
 		return report, fmt.Errorf("children of %s: %w (%d)", keyText(informer.KeyOf(parent)), ErrNothingWanted, len(plan.surplus))
 	}
-	return report, s.prune(ctx, plan.surplus, &report)
+	return report, s.prune(ctx, plan.surplus, confirm, &report)
 }
 
 // PruneAll deletes all children of parent, as Apply would if none was wanted. It
@@ -160,7 +161,7 @@ func (s *ChildSet) PruneAll(ctx context.Context, parent informer.Object) (ChildR
 	if err != nil {
 		return report, err
 	}
-	return report, s.prune(ctx, plan.surplus, &report)
+	return report, s.prune(ctx, plan.surplus, s.confirmation(parent), &report)
 }
 
 // child is one object with its kind, and where it is read.
@@ -322,7 +323,12 @@ func (s *ChildSet) mayTake(parent, is informer.Object) error {
 	return nil
 }
 
-func (s *ChildSet) prune(ctx context.Context, surplus []child, report *ChildReport) error {
+func (s *ChildSet) prune(ctx context.Context, surplus []child, confirm func(context.Context) error, report *ChildReport) error {
+	if confirm != nil && len(surplus) > 0 {
+		if err := confirm(ctx); err != nil {
+			return fmt.Errorf("prune children: %w", err)
+		}
+	}
 	var failed []error
 	for _, c := range surplus {
 		switch err := s.writer.DeleteChild(ctx, c.object); {

@@ -176,6 +176,39 @@ func TestChildSet_WritesNothingForAnOutdatedParent_M16(t *testing.T) {
 	})
 }
 
+// With AskParent no child is deleted for a parent that the server has a newer version of: the
+// new shard may have just created it.
+func TestChildSet_PrunesNothingForAnOutdatedParent_M16(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, cached := family(t, reconcile.ChildSetOptions{AskParent: true})
+		cached.ResourceVersion, cached.Generation = "5", 2
+		n.server.Write(owned("a", cached))
+		n.server.Write(owned("new", cached))
+		synctest.Wait()
+		moved := informer.Copy(cached)
+		moved.ResourceVersion, moved.Labels = "6", map[string]string{"shard": "b"}
+		n.parent = moved
+		prune := map[string]func() (reconcile.ChildReport, error){
+			"Apply":    func() (reconcile.ChildReport, error) { return set.Apply(t.Context(), cached, deployment("a")) },
+			"PruneAll": func() (reconcile.ChildReport, error) { return set.PruneAll(t.Context(), cached) },
+		}
+		for name, f := range prune {
+			if report, err := f(); !errors.Is(err, reconcile.ErrParentChanged) || len(report.Pruned) > 0 {
+				t.Errorf("%s = %v, %v; want ErrParentChanged, and nothing pruned", name, report, err)
+			}
+			for _, asked := range n.take() {
+				if strings.HasPrefix(asked, "delete ") {
+					t.Errorf("%s: %s, for a parent that has moved", name, asked)
+				}
+			}
+		}
+		n.parent = cached
+		if report, err := prune["Apply"](); err != nil || len(report.Pruned) != 1 {
+			t.Errorf("Apply = %v, %v; want that it prunes new, for the same parent", report, err)
+		}
+	})
+}
+
 func TestChildSet_MakesChildrenWhatIsWanted_R9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set, n, parent := family(t, reconcile.ChildSetOptions{FieldOwner: "me"})
