@@ -186,6 +186,42 @@ func TestAddition_Shards_Q5(t *testing.T) {
 	}
 }
 
+// A Deployment that people have changed is not copied into one that acts on the same objects,
+// or whose Pods the operator's Service would select.
+func TestAddition_ShardOfAnEditedDeployment_Q5(t *testing.T) {
+	for _, c := range []struct{ old, by, want string }{
+		{"            - -leader-elect\n", "            - -leader-elect=true\n", "- -leader-elect"},
+		{"    matchLabels:\n      app.kubernetes.io/name: database-operator\n", "    matchLabels:\n      app: database\n", "app.kubernetes.io/name: database-operator"},
+	} {
+		dir := written(t, Project{Module: "example.com/me/database", Kind: "Database"})
+		replaceIn(t, dir, "config/operator.yaml", c.old, c.by)
+		before := everything(t, dir)
+		if changed, err := (Addition{Dir: dir, Shard: "a"}).AddShard(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v have changed, %v; want an error with %q", c.by, changed, err, c.want)
+		}
+		compare(t, everything(t, dir), before, "the module before")
+	}
+}
+
+// A Deployment before the operator's is another program's. Items of a list may be as far to
+// the left as its name.
+func TestAddition_ShardIsThatOfTheOperator_Q5(t *testing.T) {
+	dir := written(t, Project{Module: "example.com/me/database", Kind: "Database", Webhook: true})
+	replaceIn(t, dir, "config/operator.yaml", "apiVersion: apps/v1\nkind: Deployment\n",
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  namespace: x\n  name: proxy\n---\napiVersion: apps/v1\nkind: Deployment\n")
+	replaceIn(t, dir, "config/operator.yaml", "          ports:\n            - name: webhooks\n              containerPort: 9443\n",
+		"          ports:\n          - name: webhooks\n            containerPort: 9443\n")
+	if _, err := (Addition{Dir: dir, Shard: "a"}).AddShard(); err != nil {
+		t.Fatal(err)
+	}
+	manifests := string(everything(t, dir)["config/operator.yaml"])
+	for text, times := range map[string]int{"name: proxy\n": 1, "  name: database-operator-a\n": 1, "- name: webhooks\n": 1} {
+		if got := strings.Count(manifests, text); got != times {
+			t.Errorf("config/operator.yaml has %q %d times, want %d:\n%s", text, got, times, manifests)
+		}
+	}
+}
+
 func replaceIn(t *testing.T, dir, name, old, by string) {
 	t.Helper()
 	path := filepath.Join(dir, name)

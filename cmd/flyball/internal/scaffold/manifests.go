@@ -48,19 +48,19 @@ func (p plan) manifest(name, text string) string {
 }
 
 // withoutBlocks removes lines that begin with one of starts, and the lines below them that
-// are indented more.
+// are indented more, or are the items of a list below its name.
 func withoutBlocks(text string, starts ...string) string {
 	var out strings.Builder
-	inside := -1 // the indentation of what is being removed
+	inside, item := -1, false // the indentation of what is being removed, and whether it is an item
 	for line := range strings.Lines(text) {
 		content := strings.TrimLeft(line, " ")
 		indent := len(line) - len(content)
-		if inside >= 0 && indent > inside {
+		if inside >= 0 && (indent > inside || indent == inside && !item && strings.HasPrefix(content, "- ")) {
 			continue
 		}
 		inside = -1
 		if slices.ContainsFunc(starts, func(s string) bool { return strings.TrimSpace(content) == s || strings.HasPrefix(content, s+" ") }) {
-			inside = indent
+			inside, item = indent, strings.HasPrefix(content, "- ")
 			continue
 		}
 		out.WriteString(line)

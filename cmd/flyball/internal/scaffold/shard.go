@@ -98,11 +98,28 @@ func (p plan) shardManifests(text, name string) (string, error) {
 	}
 	text = strings.TrimSuffix(text, rest) + rules + rest
 	for document := range strings.SplitSeq(text, "\n---\n") {
-		if strings.Contains("\n"+document, "\nkind: Deployment\n") {
-			return insertAfter(text, document, shardDeployment(document, operator, name)), nil
+		if !strings.Contains("\n"+document, "\nkind: Deployment\n") || !strings.Contains("\n"+document+"\n", "\n  name: "+operator+"\n") {
+			continue
+		}
+		if line := "- -leader-elect"; countLines(document, line) == 0 {
+			return "", fmt.Errorf("the Deployment %s in config/operator.yaml has no line %q, after which the argument -shard goes; write the argument so", operator, line)
+		}
+		if line := "app.kubernetes.io/name: " + operator; countLines(document, line) < 2 {
+			return "", fmt.Errorf("the Deployment %s in config/operator.yaml does not have the line %q in its selector and its template, where the shard has a label of its own; write both so", operator, line)
+		}
+		return insertAfter(text, document, shardDeployment(document, operator, name)), nil
+	}
+	return "", fmt.Errorf("config/operator.yaml has no Deployment %s", operator)
+}
+
+// countLines returns how many lines of text have this content.
+func countLines(text, content string) (n int) {
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) == content {
+			n++
 		}
 	}
-	return "", errors.New("config/operator.yaml has no Deployment")
+	return n
 }
 
 // insertAfter inserts a document behind another.
