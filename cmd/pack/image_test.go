@@ -77,7 +77,7 @@ func TestImage_SameCommitSameDigest_L1(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `umask 077 && exec "$0" image -o "$1" -platform linux/arm64,linux/amd64`, this, filepath.Join(t.TempDir(), "out"))
 	cmd.Dir = filepath.Join(clone, "operator")
-	cmd.Env = append(os.Environ(), asPack+"=1", "TZ=Asia/Tokyo", "GOFLAGS=-race", "GOAMD64=v3", "CGO_ENABLED=1", "GOWORK=", "SOURCE_DATE_EPOCH=1")
+	cmd.Env = append(os.Environ(), asPack+"=1", "TZ=Asia/Tokyo", "GOFLAGS=-race", "GOAMD64=v3", "CGO_ENABLED=1", "GOWORK=", "GOEXPERIMENT=nosuch", "SOURCE_DATE_EPOCH=1")
 	cmd.Stderr = os.Stderr
 	second, err := cmd.Output()
 	if err != nil || string(second) != first || !strings.HasPrefix(first, "sha256:") {
@@ -246,6 +246,7 @@ func TestImage_OtherFilesThanTheCommitsAreRefusedOrMarked_L3(t *testing.T) {
 		{"an embedded file", "operator/text.txt", "other\n", "operator/text.txt was changed"},
 		{"a new file", "operator/new.go", "package main\n", "operator/new.go is not in the commit"},
 		{"an ignored file", "operator/ignored.go", "package main\n", "operator/ignored.go is not in the commit"},
+		{"a profile", "operator/default.pgo", "", "operator/default.pgo is not in the commit"},
 		{"a replaced module", "part/part.go", "package part\n\nconst One = 2\n", "part/part.go was changed"},
 		{"go.mod of a replaced module", "part/go.mod", "module example.com/part\n\ngo 1.26.0\n\n", "part/go.mod was changed"},
 		{"another file", "operator/README.md", "changed\n", ""},

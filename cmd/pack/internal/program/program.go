@@ -54,7 +54,7 @@ func Open(ctx context.Context, dir, pattern, tags string) (*Program, error) {
 
 	// What differs from machine to machine is set here, GOFLAGS included. The stamp that the
 	// go command takes from Git depends on the tags that a clone has.
-	p.env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-buildvcs=false", "GO386=sse2", "GOAMD64=v1", "GOARM=7", "GOARM64=v8.0", "GOPPC64=power8", "GORISCV64=rva20u64")
+	p.env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-buildvcs=false", "GOEXPERIMENT=", "GO386=sse2", "GOAMD64=v1", "GOARM=7", "GOARM64=v8.0", "GOPPC64=power8", "GORISCV64=rva20u64")
 	text, err := p.goCommand(ctx, nil, "mod", "edit", "-json")
 	if err != nil {
 		return nil, err
@@ -143,6 +143,10 @@ func (p *Program) Changed(ctx context.Context, platforms []Platform) ([]string, 
 			}
 			for _, name := range slices.Concat(l.GoFiles, l.CgoFiles, l.CFiles, l.CXXFiles, l.HFiles, l.SFiles, l.SysoFiles, l.EmbedFiles) {
 				files[filepath.Join(l.Dir, name)] = l.Module.Path
+			}
+			profile := filepath.Join(l.Dir, "default.pgo") // go build optimizes by it
+			if _, err := os.Stat(profile); err == nil && l.Name == "main" {
+				files[profile] = l.Module.Path
 			}
 		}
 	}
