@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -140,6 +141,9 @@ func discovered(client rest.Interface) ([]discoveryv2.APIGroupDiscovery, error) 
 	var groups []discoveryv2.APIGroupDiscovery
 	for _, path := range []string{"/api", "/apis"} {
 		text, err := client.Get().AbsPath(path).SetHeader("Accept", discoveryForms).Do(context.TODO()).Raw()
+		if path == "/api" && apierrors.IsNotFound(err) {
+			continue // a server without the core group, such as an aggregated one
+		}
 		if err != nil {
 			return nil, fmt.Errorf("get %s: %w", path, err)
 		}

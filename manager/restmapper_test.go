@@ -5,6 +5,9 @@ package manager
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 )
 
 func TestRESTMapper_IsLazyAndLooksAgainForWhatIsNotThere(t *testing.T) {
@@ -55,4 +59,25 @@ func TestRESTMapper_IsLazyAndLooksAgainForWhatIsNotThere(t *testing.T) {
 			t.Errorf("site is %v, %v after %d questions, want Site and 3", kind, err, asked)
 		}
 	})
+}
+
+// A server need not have the core group: an aggregated one answers 404 for /api.
+func TestRESTMapper_ServerWithoutTheCoreGroup(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/apis" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[{"metadata":{"name":"example.dev"},`+
+			`"versions":[{"version":"v1","resources":[{"resource":"sites","responseKind":{"kind":"Site"},"scope":"Namespaced"}]}]}]}`)
+	}))
+	defer server.Close()
+	mapper, err := newLazyMapper(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mapping, err := mapper.RESTMapping(schema.GroupKind{Group: "example.dev", Kind: "Site"}); err != nil || mapping.Resource.Resource != "sites" {
+		t.Errorf("the mapping is %v (%v), want that of sites", mapping, err)
+	}
 }
