@@ -223,7 +223,10 @@ func TestPath_LostCreateMakesOneChild_R12_A32(t *testing.T) {
 			if err != nil || len(all) > 0 {
 				return reconcile.Result{}, err
 			}
-			return reconcile.Result{}, c.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, GenerateName: "child-"}})
+			err = c.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, GenerateName: "child-"}})
+			w.network.Refuse(true) // so that nothing tells meanwhile whether it was created
+			w.network.Cut()
+			return reconcile.Result{}, err
 		}, reconcile.Options{})
 		loop.Watch(source.Kind(maps, source.Self))
 		w.LagKindTo(schema.GroupResource{Resource: "secrets"}, w.Revision())
@@ -234,6 +237,8 @@ func TestPath_LostCreateMakesOneChild_R12_A32(t *testing.T) {
 				t.Error(err)
 			}
 		})
+		pass(time.Minute)
+		w.network.Refuse(false)
 		pass(time.Minute)
 		w.put(configMap("parent", "2"))
 		pass(time.Minute)
