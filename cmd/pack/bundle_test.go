@@ -76,6 +76,48 @@ func TestBundle_WhatDoesNotMoveIsAWarning_L5(t *testing.T) {
 	}
 }
 
+// A role that others have, too, stays for them.
+func TestBundle_SharedRoleStays_L5(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "kustomization.yaml"), "resources: [all.yaml]\n")
+	write(t, filepath.Join(dir, "all.yaml"), operatorOf+`apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: shared}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: people}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: shared}
+subjects: [{kind: Group, name: people}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: program}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: shared}
+subjects: [{kind: ServiceAccount, name: operator, namespace: ns}]
+`)
+	manifests := filepath.Join(bundleOf(t, dir, "", "-channel", "1.0"), "bundle", "manifests")
+	if !strings.Contains(read(t, filepath.Join(manifests, "operator.clusterserviceversion.yaml")), "serviceAccountName: operator") {
+		t.Error("the operator is not granted the rules")
+	}
+	for file, there := range map[string]bool{"shared_clusterrole.yaml": true, "people_clusterrolebinding.yaml": true, "program_clusterrolebinding.yaml": false} {
+		if _, err := os.Stat(filepath.Join(manifests, file)); (err == nil) != there {
+			t.Errorf("%s: %v, want that it is there: %v", file, err, there)
+		}
+	}
+	var annotations struct{ Annotations map[string]any }
+	err := yaml.Unmarshal([]byte(read(t, filepath.Join(manifests, "..", "metadata", "annotations.yaml"))), &annotations)
+	for key, value := range annotations.Annotations {
+		if _, isText := value.(string); !isText {
+			t.Errorf("%s is %v, which is no text", key, value)
+		}
+	}
+	if err != nil || len(annotations.Annotations) == 0 {
+		t.Errorf("the annotations are %v (%v)", annotations.Annotations, err)
+	}
+}
+
 func TestBundle_HasSamplesAndMergedFields_L5(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "csv.yaml")
 	write(t, file, "spec:\n  maturity: stable\n  maintainers: [{name: Jane, email: jane@example.com}]\n  installModes: null\n")
@@ -143,8 +185,8 @@ func TestBundle_ImageHasTheFilesAndLabels_L5(t *testing.T) {
 	}
 }
 
-func TestBundle_WhatTheManagerCannotInstallIsExplained_L5(t *testing.T) {
-	const operator = `apiVersion: apps/v1
+// operatorOf is the Deployment of a base.
+const operatorOf = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: operator, namespace: ns}
 spec:
@@ -154,6 +196,8 @@ spec:
     spec: {serviceAccountName: operator, containers: [{name: operator, image: "a:1.2.3"}]}
 ---
 `
+
+func TestBundle_WhatTheManagerCannotInstallIsExplained_L5(t *testing.T) {
 	for _, c := range []struct{ name, object, want string }{
 		{"a kind", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a, namespace: ns}\n", "OLM installs no Ingress: leave Ingress ns/a out"},
 		{"a namespace", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: other}\n", "ConfigMap other/a is not in the operator's"},
@@ -167,7 +211,7 @@ spec:
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "kustomization.yaml"), "resources: [all.yaml]\n")
-			write(t, filepath.Join(dir, "all.yaml"), operator+c.object)
+			write(t, filepath.Join(dir, "all.yaml"), operatorOf+c.object)
 			out := filepath.Join(dir, "out")
 			code, _, messages := pack(t, "bundle", "-o", out, dir)
 			if code != failure && code != usage || !strings.Contains(messages, c.want) {

@@ -177,6 +177,28 @@ func TestChart_IsTheBase_L4(t *testing.T) {
 	}
 }
 
+// A webhook that is not called for the operator's namespace is not called for the release's.
+func TestChart_SelectorsNameTheNamespaceOfTheRelease_L4(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "kustomization.yaml"), "resources: [all.yaml]\n")
+	write(t, filepath.Join(dir, "all.yaml"), operatorOf+`apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: w}
+webhooks:
+  - name: a.b.c
+    namespaceSelector:
+      matchExpressions:
+        - {key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, ns]}
+        - {key: team, operator: NotIn, values: [ns]}
+`)
+	got, _ := json.Marshal(rendered(t, chartOf(t, dir, ""), "elsewhere", nil)["ValidatingWebhookConfiguration w"])
+	for _, want := range []string{`"values":["kube-system","elsewhere"]`, `"values":["ns"]`} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("the webhook is %s, want %s", got, want)
+		}
+	}
+}
+
 func TestChart_ValuesChangeTheOperator_L4(t *testing.T) {
 	out := chartOf(t, "testdata/edited", "operator")
 	digest := "sha256:" + strings.Repeat("a", 64)

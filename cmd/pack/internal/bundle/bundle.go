@@ -194,6 +194,11 @@ func (m *bundle) permissions() ([]*grants, error) {
 			binding["subjects"] = others
 		}
 	}
+	for _, binding := range slices.Concat(m.base.Of(base.RBAC, "ClusterRoleBinding"), m.base.Of(base.RBAC, "RoleBinding")) {
+		if role := m.role(binding); role != nil && !m.consumed[binding.String()] {
+			delete(m.consumed, role.String()) // others have it, too
+		}
+	}
 	return all, errors.Join(problems...)
 }
 
@@ -244,7 +249,11 @@ func (m *bundle) write(files map[string][]byte, csv base.Object) error {
 	annotations.WriteString("annotations:\n")
 	dockerfile.WriteString("# Build it in this directory.\nFROM scratch\n\n")
 	for _, a := range m.about() {
-		fmt.Fprintf(&annotations, "  %s: %s\n", a[0], a[1])
+		text, err := yaml.Marshal(a[1]) // a channel such as 1.0 is no number
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&annotations, "  %s: %s", a[0], text)
 		fmt.Fprintf(&dockerfile, "LABEL %s=%s\n", a[0], a[1])
 	}
 	dockerfile.WriteString("\nCOPY bundle/manifests /manifests/\nCOPY bundle/metadata /metadata/\nCOPY bundle/tests/scorecard /tests/scorecard/\n")

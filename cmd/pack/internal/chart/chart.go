@@ -25,6 +25,9 @@ type Options struct {
 	Description string
 }
 
+// namespaceLabel is what each Namespace has with its name.
+const namespaceLabel = "kubernetes.io/metadata.name"
+
 const note = "{{- /* Written by flyball's pack from a kustomize base. Changes here are lost. */ -}}\n"
 
 // Files returns the files of the chart. It changes the base.
@@ -114,7 +117,11 @@ func (c *chart) place(o base.Object) {
 		switch value := value.(type) {
 		case map[string]any:
 			for key, one := range value {
-				value[key] = walk(key, one)
+				inner := key
+				if key == "values" && value["key"] == namespaceLabel {
+					inner = namespaceLabel
+				}
+				value[key] = walk(inner, one)
 			}
 		case base.Object:
 			for key, one := range value {
@@ -128,7 +135,7 @@ func (c *chart) place(o base.Object) {
 			}
 		case string:
 			switch named := value == c.base.Namespace; {
-			case named && (key == "namespace" || key == "matchNames" || key == "kubernetes.io/metadata.name"):
+			case named && (key == "namespace" || key == "matchNames" || key == namespaceLabel):
 				return quoted
 			case strings.HasPrefix(key, "cert-manager.io/inject-") && strings.HasPrefix(value, c.base.Namespace+"/"):
 				return release + strings.TrimPrefix(value, c.base.Namespace)
