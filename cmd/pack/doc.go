@@ -24,7 +24,7 @@
 //	    with any umask, environment, tags and remotes
 //	L2  the image has the static program alone, owned by root and run by user 65532, and for
 //	    each platform an SBOM with its modules
-//	L3  a file of the program that is not the commit's is an error, or with -dirty in the
+//	L3  a file of the image that is not the commit's is an error, or with -dirty in the
 //	    revision
 //	L4  with its own values and in the base's namespace the chart renders to the base; what
 //	    pack does not know is text; wrong values are refused by name

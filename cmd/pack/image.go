@@ -90,7 +90,11 @@ func (c *imageCommand) run(ctx context.Context, args []string, t terminal) error
 
 // revision returns the commit, marked if the program is of other files.
 func (c *imageCommand) revision(ctx context.Context, p *program.Program, platforms []program.Platform, t terminal) (string, error) {
-	changed, err := p.Changed(ctx, platforms)
+	var others []string
+	if c.authorities != "" {
+		others = append(others, in(c.dir, c.authorities))
+	}
+	changed, err := p.Changed(ctx, platforms, others...)
 	if err != nil || len(changed) == 0 {
 		return p.Commit, err
 	}

@@ -294,6 +294,21 @@ func TestImage_OtherFilesThanTheCommitsAreRefusedOrMarked_L3(t *testing.T) {
 	}
 }
 
+func TestImage_CertificatesAreOfTheCommit_L3(t *testing.T) {
+	dir, elsewhere := repository(t), filepath.Join(t.TempDir(), "ca.crt")
+	write(t, filepath.Join(dir, "ca.crt"), "certificates\n")
+	write(t, elsewhere, "certificates\n")
+	args := []string{"image", "-C", filepath.Join(dir, "operator"), "-o", "dist", "-platform", "linux/" + runtime.GOARCH, "-ca-certificates"}
+	for file, want := range map[string]string{"../ca.crt": "ca.crt is not in the commit", elsewhere: "ca.crt is outside the repository"} {
+		if code, _, messages := pack(t, append(args, file)...); code != failure || !strings.Contains(messages, want) {
+			t.Errorf("%s: exit code %d, want %d, and %q in\n%s", file, code, failure, want, messages)
+		}
+	}
+	mustRun(t, dir, "git", "add", "ca.crt")
+	mustRun(t, dir, "git", "commit", "--quiet", "--message", "certificates")
+	mustPack(t, append(args, "../ca.crt")...)
+}
+
 func TestImage_AModuleOutsideTheRepositoryIsNamedOnce_L3(t *testing.T) {
 	dir, part := repository(t), filepath.Join(t.TempDir(), "part")
 	if err := os.Rename(filepath.Join(dir, "part"), part); err != nil {

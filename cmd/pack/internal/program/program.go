@@ -108,8 +108,9 @@ func (l listed) local(vendored string) bool {
 	return l.Module.Main || l.Module.Replace != nil && l.Module.Replace.Version == "" || within(l.Dir, vendored)
 }
 
-// Changed returns the files of the program that are not those of the commit, and why.
-func (p *Program) Changed(ctx context.Context, platforms []Platform) ([]string, error) {
+// Changed returns the files of the program, and of others, that are not those of the commit,
+// and why.
+func (p *Program) Changed(ctx context.Context, platforms []Platform, others ...string) ([]string, error) {
 	mod, err := p.goCommand(ctx, nil, "env", "GOMOD")
 	if err != nil {
 		return nil, err
@@ -120,6 +121,12 @@ func (p *Program) Changed(ctx context.Context, platforms []Platform) ([]string, 
 		if _, err := os.Stat(filepath.Join(root, other)); err == nil {
 			files[filepath.Join(root, other)] = p.Module
 		}
+	}
+	for _, other := range others {
+		if other, err = filepath.Abs(other); err != nil {
+			return nil, err
+		}
+		files[other] = "" // of no module
 	}
 	for _, platform := range platforms {
 		text, err := p.goCommand(ctx, platform.env(), "list", "-deps", "-tags", p.tags,
@@ -183,8 +190,11 @@ func (p *Program) compare(ctx context.Context, files map[string]string) ([]strin
 		}
 		name, err := filepath.Rel(top, actual)
 		slashed := filepath.ToSlash(name)
+		outside := err != nil || !within(actual, top)
 		switch {
-		case err != nil || !within(actual, top):
+		case outside && module == "":
+			changed = append(changed, file+" is outside the repository")
+		case outside:
 			changed = append(changed, "the module "+module+" is outside the repository, where a replace in go.mod leads")
 		case differ[slashed]:
 			changed = append(changed, slashed+" was changed")
