@@ -76,6 +76,15 @@ func TestBundle_WhatDoesNotMoveIsAWarning_L5(t *testing.T) {
 	}
 }
 
+func TestBundle_VersionThatIsNoNameIsExplained_L5(t *testing.T) {
+	for _, version := range []string{"1.2.3+build", "1.2.3-RC1"} {
+		code, _, messages := pack(t, "bundle", "-o", filepath.Join(t.TempDir(), "out"), "-version", version, "../../examples/operator/config")
+		if code != failure || !strings.Contains(messages, "give another with -version") {
+			t.Errorf("%s: exit code %d, want %d, and what to do in\n%s", version, code, failure, messages)
+		}
+	}
+}
+
 // A role that others have, too, stays for them.
 func TestBundle_SharedRoleStays_L5(t *testing.T) {
 	dir := t.TempDir()

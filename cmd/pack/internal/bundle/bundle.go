@@ -56,6 +56,9 @@ func New(b *base.Rendered, opts Options) (*Bundle, error) {
 	if !regexp.MustCompile(`^[a-z0-9]([-a-z0-9._]*[a-z0-9])?$`).MatchString(opts.Channel) {
 		return nil, fmt.Errorf("%q is no name of a channel; write -channel stable", opts.Channel)
 	}
+	if !regexp.MustCompile(`^[-.0-9a-z]*[0-9a-z]$`).MatchString(opts.Version) {
+		return nil, fmt.Errorf("version %s: the ClusterServiceVersion is named after it, so it has lower-case letters, digits, dashes and dots, and no +; give another with -version", opts.Version)
+	}
 	m := &bundle{base: b, opts: opts, consumed: map[string]bool{}}
 	if err := m.findWebhooks(); err != nil {
 		return nil, err
