@@ -25,9 +25,9 @@ type Sharding struct {
 	// Kinds are those whose objects are divided, such as &webv1.Website{}: informers of them
 	// hold the objects of the shard alone, unless they are made with a scope of their own.
 	Kinds []runtime.Object
-	// Shard is the one of this process, as the label's value. With leader election each
-	// has its own Lease, whose name is LeaderElection.ID, a hyphen and the shard. The
-	// flag -shard sets it. Empty: the objects without the label.
+	// Shard is the label's value on the objects of this process. With leader election each
+	// shard has its own Lease, named LeaderElection.ID, a hyphen and the shard. The flag
+	// -shard sets it. Empty: the objects without the label.
 	Shard string
 }
 

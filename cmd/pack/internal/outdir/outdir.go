@@ -48,7 +48,18 @@ func Replace(dir string, files map[string][]byte) error {
 	if err := os.Rename(dir, before); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return os.Rename(written, dir)
+	if err := os.Rename(written, dir); err != nil {
+		return errors.Join(err, restore(before, dir))
+	}
+	return nil
+}
+
+// restore moves the directory back that was to be replaced, if there was one.
+func restore(before, dir string) error {
+	if err := os.Rename(before, dir); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 func write(dir string, files map[string][]byte) error {
