@@ -64,6 +64,8 @@ func addConversions(mgr *manager.Manager) {
 	webhook.Convert(mgr.Webhooks(), webhook.Spoke(conversion.ToHub, conversion.FromHub))
 }
 
+var _ = addConversions // main calls it
+
 // A client of the former version changes a lamp, whose color it does not know.
 func ExampleConvert() {
 	lamp, old, again := &Lamp{}, &OldLamp{}, &Lamp{}
