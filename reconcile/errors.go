@@ -45,8 +45,8 @@ func IgnoreNotFound(err error) error {
 
 // ErrParentGone and ErrParentChanged are returned by Apply and PruneAll, with
 // ChildSetOptions.AskParent, when a child is to be written or deleted and the cache is late:
-// the server has no parent with that UID, or has a newer one. A reconcile that returns them counts as a conflict: it is retried
-// with backoff, and at once when the cache has the change.
+// the server has no parent with that UID, or has a newer one. A reconcile that returns them
+// counts as a conflict: it is retried with backoff, and at once when the cache has the change.
 var (
 	ErrParentGone    = errors.New("the server no longer has the parent, so the child is not written")
 	ErrParentChanged = errors.New("the server has a newer parent than the cache, so the child is not written")

@@ -34,8 +34,7 @@ type candidate struct {
 // acquire tries until this process leads. It returns false if ctx ended before.
 func (c *candidate) acquire(ctx context.Context) bool {
 	for ctx.Err() == nil {
-		won := c.try(ctx)
-		if won {
+		if c.try(ctx) {
 			return true
 		}
 		pause(ctx, c.opts.RetryPeriod+time.Duration(rand.Float64()*JitterFactor*float64(c.opts.RetryPeriod)))

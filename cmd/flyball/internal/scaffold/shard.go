@@ -26,7 +26,7 @@ func (p plan) addShard(all files, name string) error {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return fmt.Errorf("shard %q: %s; give --name, such as --name a", name, strings.Join(problems, "; "))
 	}
-	text, err := p.shardManifests(string(all["config/operator.yaml"]), name)
+	text, err := p.shardManifests(all["config/operator.yaml"], name)
 	if err != nil {
 		return err
 	}
@@ -37,19 +37,15 @@ func (p plan) addShard(all files, name string) error {
 	if all["shard_test.go"] != nil {
 		return errors.New("shard_test.go is there already, and main.go has no manager.Sharding: move it")
 	}
-	for _, file := range []string{"main.go", "shard_test.go"} {
-		change, before := p.divide, all[file]
-		if file == "shard_test.go" {
-			if before, err = p.webhookFile("shard/shard_test.go", "shard/shard_test.go"); err != nil {
-				return err
-			}
-			change = func(f *gotree.File) error { return nameShard(f, name) }
-		}
-		if all[file], err = gotree.Edit(file, before, change); err != nil {
-			return err
-		}
+	if all["main.go"], err = gotree.Edit("main.go", all["main.go"], p.divide); err != nil {
+		return err
 	}
-	return nil
+	test, err := p.partFile("shard/shard_test.go", "")
+	if err != nil {
+		return err
+	}
+	all["shard_test.go"], err = gotree.Edit("shard_test.go", test, func(f *gotree.File) error { return nameShard(f, name) })
+	return err
 }
 
 // divide inserts the label into the options of the manager.
@@ -84,19 +80,18 @@ func nameShard(f *gotree.File, name string) error {
 
 // shardManifests inserts what a shard needs: the right to its own Lease, and a Deployment like
 // that of the operator, but without webhooks, which the operator's serves for all.
-func (p plan) shardManifests(text, name string) (string, error) {
+func (p plan) shardManifests(manifests []byte, name string) (string, error) {
 	operator := p.operator + "-operator"
 	shard := operator + "-" + name
-	if regexp.MustCompile(`(?m)^\s+name: ` + regexp.QuoteMeta(shard) + `$`).MatchString(text) {
+	if regexp.MustCompile(`(?m)^\s+name: ` + regexp.QuoteMeta(shard) + `$`).Match(manifests) {
 		return "", fmt.Errorf("config/operator.yaml has %s already; give another --name", shard)
 	}
 	rules := namedRule("coordination.k8s.io", "leases", shard, "get, list, watch, update", "keep: the Lease of a shard")
-	_, below, found := strings.Cut(text, "\nkind: Role ")
-	_, rest, ok := strings.Cut(below, "rules:\n")
-	if !found || !ok {
-		return "", fmt.Errorf("config/operator.yaml has no rules of a Role; write there yourself:\n%s", rules)
+	manifests, err := inserted(manifests, []place{{"kind: Role ", "rules:\n", rules}})
+	if err != nil {
+		return "", err
 	}
-	text = strings.TrimSuffix(text, rest) + rules + rest
+	text := string(manifests)
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		if !strings.Contains("\n"+document, "\nkind: Deployment\n") || !strings.Contains("\n"+document+"\n", "\n  name: "+operator+"\n") {
 			continue

@@ -14,7 +14,7 @@ import (
 // the file of this name, and insertions into main.go, operator_test.go and
 // config/operator.yaml.
 func (p plan) addWebhook(all files, tests string) error {
-	text, err := p.webhookFile("webhook/webhook.go", "webhook/builtin.go")
+	text, err := p.partFile("webhook/webhook.go", "webhook/builtin.go")
 	if err != nil {
 		return err
 	}
@@ -22,7 +22,7 @@ func (p plan) addWebhook(all files, tests string) error {
 	if err := p.callWebhook(all, "validate"); err != nil {
 		return err
 	}
-	text, err = p.webhookFile("webhook/operator_test.go", "webhook/builtin_test.go")
+	text, err = p.partFile("webhook/operator_test.go", "webhook/builtin_test.go")
 	if err == nil && all[tests] != nil {
 		text, err = p.merge(tests, all[tests], text)
 	}
@@ -34,17 +34,18 @@ func (p plan) addWebhook(all files, tests string) error {
 	return err
 }
 
-// webhookFile returns a part, for a built-in kind with the declarations of another.
-func (p plan) webhookFile(name, builtin string) ([]byte, error) {
+// partFile returns a part with the project's names, for a built-in kind with the declarations
+// of another part; empty: there is none.
+func (p plan) partFile(name, builtin string) ([]byte, error) {
 	f, err := part(name)
 	if err != nil {
 		return nil, err
 	}
-	other, err := part(builtin)
-	if err != nil {
-		return nil, err
-	}
-	if p.Builtin {
+	if p.Builtin && builtin != "" {
+		other, err := part(builtin)
+		if err != nil {
+			return nil, err
+		}
 		f.Overlay(other)
 	}
 	text, err := f.Source()
