@@ -19,8 +19,11 @@ import (
 )
 
 const (
-	progressEvery = 5 * time.Second
+	progressEvery = 20 * time.Second
 	lockEvery     = 200 * time.Millisecond
+
+	downloads     = 4 // attempts
+	downloadPause = 2 * time.Second
 )
 
 // buildOnce builds the binaries into dir unless another process has done so meanwhile.
@@ -56,8 +59,11 @@ func buildOnce(ctx context.Context, dir string, out io.Writer) error {
 	}
 	began := time.Now()
 	fmt.Fprintf(out, "envtest: building etcd %s, kube-apiserver and kubectl %s into %s (once, some minutes)\n", etcdVersion, kubernetesVersion, dir)
+	if err := download(ctx, gocmd, work, out); err != nil {
+		return err
+	}
 	for _, step := range buildSteps(bin) {
-		if err := runStep(ctx, gocmd, filepath.Join(work, step.module), step, out); err != nil {
+		if err := runStep(ctx, gocmd, work, step, out); err != nil {
 			return err
 		}
 	}
@@ -69,6 +75,23 @@ func buildOnce(ctx context.Context, dir string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "envtest: control plane built in %s\n", time.Since(began).Round(time.Second))
 	return nil
+}
+
+// download fetches the modules of the recipe. The go command gives up at a proxy's first error, so it is asked again.
+func download(ctx context.Context, gocmd, module string, out io.Writer) error {
+	step := buildStep{what: "modules", args: []string{"list", "-deps", etcdPackage, apiserverPackage, kubectlPackage}}
+	for i := 1; ; i++ {
+		err := runStep(ctx, gocmd, module, step, out)
+		if err == nil || i == downloads || ctx.Err() != nil {
+			return err
+		}
+		fmt.Fprintf(out, "envtest: attempt %d of %d failed: %v\n", i, downloads, err)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Duration(i) * downloadPause):
+		}
+	}
 }
 
 // runStep runs the go command for one step and reports progress to out.
@@ -94,7 +117,7 @@ func runStep(ctx context.Context, gocmd, module string, step buildStep, out io.W
 			if err != nil {
 				return fmt.Errorf("go %s, after %s: %w\n%s", strings.Join(step.args[:1], " ")+" "+step.what, took, cmpErr(ctx, err), log.complaints())
 			}
-			fmt.Fprintf(out, "envtest: %s: built in %s\n", step.what, took)
+			fmt.Fprintf(out, "envtest: %s: done in %s\n", step.what, took)
 			return nil
 		case <-tick.C:
 			fmt.Fprintf(out, "envtest: %s: %s, %s\n", step.what, time.Since(began).Round(time.Second), log.progress())
@@ -111,13 +134,12 @@ func cmpErr(ctx context.Context, err error) error {
 }
 
 // buildEnv returns the environment of the go command: the caller's, without variables that would let a workspace, flags or
-// another target change the build.
+// another target change the build. Whether cgo is on is left to the caller: what is compiled serves its tests, too.
 func buildEnv(environ []string) []string {
 	set := map[string]string{
 		"GOWORK":      "off",
 		"GOFLAGS":     "-mod=readonly", // an empty value would let go env -w apply
 		"GOTOOLCHAIN": "local",
-		"CGO_ENABLED": "0",
 		"GO111MODULE": "on",
 		"GOOS":        runtime.GOOS,
 		"GOARCH":      runtime.GOARCH,

@@ -17,7 +17,7 @@ func TestBuildLog_CountsPackagesAndKeepsComplaints(t *testing.T) {
 	}{
 		{"nothing yet", "", "starting", ""},
 		{"packages", "fmt\nk8s.io/api/core/v1\n", "2 packages, now k8s.io/api/core/v1", ""},
-		{"loading", "go: downloading k8s.io/api v0.37.1\n", "0 packages, now downloading k8s.io/api v0.37.1", ""},
+		{"loading", "go: downloading k8s.io/api v0.37.2\n", "0 packages, now downloading k8s.io/api v0.37.2", ""},
 		{"a fault", "fmt\n# example.com/a\na.go:1:2: undefined: b\n", "1 packages, now fmt", "# example.com/a\na.go:1:2: undefined: b"},
 		{"no newline at the end", "fmt\ngo: no space left", "1 packages, now fmt", "go: no space left"},
 	} {
@@ -38,7 +38,7 @@ func TestBuildLog_CountsPackagesAndKeepsComplaints(t *testing.T) {
 
 func TestBuildEnv_NothingOfTheCallerChangesTheBuild(t *testing.T) {
 	env := buildEnv([]string{"HOME=/h", "GOFLAGS=-mod=mod -tags=x", "GOWORK=/w/go.work", "CGO_ENABLED=1", "GOOS=plan9", "GOPROXY=off"})
-	for _, want := range []string{"HOME=/h", "GOPROXY=off", "GOWORK=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOOS=" + runtime.GOOS} {
+	for _, want := range []string{"HOME=/h", "GOPROXY=off", "GOWORK=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=1", "GOTOOLCHAIN=local", "GOOS=" + runtime.GOOS} {
 		name, _, _ := strings.Cut(want, "=")
 		if !slices.Contains(env, want) {
 			t.Errorf("environment %q lacks %s", env, want)

@@ -11,45 +11,46 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Versions that the recipe builds. Its tests compare them with its go.mod files.
+// Versions that the recipe builds. Its tests compare them with its go.mod file.
 const (
-	kubernetesVersion = "v1.37.1"
-	kubernetesDate    = "2026-09-23T17:06:22Z"
-	etcdVersion       = "v3.6.16"
+	kubernetesVersion = "v1.37.2"
+	kubernetesDate    = "2026-10-27T12:01:04Z"
+	etcdVersion       = "v3.7.0"
 )
 
-// The recipe is two small modules. Their files have names that do not make them modules while they lie here: a
-// directory with a go.mod of its own would be left out of this module's zip, and users' tests would not get it.
+// The recipe is a module that has no package of its own. Its files have names that do not make it a module while they lie
+// here: a directory with a go.mod of its own would be left out of this module's zip, and users' tests would not get it.
 //
 //go:embed recipe
 var recipe embed.FS
 
 // recipeNames maps files of the recipe to their names in the build.
-var recipeNames = map[string]string{"gomod": "go.mod", "gosum": "go.sum", "maingo": "main.go"}
+var recipeNames = map[string]string{"gomod": "go.mod", "gosum": "go.sum"}
 
-// A buildStep is one run of the go command in one module of the recipe.
+// A buildStep is one run of the go command in the recipe's module.
 type buildStep struct {
-	what   string   // result, for messages
-	module string   // directory of the module in the recipe
-	args   []string // of the go command
+	what string // result, for messages
+	args []string
 }
 
-// buildSteps returns the steps that put etcd, kube-apiserver and kubectl into the directory bin.
+// Packages that the recipe builds.
+const (
+	etcdPackage      = "go.etcd.io/etcd/server/v3"
+	apiserverPackage = "k8s.io/kubernetes/cmd/kube-apiserver"
+	kubectlPackage   = "k8s.io/kubernetes/cmd/kubectl"
+)
+
+// buildSteps returns the steps that put etcd, kube-apiserver and kubectl into the directory bin. They compile as `go test`
+// and `go run` do, so that packages which a program under test needs too are compiled once for both.
 func buildSteps(bin string) []buildStep {
+	build := []string{"build", "-v", "-buildvcs=false", "-ldflags=-s -w " + versionFlags(), "-o"}
 	return []buildStep{
-		{
-			what:   "etcd " + etcdVersion,
-			module: "etcd",
-			args:   []string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", filepath.Join(bin, "etcd"+exeSuffix), "."},
-		},
-		{
-			what:   "kube-apiserver and kubectl " + kubernetesVersion,
-			module: "kubernetes",
-			args:   []string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags=-s -w " + versionFlags(), "-o", bin + string(filepath.Separator), "tool"},
-		},
+		{what: "etcd " + etcdVersion, args: append(slices.Clip(build), filepath.Join(bin, "etcd"+exeSuffix), etcdPackage)},
+		{what: "kube-apiserver and kubectl " + kubernetesVersion, args: append(slices.Clip(build), bin+string(filepath.Separator), apiserverPackage, kubectlPackage)},
 	}
 }
 
@@ -91,21 +92,19 @@ func recipeDigest() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:8], err
 }
 
-// WriteRecipe writes the modules of the recipe into dir, one directory each, so that a maintainer can change versions and
-// tidy them.
+// WriteRecipe writes the module of the recipe into dir, so that a maintainer can change versions and tidy it.
 func WriteRecipe(dir string) error {
-	return fs.WalkDir(recipe, "recipe", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := recipe.ReadFile(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for from, to := range recipeNames {
+		content, err := recipe.ReadFile("recipe/" + from)
 		if err != nil {
 			return err
 		}
-		module := filepath.Base(filepath.Dir(path))
-		if err := os.MkdirAll(filepath.Join(dir, module), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, to), content, 0o644); err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(dir, module, recipeNames[entry.Name()]), content, 0o644)
-	})
+	}
+	return nil
 }
