@@ -8,9 +8,8 @@ SHELL := /bin/sh
 
 GO ?= go
 
-# Packages tested at the same time, how long one of them may take, how long
-# each fuzz target runs, and how often and how long each benchmark does.
-PARALLEL ?= 4
+# How long the tests of a package may take, how long each fuzz target runs, and how often
+# and how long each benchmark does.
 TIMEOUT ?= 20m
 FUZZTIME ?= 10s
 BENCH ?= .
@@ -36,33 +35,17 @@ help: ## list the targets
 run: ## run the example operator on your cluster, or where there is none on a simulated one
 	$(GO) run ./examples/website
 
-# The suites of controller-runtime on the bridge, on the simulated server.
-BRIDGED := ^TestSuites_On(FlyballsInformers|TheBridge)$$/^(builder|cache|client|controller|handler|manager|source)$$/^simulated$$
-
-# A seed costs six times as much with the race detector as without, so make test runs each sweep with RACESEEDS
-# seeds, and TESTSEEDS seeds, these among them, without it. The modules beside the workspace are vetted by make standalone.
-RACESEEDS ?= 2
-TESTSEEDS ?= 100
-SWEEPS := ^Test(Kit|RunMain)_Swarm|^TestSimulation_
-
-# These mostly wait for servers and leases, so they start first, beside the packages that compute.
-WAITING := ./integration ./hack/hostile
-
-# Packages that start no goroutine, and whose tests start none: the race detector finds nothing in them, and costs several times
-# as much. The root, with the rules of the repository, is one; its rules hold the list.
-PLAIN := /flyball(|/resource(|/internal/threeway|/resourcetest)|/cmd/flyball/internal/(apiversion|gotree|scaffold|upgrade)|/hack/(mutants|plot)|/informer/compact|/informer/internal/(base|encoding|fields|schemas|steps|unsettled)|/internal/(applied|authority|confidential|crdfixture|deque|effects|health|histogram|jsonweight|kubeconfig|lifesign|metrics|migration|observer|ownnews|pagetable|protoweight|ration|simhook|vector)|/manager/internal/(handover|recorder)|/simulate/internal/(actors|allot|btree|decode|deletion|discovery|encode|faults|journal|models|ownership|queries|revisions|wire|write))$$
+# hack/test says what runs, and how.
 .PHONY: test
-test: need-cc control-plane ## run every test, with the race detector where goroutines start; sets up what it needs
-	$(GO) test -timeout $(TIMEOUT) $$($(GO) list $(PACKAGES) | grep -E '$(PLAIN)')
-	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -timeout $(TIMEOUT) -skip '$(SWEEPS)' $$($(GO) list $(WAITING) $(PACKAGES) | grep -vE '$(PLAIN)')
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout $(TIMEOUT) -run '$(SWEEPS)' -skip '$(SEEDED)|AimsAt' ./simulate/kit ./examples/website -sim.seeds=$(RACESEEDS)
-	@set -e; for module in $(BRIDGE) $(CRDGEN) $(PACK); do echo "go test in $$module"; (cd $$module && GOWORK=off $(GO) test -vet=off -timeout $(TIMEOUT) ./...); done
-	cd hack/guests/controllerruntime && GOWORK=off $(GO) test -vet=off -timeout $(GUESTTIMEOUT) -run '$(BRIDGED)' .
-	cd hack/guests/packaging && GOWORK=off $(GO) test -vet=off -timeout $(GUESTTIMEOUT) -run '/^simulated$$/^frontend-operator$$' .
-	$(MAKE) dashboards
-	cd hack/release && GOWORK=off $(GO) test -vet=off -short -timeout $(TIMEOUT) .
-	cd hack/licenses && GOWORK=off $(GO) test -vet=off -timeout $(TIMEOUT) .
-	$(MAKE) simulation SEEDS=$(TESTSEEDS)
+test: need-go ## run every test, with the race detector where goroutines start; sets up what it needs (STEPS="name ...", FRESH=1)
+	@$(GO) run ./hack/test $(if $(FRESH),-fresh) $(STEPS)
+
+.PHONY: cold
+cold: need-go ## run README's two commands with empty caches, an empty home and only the tools that README names (some 30 minutes)
+	@$(GO) run ./hack/cold
+
+.PHONY: nightly
+nightly: dashboards bridge guests scaffold release-dry simulation ## what is too slow for each change: suites and programs of others, many seeds
 
 # Without the race detector, without what starts servers or processes, without sweeps of seeds, and with the results of
 # packages that have not changed from Go's cache.
@@ -327,9 +310,14 @@ clean-cache: ## remove the control plane's binaries, and what guests have copied
 	for part in controlplane guests; do echo "remove $$cache/flyball/$$part"; rm -rf "$$cache/flyball/$$part"; done
 
 # The race detector is the one thing that Go alone cannot do.
-.PHONY: need-cc
-need-cc:
+.PHONY: need-go
+need-go:
 	@command -v $(GO) >/dev/null || { echo "make: no $(GO) command found; install Go 1.26 or newer: https://go.dev/dl" >&2; exit 1; }
+	@$(GO) list -m >/dev/null || { echo "make: install the Go that go.mod asks for, https://go.dev/dl, or unset GOTOOLCHAIN so that Go downloads it" >&2; exit 1; }
+	@dir=$${TMPDIR:-/tmp}; test -d "$$dir" && test -w "$$dir" || { echo "make: $$dir, for temporary files, cannot be written; set TMPDIR to a directory that can" >&2; exit 1; }
+
+.PHONY: need-cc
+need-cc: need-go
 	@cc=$$($(GO) env CC); command -v $${cc%% *} >/dev/null || { \
 		echo "make: the race detector needs a C compiler, and $$cc is not there." >&2; \
 		echo "      Install gcc or clang, or name yours in CC." >&2; exit 1; }

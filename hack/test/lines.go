@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// lines passes the output of several steps on in whole lines, and reports what runs while
+// they are silent. It is safe for concurrent use.
+type lines struct {
+	began time.Time
+
+	mu struct {
+		sync.Mutex
+		out     io.Writer
+		running []string
+		spoke   time.Time
+	}
+}
+
+func newLines(out io.Writer) *lines {
+	l := &lines{began: time.Now()}
+	l.mu.out, l.mu.spoke = out, l.began
+	return l
+}
+
+// whole is the output of one step: it passes on what it is given up to the last line's end.
+type whole struct {
+	lines *lines
+	rest  []byte
+}
+
+// Write implements io.Writer for one goroutine at a time.
+func (w *whole) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	end := bytes.LastIndexByte(w.rest, '\n') + 1
+	if end == 0 {
+		return len(p), nil
+	}
+	err := w.lines.print(w.rest[:end])
+	w.rest = w.rest[end:]
+	return len(p), err
+}
+
+// end passes on a last line without an end.
+func (w *whole) end() error {
+	if len(w.rest) == 0 {
+		return nil
+	}
+	return w.lines.print(append(w.rest, '\n'))
+}
+
+func (l *lines) print(text []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.spoke = time.Now()
+	_, err := l.mu.out.Write(text)
+	return err
+}
+
+func (l *lines) started(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.running = append(l.mu.running, name)
+}
+
+func (l *lines) ended(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.running = slices.DeleteFunc(l.mu.running, func(other string) bool { return other == name })
+}
+
+// report prints a line whenever nothing has been printed for the time, until the returned
+// function is called.
+func (l *lines) report(silence time.Duration) (stop func()) {
+	end := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		tick := time.NewTicker(silence / 6)
+		defer tick.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case now := <-tick.C:
+				l.tell(now, silence)
+			}
+		}
+	})
+	return func() { close(end); group.Wait() }
+}
+
+func (l *lines) tell(now time.Time, silence time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.mu.spoke) < silence-silence/6 {
+		return
+	}
+	l.mu.spoke = now
+	fmt.Fprintf(l.mu.out, "# after %s: compiling and running %s\n", now.Sub(l.began).Round(time.Second), strings.Join(l.mu.running, " and "))
+}

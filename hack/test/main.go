@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command test runs every test of this repository. It is what `make test` calls.
+//
+//	go run ./hack/test                   every step
+//	go run ./hack/test -list             the steps
+//	go run ./hack/test plain bridge      these steps and those they need
+//	go run ./hack/test -fresh            no result from Go's cache
+//
+// It first checks what the tests need (a C compiler, git, room on the disk, a directory for
+// temporary files) and downloads the modules, so that what is missing is named before
+// minutes are spent. Then it runs the steps of steps.go, two at a time: the control plane
+// is built while other tests run, and tests that wait for servers run beside those that
+// compute. Output is that of the go command. When that is silent, a line every 30 seconds
+// tells what runs.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// lanes is how many steps run at a time.
+const lanes = 2
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "test:", err)
+		os.Exit(1)
+	}
+}
+
+// run is main with explicit arguments and output.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("test", flag.ContinueOnError)
+	list := flags.Bool("list", false, "list the steps and run none")
+	fresh := flags.Bool("fresh", false, "run each test anew, without results from Go's cache")
+	seeds := flags.Int("seeds", 100, "how many `seeds` each sweep without the race detector runs")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	root, err := output(ctx, ".", "go", "list", "-m", "-f", "{{.Dir}}", module)
+	if err != nil {
+		return fmt.Errorf("find the root module: %w", err)
+	}
+	if *list {
+		for _, s := range steps(packages{}, options{}) {
+			fmt.Fprintln(out, s.name)
+		}
+		return nil
+	}
+	if err := check(ctx, root); err != nil {
+		return err
+	}
+	if err := download(ctx, root, out); err != nil {
+		return err
+	}
+	found, err := find(ctx, root)
+	if err != nil {
+		return err
+	}
+	chosen, err := choose(steps(found, options{fresh: *fresh, seeds: *seeds}), flags.Args())
+	if err != nil {
+		return err
+	}
+	return runAll(ctx, root, chosen, out)
+}
+
+// runAll runs the steps and prints how long each took. The error names those that failed.
+func runAll(ctx context.Context, root string, all []step, out io.Writer) error {
+	began := time.Now()
+	lines := newLines(out)
+	stop := lines.report(30 * time.Second)
+	results := schedule(all, lanes, func(s step) result {
+		lines.started(s.name)
+		defer lines.ended(s.name)
+		return runStep(ctx, root, s, lines)
+	})
+	stop()
+
+	fmt.Fprintln(out)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var failed []string
+	for i, r := range results {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", all[i].name, r.took.Round(time.Second), r.word())
+		if r.err != nil {
+			failed = append(failed, all[i].name)
+		}
+	}
+	fmt.Fprintf(table, "all\t%s\t\n", time.Since(began).Round(time.Second))
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("failed: %s; repeat them with: go run ./hack/test %s", strings.Join(failed, ", "), strings.Join(failed, " "))
+	}
+	return nil
+}
+
+// runStep runs the go command of s.
+func runStep(ctx context.Context, root string, s step, to *lines) result {
+	began := time.Now()
+	out := &whole{lines: to}
+	cmd := exec.CommandContext(ctx, "go", s.args...)
+	cmd.Dir = filepath.Join(root, s.dir)
+	cmd.Env = append(os.Environ(), s.env...)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = time.Minute
+	fmt.Fprintf(out, "# %s: %s\n", s.name, s)
+	err := errors.Join(cmd.Run(), out.end())
+	return result{took: time.Since(began), err: err}
+}
+
+// output returns what a command prints, without white space around it.
+func output(ctx context.Context, dir string, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	printed, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s in %s: %w\n%s", name, strings.Join(args, " "), dir, err, strings.TrimSpace(complaints.String()))
+	}
+	return strings.TrimSpace(string(printed)), nil
+}

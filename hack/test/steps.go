@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/flyball-dev/flyball"
+
+// sequential.txt lists packages that start no goroutine, and whose tests start none. The
+// race detector finds nothing in them and costs several times as much; a rule of the house
+// holds the list.
+//
+//go:embed sequential.txt
+var sequential string
+
+// A step is one run of the go command.
+type step struct {
+	name  string
+	after string // the step that must have passed, if any
+	dir   string // below the root
+	env   []string
+	args  []string
+}
+
+// String returns the command as one would type it, with the number of packages in place of
+// their names.
+func (s step) String() string {
+	var words []string
+	packages := 0
+	for _, arg := range s.args {
+		if strings.HasPrefix(arg, module) {
+			packages++
+			continue
+		}
+		words = append(words, arg)
+	}
+	text := strings.Join(append(slices.Clone(s.env), "go"), " ") + " " + strings.Join(words, " ")
+	if packages > 0 {
+		text += fmt.Sprintf(" (%d packages)", packages)
+	}
+	if s.dir != "" {
+		text = "cd " + s.dir + " && " + text
+	}
+	return text
+}
+
+// packages are those of the workspace by how they are tested.
+type packages struct {
+	plain   []string // without the race detector
+	race    []string
+	servers []string // with the race detector and a real control plane
+}
+
+// options are those of the command.
+type options struct {
+	fresh bool
+	seeds int
+}
+
+// Sweeps run one program under many seeds. A seed costs six times as much with the race
+// detector, so each sweep runs with two seeds under it and with the rest without.
+const sweeps = "^Test(Kit|RunMain)_Swarm|^TestSimulation_"
+
+// steps returns every step, those that others wait for first.
+func steps(p packages, o options) []step {
+	test := func(args ...string) []string {
+		all := []string{"test", "-vet=off", "-timeout=20m"}
+		if o.fresh {
+			all = append(all, "-count=1")
+		}
+		return append(all, args...)
+	}
+	race := []string{"CGO_ENABLED=1"}
+	alone := []string{"GOWORK=off"}
+	seeds := func(n int) string { return fmt.Sprintf("-sim.seeds=%d", n) }
+	// Two replicas, and webhooks, take ten times as long as one process.
+	few := o.seeds/10 + 1
+	return []step{
+		{name: "control-plane", args: []string{"run", "./hack/controlplane"}},
+		{name: "plain", args: test(p.plain...)},
+		{name: "race", env: race, args: test(append([]string{"-race", "-skip", sweeps}, p.race...)...)},
+		// These mostly wait for servers and leases.
+		{name: "servers", after: "control-plane", env: race, args: test(append([]string{"-race", "-p=4", "-skip", sweeps}, p.servers...)...)},
+		{name: "sweeps-race", env: race, args: test("-race", "-run", sweeps, "-skip", "^TestSimulation_FindsALostWrite|AimsAt", "./simulate/kit", "./examples/website", seeds(2))},
+		{name: "sweeps-website", args: test("-run", "^TestSimulation", "-skip", "^TestSimulation_(Replicas|Webhooks)", "./examples/website", seeds(o.seeds))},
+		{name: "sweeps-replicas", args: test("-run", "^TestSimulation_(Replicas|Webhooks)", "./examples/website", seeds(few))},
+		{name: "sweeps-doubts", args: test("-run", "^TestKit_Swarm(OfDoubts|LeavesTheCopier)", "./simulate/kit", seeds(o.seeds))},
+		{name: "sweeps-kit", args: test("-run", "^Test(Kit|RunMain)_Swarm", "-skip", "OfDoubts|TheCopier", "./simulate/kit", seeds(few))},
+		{name: "bridge", after: "control-plane", dir: "bridge/controllerruntime", env: alone, args: test("./...")},
+		{name: "bridge-example", after: "control-plane", dir: "examples/controllerruntime", env: alone, args: test("./...")},
+		{name: "crdgen", dir: "resource/crdgen", env: alone, args: test("./...")},
+		{name: "pack", dir: "cmd/pack", env: alone, args: test("./...")},
+		{name: "release", dir: "hack/release", env: alone, args: test("-short", "./...")},
+		{name: "licenses", dir: "hack/licenses", env: alone, args: test("./...")},
+	}
+}
+
+// choose returns the steps with the given names and those that they need; all if there is
+// no name.
+func choose(all []step, names []string) ([]step, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	wanted := map[string]bool{}
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(s step) bool { return s.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no step is called %q; go run ./hack/test -list names them", name)
+		}
+		wanted[name] = true
+		if all[i].after != "" {
+			wanted[all[i].after] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s step) bool { return !wanted[s.name] }), nil
+}
+
+// find asks the go command which packages of the workspace have tests, and which of these
+// use a real control plane.
+func find(ctx context.Context, root string) (packages, error) {
+	listed, err := output(ctx, root, "go", "list", "-test", "-f", `{{.ImportPath}}{{range .Deps}} {{.}}{{end}}`, module+"/...")
+	if err != nil {
+		return packages{}, fmt.Errorf("list the packages: %w", err)
+	}
+	var found packages
+	quiet := strings.Fields(sequential)
+	for line := range strings.Lines(listed) {
+		fields := strings.Fields(line)
+		name, isTest := strings.CutSuffix(fields[0], ".test")
+		if !isTest {
+			continue
+		}
+		switch {
+		case slices.Contains(quiet, name):
+			found.plain = append(found.plain, name)
+		case slices.Contains(fields[1:], module+"/envtest"):
+			found.servers = append(found.servers, name)
+		default:
+			found.race = append(found.race, name)
+		}
+	}
+	return found, nil
+}

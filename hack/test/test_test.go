@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestSchedule_StepsWaitForWhatTheyNeed(t *testing.T) {
+	all := []step{{name: "slow"}, {name: "a"}, {name: "needs-slow", after: "slow"}, {name: "b"}, {name: "c"}}
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var order []string
+		running, most := 0, 0
+		schedule(all, 2, func(s step) result {
+			mu.Lock()
+			order = append(order, s.name)
+			running++
+			most = max(most, running)
+			mu.Unlock()
+			if s.name == "slow" {
+				time.Sleep(30 * time.Second)
+			}
+			time.Sleep(time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
+			running--
+			return result{}
+		})
+		if want := []string{"slow", "a", "b", "needs-slow", "c"}; !slices.Equal(slices.Sorted(slices.Values(order[:2])), []string{"a", "slow"}) || !slices.Equal(order[2:], want[2:]) {
+			t.Errorf("the steps began as %q, want %q: each as soon as there is a lane and what it needs has passed", order, want)
+		}
+		if most != 2 {
+			t.Errorf("at most %d steps ran at a time, want 2", most)
+		}
+	})
+}
+
+func TestSchedule_StepsAfterAFailureAreNotRun(t *testing.T) {
+	all := []step{{name: "fails"}, {name: "next", after: "fails"}, {name: "last", after: "next"}, {name: "other"}}
+	var ran []string
+	got := schedule(all, 1, func(s step) result {
+		ran = append(ran, s.name)
+		if s.name == "fails" {
+			return result{err: errors.New("no")}
+		}
+		return result{}
+	})
+	if want := []string{"fails", "other"}; !slices.Equal(ran, want) {
+		t.Errorf("%q ran, want %q", ran, want)
+	}
+	var words []string
+	for _, r := range got {
+		words = append(words, r.word())
+	}
+	if want := []string{"FAILED", "not run", "not run", "ok"}; !slices.Equal(words, want) {
+		t.Errorf("results %q, want %q", words, want)
+	}
+}
+
+func TestSteps_NeedOneThatComesBefore(t *testing.T) {
+	seen := map[string]bool{"": true}
+	for _, s := range steps(packages{}, options{}) {
+		if seen[s.name] {
+			t.Errorf("two steps are called %q", s.name)
+		}
+		if !seen[s.after] {
+			t.Errorf("%s comes before %s, which it needs", s.name, s.after)
+		}
+		seen[s.name] = true
+		if _, err := os.Stat(filepath.Join("..", "..", s.dir)); err != nil {
+			t.Errorf("%s: %v", s.name, err)
+		}
+	}
+}
+
+func TestSteps_AreChosenWithWhatTheyNeed(t *testing.T) {
+	all := []step{{name: "a"}, {name: "b", after: "a"}, {name: "c"}}
+	got, err := choose(all, []string{"b"})
+	if err != nil || len(got) != 2 || got[0].name != "a" || got[1].name != "b" {
+		t.Errorf("choose b = %v, %v, want a and b", got, err)
+	}
+	if _, err := choose(all, []string{"d"}); err == nil || !strings.Contains(err.Error(), `no step is called "d"`) {
+		t.Errorf("choose d: %v, want an error that names it", err)
+	}
+}
+
+func TestFind_EveryPackageWithTestsIsInOneStep(t *testing.T) {
+	root, err := output(t.Context(), ".", "go", "list", "-m", "-f", "{{.Dir}}", module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := find(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, in := range map[string][]string{
+		module + "/internal/deque":    found.plain,
+		module + "/reconcile":         found.race,
+		module + "/simulate/kit":      found.race,
+		module + "/integration":       found.servers,
+		module + "/examples/website":  found.servers,
+		module + "/examples/operator": found.servers,
+	} {
+		if !slices.Contains(in, want) {
+			t.Errorf("%s is not in the step that it belongs to: %d plain, %d race, %d servers", want, len(found.plain), len(found.race), len(found.servers))
+		}
+	}
+}
+
+func TestLines_StayWhole(t *testing.T) {
+	var out strings.Builder
+	l := newLines(&out)
+	a, b := &whole{lines: l}, &whole{lines: l}
+	for _, w := range []struct {
+		to   *whole
+		text string
+	}{{a, "ok  \tfirst"}, {b, "ok  \tsecond\nok"}, {a, "\t1s\n"}, {b, "  \tthird\n"}, {a, "no end"}} {
+		fmt.Fprint(w.to, w.text)
+	}
+	if err := errors.Join(a.end(), b.end()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "ok  \tsecond\nok  \tfirst\t1s\nok  \tthird\nno end\n"; out.String() != want {
+		t.Errorf("printed %q, want %q", out.String(), want)
+	}
+}
+
+func TestLines_SilenceIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		l := newLines(&out)
+		stop := l.report(30 * time.Second)
+		l.started("race")
+		l.started("control-plane")
+		time.Sleep(20 * time.Second)
+		if err := l.print([]byte("ok\n")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(40 * time.Second)
+		l.ended("control-plane")
+		time.Sleep(15 * time.Second)
+		stop()
+		want := "ok\n# after 45s: compiling and running race and control-plane\n# after 1m10s: compiling and running race\n"
+		if out.String() != want {
+			t.Errorf("printed\n%swant\n%s", out.String(), want)
+		}
+	})
+}
+
+func TestRetry_AProxyMayFailTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		began := time.Now()
+		var out strings.Builder
+		err := retry(t.Context(), 4, 2*time.Second, &out, func() error {
+			if calls++; calls <= 2 {
+				return errors.New("502 Bad Gateway")
+			}
+			return nil
+		})
+		if err != nil || calls != 3 || time.Since(began) != 6*time.Second {
+			t.Errorf("%v after %d calls and %s, want success with the third, after 6s", err, calls, time.Since(began))
+		}
+		if strings.Count(out.String(), "502 Bad Gateway") != 2 {
+			t.Errorf("printed %q, want each failure", out.String())
+		}
+		if err := retry(t.Context(), 2, time.Second, &out, func() error { return errors.New("never") }); err == nil {
+			t.Error("success, want the last error")
+		}
+	})
+}
+
+// Each line is what a stranger's machine may lack. The message names it, and what to do.
+func TestCheck_NamesWhatIsMissing(t *testing.T) {
+	empty := t.TempDir()
+	for name, c := range map[string]struct {
+		set  map[string]string
+		call func() error
+		want []string
+	}{
+		"no C compiler":          {call: func() error { return checkTemporary(t.Context(), "no-such-cc -m64") }, want: []string{"no-such-cc is not there", "build-essential"}},
+		"a compiler that fails":  {call: func() error { return checkTemporary(t.Context(), "false") }, want: []string{"a C compiler that works", "libc6-dev"}},
+		"no git":                 {set: map[string]string{"PATH": empty}, call: func() error { return checkGit(t.Context(), ".") }, want: []string{"- git", "Install it"}},
+		"no repository":          {set: map[string]string{"GIT_CEILING_DIRECTORIES": filepath.Dir(empty)}, call: func() error { return checkGit(t.Context(), empty) }, want: []string{"Clone it"}},
+		"no temporary directory": {set: map[string]string{"TMPDIR": filepath.Join(empty, "none")}, call: func() error { return checkTemporary(t.Context(), "cc") }, want: []string{"set TMPDIR"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for key, value := range c.set {
+				t.Setenv(key, value)
+			}
+			err := c.call()
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error is %q, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestFree_AsksForAPlaceThatIsNotThereYet(t *testing.T) {
+	left, err := free(filepath.Join(t.TempDir(), "not", "yet"))
+	if err != nil || left <= 0 {
+		t.Errorf("free = %d, %v, want some bytes", left, err)
+	}
+}
