@@ -45,7 +45,7 @@ cold: need-go ## run README's two commands with empty caches, an empty home and 
 	@$(GO) run ./hack/cold
 
 .PHONY: nightly
-nightly: dashboards bridge guests scaffold release-dry simulation ## what is too slow for each change: suites and programs of others, many seeds
+nightly: bridge guests scaffold release-dry simulation ## what is too slow for each change: suites and programs of others, many seeds
 
 # Without the race detector, without what starts servers or processes, without sweeps of seeds, and with the results of
 # packages that have not changed from Go's cache.
@@ -54,10 +54,6 @@ UNQUICK := hack/|clientgo/factory$$|integration$$|envtest$$|simulate/judges|simu
 .PHONY: quick
 quick: ## run the unit tests of the packages, for the inner loop; make house has the rules
 	$(GO) test -short -skip '$(SLOW)' $$($(GO) list ./... ./simulate/... | grep -vE '($(UNQUICK))')
-
-.PHONY: dashboards
-dashboards: ## hold the dashboard and the alerts of hack/observability against what a manager exposes
-	cd hack/observability && GOWORK=off $(GO) test -vet=off -timeout $(TIMEOUT) ./...
 
 # All seeds, without the race detector. Two replicas, and webhooks, take ten times as long as one process, so they get
 # a tenth. What searches hundreds of seeds by itself, or wants more than RACESEEDS, runs here alone.

@@ -97,6 +97,7 @@ func steps(p packages, o options) []step {
 		{name: "bridge-example", after: "control-plane", dir: "examples/controllerruntime", env: alone, args: test("./...")},
 		{name: "crdgen", dir: "resource/crdgen", env: alone, args: test("./...")},
 		{name: "pack", dir: "cmd/pack", env: alone, args: test("./...")},
+		{name: "dashboards", dir: "hack/observability", env: alone, args: test("./...")},
 		{name: "release", dir: "hack/release", env: alone, args: test("-short", "./...")},
 		{name: "licenses", dir: "hack/licenses", env: alone, args: test("./...")},
 	}
