@@ -53,6 +53,7 @@
 //	    and the queue of a standby keeps no such key
 //	R17 a child of Once is created if the server has none, and its content is written by
 //	    nothing else
+//	R18 it is no error that the object of a controller of For is gone when it is written
 //
 // # Concurrency
 //
