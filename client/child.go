@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -45,6 +46,34 @@ type confirmed func(context.Context) error
 
 func (confirmed) fits() verb                 { return verbApply }
 func (f confirmed) set(c *callOptions) error { c.confirm = f; return nil }
+
+// EnsureChild sets child to the object on the server with its kind, namespace and name, and
+// leaves that as it is. If there is none, it calls prepare, unless it is nil, and creates child
+// as fieldOwner or, if that is empty, as the client's own field owner; an error of prepare is
+// returned, and nothing is created. reconcile.Once writes with it.
+func (c *Client) EnsureChild(ctx context.Context, child informer.Object, fieldOwner string, prepare func(context.Context) error) (created bool, err error) {
+	if isNil(child) {
+		return false, errors.New("ensure child: it is nil")
+	}
+	key := informer.KeyOf(child)
+	if err := c.Get(ctx, key, child); !apierrors.IsNotFound(err) {
+		return false, err
+	}
+	if prepare != nil {
+		if err := prepare(ctx); err != nil {
+			return false, err
+		}
+	}
+	var opts []Option
+	if fieldOwner != "" {
+		opts = append(opts, FieldOwner(fieldOwner))
+	}
+	err = c.Create(ctx, child, opts...)
+	if apierrors.IsAlreadyExists(err) { // since the read
+		return false, c.Get(ctx, key, child)
+	}
+	return err == nil, err
+}
 
 // DeleteChild deletes child if the object on the server still has child's UID and
 // resourceVersion; if it has changed, the error is a *ConflictError. Dependents of the

@@ -88,6 +88,38 @@ var _ = Describe("a set of children", func() {
 		_, err = narrow.Apply(ctx, site, page("a", "1"), page("foreign", "1"))
 		_, is = errors.AsType[*reconcile.AlreadyControlledError](err)
 		Expect(is).To(BeTrue(), "%v", err)
+		By("creating a child once")
+		fills := 0
+		kept := func(of *reconcile.ChildSet, text string) (*corev1.ConfigMap, error) {
+			child := configMap("children", "kept", nil)
+			_, err := of.Apply(ctx, site, page("a", "1"), reconcile.Once(child, func(c *corev1.ConfigMap) {
+				fills++
+				c.Data = map[string]string{"page": text}
+			}))
+			return child, err
+		}
+		for _, of := range []*reconcile.ChildSet{set, set, narrow} {
+			child, err := kept(of, fmt.Sprint("made in call ", fills+1))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(child.Data).To(HaveKeyWithValue("page", "made in call 1"))
+			Expect(metav1.IsControlledBy(child, site)).To(BeTrue())
+			Expect(child.Labels).To(HaveKeyWithValue("set", "pages"))
+		}
+		Expect(fills).To(Equal(1), "the content is made once")
+		_, err = set.Apply(ctx, site, page("a", "1"), reconcile.Once(configMap("children", "by-hand", nil), nil))
+		Expect(err).To(MatchError(ContainSubstring("has no controller")))
+		adopting := reconcile.NewChildSet(c, c.Scheme(), []reconcile.ChildKind{reconcile.Children(pages)}, reconcile.ChildSetOptions{
+			Labels: map[string]string{"set": "pages"}, Adopt: true,
+		})
+		Expect(c.Create(ctx, configMap("children", "adopted", map[string]string{"page": "a person's"}))).To(Succeed())
+		adopted := configMap("children", "adopted", nil)
+		_, err = adopting.Apply(ctx, site, page("a", "1"), reconcile.Once(adopted, nil))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(c.Get(ctx, informer.KeyOf(adopted), adopted)).To(Succeed())
+		Expect(adopted.Data).To(HaveKeyWithValue("page", "a person's"))
+		Expect(metav1.IsControlledBy(adopted, site)).To(BeTrue())
+		Expect(c.Delete(ctx, adopted)).To(Succeed())
+
 		_, err = set.Apply(ctx, site)
 		Expect(err).To(MatchError(reconcile.ErrNothingWanted))
 		report, err := set.PruneAll(ctx, site)

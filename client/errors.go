@@ -71,7 +71,7 @@ func (c *Client) fault(ctx context.Context, at *call, err error) error {
 	case unknownPath(err):
 		c.mapper.forget(at.kind.GroupVersion())
 		return at.wrap(noSuchPath(at))
-	case at.sub != "" && apierrors.IsNotFound(err) && !c.serves(ctx, at):
+	case at.sub != "" && apierrors.IsNotFound(err) && !c.mapper.serves(ctx, at):
 		return at.wrap(noSuchPath(at))
 	case stale(at, err):
 		return &ConflictError{
@@ -94,12 +94,12 @@ func unknownPath(err error) bool {
 // serves reports whether discovery lists the call's subresource. For custom resources
 // the answer to a write does not show it: the server answers a missing subresource with
 // "not found", as it does a missing object.
-func (c *Client) serves(ctx context.Context, at *call) bool {
+func (m *mapper) serves(ctx context.Context, at *call) bool {
 	if slices.Contains(at.resource.subresources, at.sub) {
 		return true
 	}
-	c.mapper.forget(at.kind.GroupVersion())
-	now, err := c.mapper.find(ctx, at.kind)
+	m.forget(at.kind.GroupVersion())
+	now, err := m.find(ctx, at.kind)
 	return err != nil || slices.Contains(now.subresources, at.sub)
 }
 

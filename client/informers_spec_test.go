@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -87,5 +88,31 @@ var _ = Describe("with informers that observe", func() {
 			_, err = maps.Get(informer.KeyOf(cm))
 			Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 		}
+	})
+
+	It("names a field by which the server does not select", func(ctx SpecContext) {
+		informers, err := informer.NewSharedInformerFactory(env.Config(), specScheme(), informer.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		scope := informer.Scope{FieldSelector: "spec.nope=1"}
+		informer.For[*corev1.ConfigMap](informers, scope)
+		informer.For[*corev1.Pod](informers, scope)
+		informer.For[*Website](informers, scope)
+
+		running, stop := context.WithCancel(ctx)
+		var run sync.WaitGroup
+		run.Go(func() {
+			defer GinkgoRecover()
+			Expect(informers.Run(running)).To(Succeed())
+		})
+		defer run.Wait()
+		defer stop()
+		Eventually(func(g Gomega) {
+			snapshots := informers.Snapshot()
+			g.Expect(snapshots).To(HaveLen(3))
+			for _, s := range snapshots {
+				g.Expect(s.Scopes[0].State).To(Equal(informer.StateMisuse), "%s: %s", s.Kind, s.Scopes[0])
+				g.Expect(s.Scopes[0].Reason).To(ContainSubstring("the server cannot select by this field: "))
+			}
+		}).WithTimeout(time.Minute).Should(Succeed())
 	})
 })

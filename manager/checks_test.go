@@ -6,13 +6,18 @@ package manager_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -245,5 +250,71 @@ func TestProbe_MisusedChecksAreRefused(t *testing.T) {
 		if err == nil {
 			t.Error("a check of a taken or empty name, or a nil one, was accepted")
 		}
+	}
+}
+
+// The state, the log and /readyz say what is the case before the first list.
+func TestManager_WhatWasNeverListedIsNotReadable(t *testing.T) {
+	for _, row := range []struct {
+		what    string
+		refusal error
+		state   informer.State
+		says    []string
+	}{
+		{"unreachable", &url.Error{Op: "Get", URL: "https://127.0.0.1:6443/api/v1/configmaps", Err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}},
+			informer.StateStale, []string{"https://127.0.0.1:6443/", "it has never been listed: reads fail, and readiness and controllers wait for it"}},
+		{"a field that nobody can select by", apierrors.NewBadRequest("field label not supported: spec.nope"),
+			informer.StateMisuse, []string{"the server cannot select by this field: field label not supported: spec.nope; select by a label"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var lines strings.Builder
+			log := funcr.New(func(_, args string) {
+				mu.Lock()
+				defer mu.Unlock()
+				lines.WriteString(args + "\n")
+			}, funcr.Options{})
+			m := newManager(t, manager.Options{})
+			server := &configMaps{refusal: row.refusal}
+			i := informer.New(server, configMapKind, informer.Options{PagedLists: true, Logger: log})
+			must(t, m.AddTo(manager.StageInformers, i))
+			keys := make(chan reconcile.Key, 1)
+			var read error
+			c := reconcile.New("reader", func(_ context.Context, key reconcile.Key) (reconcile.Result, error) {
+				_, read = i.Lister().Get(key)
+				return reconcile.Result{}, nil
+			}, reconcile.Options{})
+			c.Watch(source.Channel(keys, source.ChannelOptions{}))
+			must(t, m.Add(c))
+			stop, wait := run(t, m)
+			keys <- reconcile.Key{Namespace: "default", Name: "a"}
+			time.Sleep(time.Minute)
+			_, ready := probe(m, "/readyz")
+			mu.Lock()
+			logged := lines.String()
+			mu.Unlock()
+			scope := i.Snapshot().Scopes[0]
+			if scope.State != row.state {
+				t.Errorf("%s: the state is %s, want %s", row.what, scope.State, row.state)
+			}
+			for _, want := range row.says {
+				for where, text := range map[string]string{"the log": logged, "/readyz": ready, "the state": scope.String()} {
+					if !strings.Contains(text, want) {
+						t.Errorf("%s: %s lacks %q:\n%s", row.what, where, want, text)
+					}
+				}
+			}
+			if strings.Contains(logged+ready, "stays readable") {
+				t.Errorf("%s: something is said to be readable:\n%s%s", row.what, logged, ready)
+			}
+			if read == nil || !strings.Contains(read.Error(), "give the controller a source of this kind with Watch") {
+				t.Errorf("%s: a read in Reconcile gives %v, want the advice to watch the kind", row.what, read)
+			}
+			if next := time.Until(scope.NextTry); row.state == informer.StateMisuse && next < 10*time.Second {
+				t.Errorf("%s: it is tried again after %s, want a slow pace", row.what, next)
+			}
+			stop()
+			must(t, wait())
+		})
 	}
 }

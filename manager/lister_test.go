@@ -25,6 +25,7 @@ var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 type configMaps struct {
 	mu      sync.Mutex
 	allowed bool
+	refusal error // nil: forbidden
 	items   []*corev1.ConfigMap
 	expired int // next watches that begin too far back
 }
@@ -42,6 +43,9 @@ func newConfigMap(name string) *corev1.ConfigMap {
 func (s *configMaps) List(context.Context, listwatch.ListOptions) (listwatch.Page[*corev1.ConfigMap], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.allowed && s.refusal != nil {
+		return listwatch.Page[*corev1.ConfigMap]{}, s.refusal
+	}
 	if !s.allowed {
 		return listwatch.Page[*corev1.ConfigMap]{}, apierrors.NewForbidden(
 			schema.GroupResource{Resource: "configmaps"}, "", errors.New(`User "robot" cannot list configmaps at the cluster scope`))

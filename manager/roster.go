@@ -5,6 +5,7 @@ package manager
 
 import (
 	"fmt"
+	"reflect"
 	"sync"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -18,13 +19,13 @@ type roster struct {
 	shared *informer.SharedInformerFactory
 	mu     struct {
 		sync.Mutex
-		controllers map[string]bool // names in use
+		controllers map[string]Runnable // by the names in use
 	}
 }
 
 func newRoster() *roster {
 	r := &roster{}
-	r.mu.controllers = map[string]bool{}
+	r.mu.controllers = map[string]Runnable{}
 	for _, stage := range stages {
 		r.groups = append(r.groups, &group{stage: stage})
 	}
@@ -38,10 +39,14 @@ func (r *roster) reserve(one Runnable, name string) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mu.controllers[name] {
-		return fmt.Errorf("add %s: a controller of that name has been added; give each its own in reconcile.New, since logs and metrics tell them apart by it", name)
+	switch other, taken := r.mu.controllers[name]; {
+	case taken && reflect.TypeOf(one).Comparable() && one == other:
+		return fmt.Errorf("add %s: this very controller has been added already; call Add once for each", name)
+	case taken:
+		return fmt.Errorf("add %s: a controller of that name has been added; give each its own, with reconcile.For in Options.Name "+
+			"and with reconcile.New as its first argument, since logs and metrics tell them apart by it", name)
 	}
-	r.mu.controllers[name] = true
+	r.mu.controllers[name] = one
 	return nil
 }
 

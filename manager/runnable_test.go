@@ -60,7 +60,12 @@ func TestManager_MisuseIsReturnedByAddAndByRun(t *testing.T) {
 		{"two of one name", func(m *manager.Manager) error {
 			must(t, m.Add(reconcile.New("twin", nothing, reconcile.KeyedOptions[string]{})))
 			return m.Add(reconcile.New("twin", nothing, reconcile.KeyedOptions[string]{}))
-		}, `add controller "twin": a controller of that name has been added; give each its own`},
+		}, `add controller "twin": a controller of that name has been added; give each its own, with reconcile.For in Options.Name`},
+		{"the same twice", func(m *manager.Manager) error {
+			c := reconcile.New("twin", nothing, reconcile.KeyedOptions[string]{})
+			must(t, m.Add(c))
+			return m.Add(c)
+		}, `add controller "twin": this very controller has been added already; call Add once for each`},
 		{"nil reconcile function", func(m *manager.Manager) error {
 			return m.Add(reconcile.New[string]("blank", nil, reconcile.KeyedOptions[string]{}))
 		}, `add controller "blank": the reconcile function is nil`},

@@ -34,6 +34,10 @@ type ChildWriter interface {
 	// request if that would change nothing. It calls confirm before it sends one, unless
 	// confirm is nil, and sends none and returns the error if there is one.
 	ApplyChild(ctx context.Context, child informer.Object, fieldOwner string, confirm func(context.Context) error) error
+	// EnsureChild sets child to the object on the server with its kind, namespace and name.
+	// If there is none, it calls prepare, returns its error if there is one, and creates child
+	// as fieldOwner. It never changes an existing object, even if that is created in between.
+	EnsureChild(ctx context.Context, child informer.Object, fieldOwner string, prepare func(context.Context) error) (created bool, err error)
 	// DeleteChild deletes child if the object on the server still has its UID and
 	// resourceVersion; otherwise it returns a conflict. child may come from a Lister.
 	DeleteChild(ctx context.Context, child informer.Object) error
@@ -128,8 +132,8 @@ func NewChildSet(w ChildWriter, scheme *runtime.Scheme, kinds []ChildKind, opts 
 // the cache has the child as the server answered (see client.IfChanged). So watch the
 // children, or others' changes of them are undone only by the next Apply after the event.
 //
-// The wanted objects belong to the caller, and are set to the stored objects. parent is
-// not modified. The report describes what was done, also with an error.
+// The wanted objects belong to the caller, and are set to the stored objects; Once makes one
+// that is created and then left alone. parent is not modified. The report describes what was done, also with an error.
 func (s *ChildSet) Apply(ctx context.Context, parent informer.Object, wanted ...informer.Object) (ChildReport, error) {
 	var report ChildReport
 	plan, err := s.plan(parent, wanted)
@@ -169,6 +173,7 @@ type child struct {
 	name   Child
 	object informer.Object
 	kind   ChildKind
+	fill   func() // of Once; nil: the child is applied
 }
 
 type childPlan struct{ wanted, surplus []child }
@@ -209,6 +214,10 @@ func (s *ChildSet) plan(parent informer.Object, wanted []informer.Object) (plan 
 
 // childOf returns obj as a child of the set, with its owner and labels.
 func (s *ChildSet) childOf(parent, obj informer.Object) (c child, err error) {
+	var fill func()
+	if o, ok := obj.(*once); ok {
+		obj, fill = o.Object, o.fill
+	}
 	if isNil(obj) {
 		return c, errors.New("it is nil")
 	}
@@ -216,7 +225,7 @@ func (s *ChildSet) childOf(parent, obj informer.Object) (c child, err error) {
 	if err != nil {
 		return c, err
 	}
-	c = child{name: Child{Kind: kind, Key: informer.KeyOf(obj)}, object: obj, kind: s.kinds[kind.GroupKind()]}
+	c = child{name: Child{Kind: kind, Key: informer.KeyOf(obj)}, object: obj, kind: s.kinds[kind.GroupKind()], fill: fill}
 	switch {
 	case c.kind.children == nil:
 		return c, fmt.Errorf("%s is of a kind that the set was not made with, so it would never be pruned; give reconcile.Children of its informer to NewChildSet", c.name)
@@ -253,6 +262,9 @@ func (s *ChildSet) prunable(parent, obj informer.Object) bool {
 
 // apply applies a child. confirm returns an error if nothing is to be written.
 func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, confirm func(context.Context) error, report *ChildReport) error {
+	if c.fill != nil {
+		return s.keep(ctx, parent, c, confirm, report)
+	}
 	is, err := c.kind.get(c.name.Key)
 	if apierrors.IsNotFound(err) {
 		is, err = s.writer.ReadChild(ctx, c.object)
@@ -318,7 +330,7 @@ func (s *ChildSet) mayTake(parent, is informer.Object) error {
 	case controller == nil && !s.opts.Adopt:
 		return fmt.Errorf("object %s exists and has no controller; rename it, delete it, or set ChildSetOptions.Adopt", keyText(informer.KeyOf(is)))
 	case controller != nil && controller.UID != parent.GetUID():
-		return &AlreadyControlledError{Object: informer.KeyOf(is), Controller: *controller}
+		return fmt.Errorf("%w; give the child another name, or delete that object", &AlreadyControlledError{Object: informer.KeyOf(is), Controller: *controller})
 	}
 	return nil
 }

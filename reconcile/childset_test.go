@@ -66,6 +66,20 @@ func (n *nursery) ApplyChild(ctx context.Context, child informer.Object, fieldOw
 	return nil
 }
 
+func (n *nursery) EnsureChild(ctx context.Context, child informer.Object, fieldOwner string, prepare func(context.Context) error) (bool, error) {
+	d := child.(*appsv1.Deployment)
+	n.asked, n.owner = append(n.asked, "ensure "+d.Name), fieldOwner
+	if is := n.server.get(d.Name); is != nil {
+		*d = *is
+		return false, nil
+	}
+	if err := prepare(ctx); err != nil {
+		return false, err
+	}
+	*d = *n.server.Write(d.DeepCopy())
+	return true, nil
+}
+
 func (n *nursery) DeleteChild(_ context.Context, child informer.Object) error {
 	n.asked = append(n.asked, "delete "+child.GetName())
 	switch is := n.server.get(child.GetName()); {

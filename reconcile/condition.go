@@ -4,10 +4,15 @@
 package reconcile
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -59,6 +64,22 @@ func (c Conditions) False(kind, reason, message string) (changed bool) {
 // Unknown sets the condition to Unknown.
 func (c Conditions) Unknown(kind, reason, message string) (changed bool) {
 	return c.Set(metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: reason, Message: message})
+}
+
+// Failed sets the condition to False because of err, such as that of ChildSet.Apply, so that
+// those who wrote the object learn of it; return err nevertheless. The message is err's, the
+// reason the server's, such as Invalid or Forbidden, or else Failed. The condition stays as it
+// is if err says nothing about the object: conflicts, an unreachable or overloaded server, a
+// lost lease or a cancelled context, and nil. An err of Apply never has a Secret's content.
+func (c Conditions) Failed(kind string, err error) (changed bool) {
+	var unreachable net.Error
+	switch {
+	case err == nil || every(err, isStaleConflict) || every(err, isNotLeading),
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &unreachable),
+		apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err):
+		return false
+	}
+	return c.False(kind, cmp.Or(string(apierrors.ReasonForError(err)), "Failed"), err.Error())
 }
 
 // Set sets a condition with the status in to. It ignores the generation and time in to.

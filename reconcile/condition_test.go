@@ -4,6 +4,10 @@
 package reconcile_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,7 +16,9 @@ import (
 	"unicode/utf8"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flyball-dev/flyball/reconcile"
 )
@@ -123,4 +129,47 @@ func FuzzConditions_SetTwiceIsSetOnce_R7(f *testing.F) {
 			t.Errorf("in the order %q, want %q", got, order)
 		}
 	})
+}
+
+// A failure shows in the condition if it is about the object, and passing trouble does not.
+func TestConditions_FailedTellsWhatIsAboutTheObject(t *testing.T) {
+	invalid := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", field.ErrorList{
+		field.Invalid(field.NewPath("spec", "replicas"), -1, "must not be negative"),
+	})
+	deployments := appsv1.Resource("deployments")
+	for _, row := range []struct {
+		err    error
+		reason string // empty: the condition stays
+	}{
+		{fmt.Errorf("child Deployment prod/web: %w", invalid), "Invalid"},
+		{apierrors.NewForbidden(deployments, "web", errors.New("exceeded quota")), "Forbidden"},
+		{apierrors.NewInternalError(errors.New("failed calling webhook")), "InternalError"},
+		{&reconcile.AlreadyControlledError{}, "Failed"},
+		{reconcile.Terminal(errors.New("no such size")), "Failed"},
+		{errors.Join(reconcile.ErrParentGone, invalid), "Invalid"},
+		{nil, ""},
+		{apierrors.NewConflict(deployments, "web", errors.New("the object has been modified")), ""},
+		{reconcile.ErrParentChanged, ""},
+		{fmt.Errorf("apply: %w", reconcile.ErrNotLeading), ""},
+		{fmt.Errorf("apply: %w", context.Canceled), ""},
+		{&url.Error{Op: "Patch", URL: "https://example.com", Err: errors.New("connection refused")}, ""},
+		{apierrors.NewTooManyRequests("later", 1), ""},
+		{apierrors.NewServiceUnavailable("later"), ""},
+	} {
+		d := &appsv1.Deployment{}
+		var list []metav1.Condition
+		conditions := reconcile.ConditionsOf(d, &list, time.Unix(1, 0))
+		conditions.True("Ready", "Serving", "")
+		changed := conditions.Failed("Ready", row.err)
+		got := conditions.Get("Ready")
+		if row.reason == "" {
+			if changed || got.Status != metav1.ConditionTrue {
+				t.Errorf("%v: changed %v, the condition is %+v; want it as before", row.err, changed, got)
+			}
+			continue
+		}
+		if !changed || got.Status != metav1.ConditionFalse || got.Reason != row.reason || got.Message != row.err.Error() {
+			t.Errorf("%v: changed %v, the condition is %+v; want False, %s and the error's text", row.err, changed, got, row.reason)
+		}
+	}
 }

@@ -51,6 +51,9 @@
 //	    that named the version before or created the object; a foreign write always wakes
 //	R16 a controller of For is not woken for a key without an object, unless it retries,
 //	    and the queue of a standby keeps no such key
+//	R17 a child of Once is created if the server has none, and its content is written by
+//	    nothing else
+//	R18 it is no error that the object of a controller of For is gone when it is written
 //
 // # Concurrency
 //

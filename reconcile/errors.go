@@ -64,6 +64,13 @@ type ConflictWaiter interface {
 	WhenPassed(do func()) (stop func())
 }
 
+// goneError is the error of a reconcile whose object the server no longer has, while the cache
+// still does.
+type goneError struct{ err error }
+
+func (e *goneError) Error() string { return e.err.Error() }
+func (e *goneError) Unwrap() error { return e.err }
+
 // PanicError is the error of a reconcile that panicked, or ended its goroutine.
 type PanicError struct {
 	// Value of the panic; nil if runtime.Goexit ended the goroutine.
@@ -151,11 +158,14 @@ func isNotFound(err error) bool {
 }
 
 // isStaleConflict reports whether the write was based on an old resourceVersion or parent, or
-// a read depends on a write whose effect is not known yet. The server also answers 409
+// on an object that is gone, or a read depends on a write whose effect is not known yet. The server also answers 409
 // Conflict if another field manager owns a field or the UID differs; reading again does not
 // fix those.
 func isStaleConflict(err error) bool {
 	if err == ErrParentChanged || err == ErrParentGone {
+		return true
+	}
+	if _, ok := err.(*goneError); ok {
 		return true
 	}
 	if _, ok := err.(ConflictWaiter); ok {

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -49,6 +51,10 @@ type ObjectController[T informer.Object] struct {
 //	*informer.NamespaceError             the informer cannot have
 //	*informer.NotSyncedError             a Retry; only for a scope that has joined since
 //	*informer.ReleasedError              a terminal error
+//
+// An object may be deleted while f runs. If the server then says to a write, such as that of
+// the status, that it does not have the very object, that is not an error: the deletion ends
+// the reconcile, or if the cache does not have it yet, counts as a conflict (R18).
 //
 // f is also called for objects that are being deleted, unless Finalize is used: their
 // deletionTimestamp is set. If f creates children, it should return then.
@@ -153,10 +159,32 @@ func (o *ObjectController[T]) run(ctx context.Context, key Key) (Result, error) 
 	if err != nil {
 		return unreadable(err)
 	}
+	f := o.f
 	if o.finalizer != nil {
-		return o.finalizer.step(ctx, obj)
+		f = o.finalizer.step
 	}
-	return o.f(ctx, obj)
+	res, err := f(ctx, obj)
+	if !every(err, func(err error) bool { return isNotFoundOf(o.kind(), obj, err) }) {
+		return res, err
+	}
+	switch now, missing := o.lister.Get(key); {
+	case apierrors.IsNotFound(missing) || missing == nil && now.GetUID() != obj.GetUID():
+		return Result{}, nil
+	case o.queue.NumRequeues(key) < earlyRetries:
+		return Result{}, &goneError{err}
+	}
+	return res, err // the cache should have the deletion by now; it is another object, or a fault
+}
+
+// isNotFoundOf reports whether the server said that it does not have obj. It names the
+// resource; where that cannot be derived from the kind, the error stays as it is.
+func isNotFoundOf(kind schema.GroupVersionKind, obj informer.Object, err error) bool {
+	if !isNotFound(err) {
+		return false
+	}
+	details := err.(apierrors.APIStatus).Status().Details
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	return details != nil && details.Name == obj.GetName() && details.Group == kind.Group && details.Kind == resource.Resource
 }
 
 // unreadable returns the result for a key whose object the Lister cannot return.

@@ -15,7 +15,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
@@ -306,6 +308,75 @@ func TestFor_EndOfAFormerOwnersChildWakesTheOwner(t *testing.T) {
 		synctest.Wait()
 		if calls.Load() != before+1 {
 			t.Errorf("called %d times, then %d, want once more when the name is free", before, calls.Load())
+		}
+	})
+}
+
+// An object that is deleted while it is reconciled is no longer there when its status is
+// written: that is quiet, as long as the cache may be late. Whatever else is not found is an
+// error.
+func TestFor_ItsObjectMayGoBeforeItIsWritten_R18(t *testing.T) {
+	notFound := func(group, resource, name string) error {
+		return fmt.Errorf("patch status of it: %w", apierrors.NewNotFound(schema.GroupResource{Group: group, Resource: resource}, name))
+	}
+	own := notFound("apps", "deployments", "a")
+	key := informer.Key{Namespace: "prod", Name: "a"}
+	for _, row := range []struct {
+		what   string
+		err    error
+		remove bool // from the cache, during the reconcile
+		again  bool // as another object
+		want   reconcile.Outcome
+	}{
+		{"the cache has the deletion", own, true, false, reconcile.OutcomeDone},
+		{"the cache has another object of the name", own, true, true, reconcile.OutcomeDone},
+		{"the cache is late", own, false, false, reconcile.OutcomeConflict},
+		{"an object of another name", notFound("apps", "deployments", "b"), true, false, reconcile.OutcomeError},
+		{"an object of another kind", notFound("apps", "replicasets", "a"), true, false, reconcile.OutcomeError},
+		{"an object of another group", notFound("example.dev", "deployments", "a"), true, false, reconcile.OutcomeError},
+		{"another error beside it", errors.Join(own, errors.New("no room")), true, false, reconcile.OutcomeError},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer()
+			s.Write(deployment("a"))
+			calls := 0
+			c := reconcile.For(watch(t, s), func(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
+				if calls++; calls > 1 {
+					return reconcile.Result{}, nil
+				}
+				if row.remove {
+					s.Delete(key)
+				}
+				if row.again {
+					s.Write(deployment("a"))
+				}
+				time.Sleep(time.Second) // until the cache has it
+				return reconcile.Result{}, row.err
+			}, reconcile.Options{})
+			start(t, c.Controller)
+			time.Sleep(1500 * time.Millisecond)
+			outcomes := c.Snapshot().Outcomes
+			for _, outcome := range []reconcile.Outcome{reconcile.OutcomeConflict, reconcile.OutcomeError} {
+				if got, want := outcomes[outcome] > 0, outcome == row.want; got != want {
+					t.Errorf("%s: %d reconciles ended as %s, want some: %v", row.what, outcomes[outcome], outcome, want)
+				}
+			}
+		})
+	}
+}
+
+// What is not found in spite of the cache, again and again, is an error.
+func TestFor_ItsObjectIsNotMissingForEver_R18(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Write(deployment("a"))
+		c := reconcile.For(watch(t, s), func(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
+			return reconcile.Result{}, apierrors.NewNotFound(appsv1.Resource("deployments"), "a")
+		}, reconcile.Options{})
+		start(t, c.Controller)
+		time.Sleep(time.Minute)
+		if got := c.Snapshot().Outcomes; got[reconcile.OutcomeConflict] != 10 || got[reconcile.OutcomeError] == 0 {
+			t.Errorf("outcomes %v, want ten conflicts and then errors", got)
 		}
 	})
 }

@@ -114,7 +114,7 @@ func (m *managed) round(ctx context.Context, log logr.Logger) bool {
 	if err != nil {
 		err = fmt.Errorf("keep the certificate in secret %s/%s: %w", m.Namespace, m.Secret, err)
 		if m.held.Miss(err) && ctx.Err() == nil {
-			log.Error(err, "Cannot renew the certificate; still serving the previous one")
+			log.Error(err, "Cannot get a certificate; "+m.held.Meanwhile())
 		}
 		return false
 	}

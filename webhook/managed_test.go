@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -377,6 +378,55 @@ func TestManaged_ServerThatRefusesIsAskedAgain_H4(t *testing.T) {
 		bundle, _ := api.bundle(t)
 		must(t, r.asked(t, bundle))
 		must(t, r.stop())
+	})
+}
+
+// What the log says is served while the Secret cannot be read is the case: nothing, or the
+// certificate from before.
+func TestManaged_LogSaysWhatIsServedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newStore()
+		api.put(configPath, configuration())
+		refuseSecrets := func(_, path string) int {
+			if strings.Contains(path, "secrets") {
+				return 403
+			}
+			return 0
+		}
+		api.refuse(refuseSecrets)
+		var mu sync.Mutex
+		var lines strings.Builder
+		logged := func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			defer lines.Reset()
+			return lines.String()
+		}
+		s := webhook.New(api.config(), testScheme(), webhook.Options{
+			Managed:    &webhook.Managed{Namespace: "default", Service: "hooks", Validating: []string{"hooks"}},
+			DrainDelay: -1,
+			Logger: funcr.New(func(_, args string) {
+				mu.Lock()
+				defer mu.Unlock()
+				lines.WriteString(args + "\n")
+			}, funcr.Options{}),
+		})
+		webhook.Validate(s, "", nothing[*corev1.ConfigMap])
+		s.ListenWith(newWire())
+		stop := run(t, s)
+		time.Sleep(5 * time.Second)
+		if text := logged(); !strings.Contains(text, "Cannot get a certificate; there is none yet, so TLS handshakes fail") || strings.Contains(text, "previous") {
+			t.Errorf("at the first start the log has\n%s", text)
+		}
+		api.refuse(func(string, string) int { return 0 })
+		time.Sleep(15 * time.Second)
+		logged()
+		api.refuse(refuseSecrets)
+		time.Sleep(15 * time.Second)
+		if text := logged(); !strings.Contains(text, "Cannot get a certificate; still serving the previous one") {
+			t.Errorf("later the log has\n%s", text)
+		}
+		must(t, stop())
 	})
 }
 

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,7 +28,7 @@ func setup(mgr *manager.Manager) error {
 	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
 	children := reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), []reconcile.ChildKind{reconcile.Children(deployments)},
 		reconcile.ChildSetOptions{FieldOwner: "frontend-operator", AskParent: true})
-	r := &reconciler{client: mgr.Client(), children: children}
+	r := &reconciler{client: mgr.Client(), children: children, events: mgr.Events("frontend-operator")}
 	c := reconcile.For(frontends, r.reconcile, reconcile.Options{Predicate: source.SpecChanged})
 	c.Watch(source.Owned(deployments, frontends))
 	return mgr.Add(c)
@@ -36,6 +37,7 @@ func setup(mgr *manager.Manager) error {
 type reconciler struct {
 	client   *client.Client
 	children *reconcile.ChildSet
+	events   manager.EventRecorder
 }
 
 // reconcile applies the children of a Frontend and reports their state in its status.
@@ -45,14 +47,15 @@ func (r *reconciler) reconcile(ctx context.Context, frontend *apiv1.Frontend) (r
 		return reconcile.Result{}, nil // the garbage collector deletes the children
 	}
 	deployment := deploymentFor(frontend)
-	if _, err := r.children.Apply(ctx, frontend, deployment); err != nil {
-		return reconcile.Result{}, err
-	}
+	_, failure := r.children.Apply(ctx, frontend, deployment)
 	// Apply has set each child to what the server stored, including its status.
 	updated := informer.Copy(frontend)
-	setStatus(updated, deployment)
-	_, err := r.client.PatchChanges(ctx, frontend, updated) // no request if nothing differs
-	return reconcile.Result{}, err
+	setStatus(updated, deployment, failure)
+	changed, err := r.client.PatchChanges(ctx, frontend, updated) // no request if nothing differs
+	if changed && failure != nil {
+		r.events.Eventf(frontend, nil, corev1.EventTypeWarning, "ChildFailed", "Apply", "%v", failure)
+	}
+	return reconcile.Result{}, errors.Join(failure, err) // logged, and retried with backoff
 }
 
 func deploymentFor(frontend *apiv1.Frontend) *appsv1.Deployment {
@@ -79,14 +82,19 @@ func labelsFor(frontend *apiv1.Frontend, component string) map[string]string {
 	}
 }
 
-// setStatus sets the status of frontend to what its Deployment says.
-func setStatus(frontend *apiv1.Frontend, deployment *appsv1.Deployment) {
+// setStatus sets the status of frontend to what its Deployment says or, if its children could
+// not be applied, to the failure.
+func setStatus(frontend *apiv1.Frontend, deployment *appsv1.Deployment, failure error) {
+	conditions := reconcile.ConditionsOf(frontend, &frontend.Status.Conditions, time.Now())
+	if failure != nil {
+		conditions.Failed("Ready", failure)
+		return
+	}
 	frontend.Status.ObservedGeneration = frontend.Generation
 	frontend.Status.ReadyReplicas = deployment.Status.ReadyReplicas
 	frontend.Status.Selector = metav1.FormatLabelSelector(deployment.Spec.Selector)
 	ready, updated := deployment.Status.ReadyReplicas, deployment.Status.UpdatedReplicas
 	message := fmt.Sprintf("%d of %d replicas are ready", min(ready, updated), frontend.Spec.Replicas)
-	conditions := reconcile.ConditionsOf(frontend, &frontend.Status.Conditions, time.Now())
 	if deployment.Status.ObservedGeneration == deployment.Generation && min(ready, updated) >= frontend.Spec.Replicas {
 		conditions.True("Ready", "Available", message)
 	} else {

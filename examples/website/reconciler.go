@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -103,7 +104,7 @@ func newReconciler(mgr *manager.Manager, deployments *informer.SharedInformer[*a
 
 func (r *reconciler) reconcile(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
 	if _, err := r.children.Apply(ctx, site, childrenOf(site)...); err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, errors.Join(err, r.updateStatus(ctx, site, failedStatusOf(site, err, time.Now())))
 	}
 	deployment, err := r.deployments.Get(informer.KeyOf(site))
 	if apierrors.IsNotFound(err) {
@@ -116,7 +117,7 @@ func (r *reconciler) reconcile(ctx context.Context, site *webv1.Website) (reconc
 }
 
 // updateStatus writes the status if it has changed, and records an event if the page went
-// into or out of service.
+// into or out of service, or a child could not be applied.
 func (r *reconciler) updateStatus(ctx context.Context, site *webv1.Website, status webv1.WebsiteStatus) error {
 	before := meta.FindStatusCondition(site.Status.Conditions, conditionReady)
 	told := informer.Copy(site)
@@ -128,7 +129,7 @@ func (r *reconciler) updateStatus(ctx context.Context, site *webv1.Website, stat
 	if before != nil && before.Status == after.Status && before.Reason == after.Reason {
 		return nil
 	}
-	r.events.Eventf(site, nil, eventType(before), after.Reason, "Reconcile", "%s", after.Message)
+	r.events.Eventf(site, nil, eventType(before, after), after.Reason, "Reconcile", "%s", after.Message)
 	return nil
 }
 

@@ -12,12 +12,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/reconcile"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
 
-const conditionReady = "Ready"
+const (
+	conditionReady = "Ready"
+	// Reasons of a Website whose children are applied.
+	deploying       = "Deploying"
+	replicasMissing = "ReplicasMissing"
+)
 
 // statusOf returns the status of site, whose Deployment is d (nil: it does not exist yet).
 // It keeps unchanged parts of site's status, so if nothing differs nothing is written.
@@ -34,14 +40,22 @@ func statusOf(site *webv1.Website, d *appsv1.Deployment, now time.Time) webv1.We
 	return status
 }
 
+// failedStatusOf returns the status of site, whose children could not be applied because of
+// err: all but the condition stays as it was.
+func failedStatusOf(site *webv1.Website, err error, now time.Time) webv1.WebsiteStatus {
+	status := informer.Copy(site).Status
+	reconcile.ConditionsOf(site, &status.Conditions, now).Failed(conditionReady, err)
+	return status
+}
+
 func readyOf(site *webv1.Website, d *appsv1.Deployment, ready int32) metav1.Condition {
 	want := replicasOf(site)
 	switch {
 	case d == nil || d.Status.ObservedGeneration < d.Generation:
-		return metav1.Condition{Type: conditionReady, Status: metav1.ConditionFalse, Reason: "Deploying",
+		return metav1.Condition{Type: conditionReady, Status: metav1.ConditionFalse, Reason: deploying,
 			Message: "the Deployment has not been taken up yet"}
 	case ready < want || d.Status.UpdatedReplicas < want:
-		return metav1.Condition{Type: conditionReady, Status: metav1.ConditionFalse, Reason: "ReplicasMissing",
+		return metav1.Condition{Type: conditionReady, Status: metav1.ConditionFalse, Reason: replicasMissing,
 			Message: fmt.Sprintf("%d of %d replicas serve the page", min(ready, d.Status.UpdatedReplicas), want)}
 	}
 	return metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: "Serving",
@@ -50,9 +64,12 @@ func readyOf(site *webv1.Website, d *appsv1.Deployment, ready int32) metav1.Cond
 
 // eventType returns the type of the event for a change of the Ready condition from before;
 // nil: the Website is new.
-func eventType(before *metav1.Condition) string {
-	if before != nil && before.Status == metav1.ConditionTrue {
-		return corev1.EventTypeWarning // it was served, and no longer is as it should be
+func eventType(before, after *metav1.Condition) string {
+	switch {
+	case before != nil && before.Status == metav1.ConditionTrue: // it was served, and no longer is as it should be
+		return corev1.EventTypeWarning
+	case after.Status == metav1.ConditionFalse && after.Reason != deploying && after.Reason != replicasMissing:
+		return corev1.EventTypeWarning // a child could not be applied
 	}
 	return corev1.EventTypeNormal
 }

@@ -32,7 +32,7 @@ func (f Files) Look(log logr.Logger) {
 	found, err := f.read()
 	if err != nil {
 		if f.Held.Miss(err) {
-			log.Error(err, "Cannot read the certificate; still serving the previous one", "dir", f.Dir)
+			log.Error(err, "Cannot read the certificate; "+f.Held.Meanwhile(), "dir", f.Dir)
 		}
 		return
 	}

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 
 	"github.com/flyball-dev/flyball/internal/authority"
 	"github.com/flyball-dev/flyball/internal/keypair"
@@ -36,7 +36,9 @@ func TestFiles_WhatIsWholeAndValidIsServed(t *testing.T) {
 		held := &keypair.Holder{}
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { keypair.Files{Dir: dir, Held: held}.Keep(ctx, logr.Discard()) })
+		var log strings.Builder
+		logger := funcr.New(func(_, args string) { log.WriteString(args + "\n") }, funcr.Options{})
+		running.Go(func() { keypair.Files{Dir: dir, Held: held}.Keep(ctx, logger) })
 		for _, c := range []struct {
 			name             string
 			certificate, key []byte
@@ -66,6 +68,11 @@ func TestFiles_WhatIsWholeAndValidIsServed(t *testing.T) {
 			if (problem == nil) != (c.problem == "") || problem != nil && !strings.Contains(problem.Error(), c.problem) {
 				t.Errorf("%s: the problem is %v, want %q", c.name, problem, c.problem)
 			}
+			synctest.Wait()
+			if first, later := strings.Contains(log.String(), "there is none yet"), strings.Contains(log.String(), "still serving the previous one"); first && c.want != nil || later && c.want == nil {
+				t.Errorf("%s: the log says what is not the case:\n%s", c.name, &log)
+			}
+			log.Reset()
 		}
 		stop()
 		running.Wait()

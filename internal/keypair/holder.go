@@ -47,6 +47,14 @@ func (h *Holder) Miss(problem error) bool {
 	return news
 }
 
+// Meanwhile says what is served while there is no newer pair, for a log.
+func (h *Holder) Meanwhile() string {
+	if p, _ := h.Get(); p == nil {
+		return "there is none yet, so TLS handshakes fail until there is"
+	}
+	return "still serving the previous one"
+}
+
 func sameText(a, b error) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.Error() == b.Error()
 }

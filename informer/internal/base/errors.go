@@ -93,7 +93,8 @@ type NotSyncedError struct {
 }
 
 func (e *NotSyncedError) Error() string {
-	return fmt.Sprintf("read %s: the informer has not synced; wait for its Synced channel, or read from a Reconcile, which starts after it", e.Kind.Kind)
+	return fmt.Sprintf("read %s: the informer has not synced; a Reconcile starts when the sources of its controller have synced, "+
+		"so give the controller a source of this kind with Watch, such as source.Mapped; elsewhere wait for the informer's Synced channel", e.Kind.Kind)
 }
 
 // NotSettledError means that the state of what is read is not known after a write of this

@@ -54,12 +54,16 @@ func States() []State {
 	}
 }
 
-// HintOf returns what a person can do about a state, or an empty text.
-func HintOf(s State) string {
+// HintOf returns what a person can do about a state, or what it means, or an empty text.
+// synced: the first list has arrived.
+func HintOf(s State, synced bool) string {
 	switch s {
 	case StateForbidden:
 		return "grant list and watch of it by a Role or ClusterRole; it is asked for again"
 	case StateStale:
+		if !synced {
+			return "it has never been listed: reads fail, and readiness and controllers wait for it; the server is asked again"
+		}
 		return "what is known stays readable; the server is asked again"
 	case StateDecodingErrors:
 		return "correct the objects; Lister.Undecodable lists those that have a name"
@@ -133,7 +137,7 @@ func (s ScopeState) String() string {
 	if s.Reason != "" {
 		text += ": " + s.Reason
 	}
-	if hint := HintOf(s.State); hint != "" {
+	if hint := HintOf(s.State, s.Synced); hint != "" {
 		text += " (" + hint + ")"
 	}
 	if !s.NextTry.IsZero() {

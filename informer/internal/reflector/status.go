@@ -320,13 +320,13 @@ func (s *reflectorStatus) setIf(holdsLocked func() bool, state base.State, reaso
 		warned = s.nagLocked(state).due(now)
 		s.mu.complained = s.mu.complained || warned
 	}
-	complained := s.mu.complained
+	complained, synced := s.mu.complained, s.mu.state.Synced
 	if state == base.StateLive {
 		s.mu.complained = false
 	}
 	s.mu.Unlock()
 	log := s.log
-	if hint := base.HintOf(state); hint != "" {
+	if hint := base.HintOf(state, synced); hint != "" {
 		log = log.WithValues("hint", hint)
 	}
 	switch {

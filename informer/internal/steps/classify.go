@@ -84,6 +84,8 @@ func classifyStatus(err error, status metav1.Status) (result, time.Duration) {
 		return resultBusy, retryAfter
 	case apierrors.IsNotFound(err):
 		return resultNotServed, 0
+	case code == http.StatusBadRequest && isAboutSelectors(status.Message):
+		return resultUnselectable, 0
 	case code >= http.StatusInternalServerError, code == http.StatusRequestTimeout, retryAfter > 0, code == 0:
 		if code == http.StatusNotImplemented {
 			return resultRejected, 0
@@ -91,4 +93,10 @@ func classifyStatus(err error, status metav1.Status) (result, time.Duration) {
 		return resultFailing, retryAfter
 	}
 	return resultRejected, 0
+}
+
+// isAboutSelectors reports whether the message is that of servers about a field selector by
+// which the kind cannot be selected.
+func isAboutSelectors(message string) bool {
+	return strings.Contains(message, "field label not supported") || strings.Contains(message, "is not a known field selector")
 }

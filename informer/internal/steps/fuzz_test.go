@@ -32,7 +32,7 @@ var unusedWatches = []Outcome{
 	{Result: resultFailing},
 	{Result: resultExpired},
 	{Result: resultTooLarge},
-	{Result: resultRejected},
+	{Result: resultRejected}, {Result: resultUnselectable},
 	{Result: resultForbidden},
 	{Result: resultUnauthorized},
 	{Result: resultNotServed},

@@ -34,6 +34,7 @@ const (
 	resultExpired                        // 410: the version or continue token is too old
 	resultTooLarge                       // the version is newer than the server's
 	resultRejected                       // the server does not accept the request as it is
+	resultUnselectable                   // 400: the server does not select by such a field
 	resultForbidden                      // 403
 	resultUnauthorized                   // 401
 	resultNotServed                      // 404: no such kind
@@ -237,6 +238,8 @@ func judge(p Progress, o Outcome) Decision {
 		d := relist(p, o, relistNotServed, false)
 		d.pace, d.State = paceSlow, base.StateNotServed
 		return d
+	case resultUnselectable:
+		return unselectable(p, o)
 	case ResultUnreachable:
 		return unreachable(p, o)
 	case resultBusy:
@@ -279,6 +282,20 @@ func completed(p Progress, o Outcome) Decision {
 		p.trouble = time.Time{}
 	}
 	d.Next = p
+	return d
+}
+
+// unselectable tries again rarely: the program's selector is at fault, and only a changed
+// CustomResourceDefinition could make it right.
+func unselectable(p Progress, o Outcome) Decision {
+	p.Refusals++
+	d := Decision{Next: p}
+	if p.Phase == PhaseWatch {
+		d = relist(p, o, relistRejected, true)
+	}
+	d.pace, d.State = paceSlow, base.StateMisuse
+	d.Why = "the server cannot select by this field: " + base.TextOf(o.Err) +
+		"; select by a label, or add the field to selectableFields of the CustomResourceDefinition"
 	return d
 }
 

@@ -76,7 +76,7 @@ func keepOnly(f *gotree.File, keep []string) {
 func (p plan) ownNames() map[string]string {
 	names := map[string]string{
 		"setup": "setup" + p.kinds, "reconciler": p.variable + "Reconciler", "labelsFor": "labelsFor" + p.kind, "setStatus": "set" + p.kind + "Status",
-		"TestSimulation": "TestSimulation_" + p.kinds, "scenario": p.variable + "Scenario", "isReady": "is" + p.kind + "Ready",
+		completion: "set" + p.kind + "Password", "TestSimulation": "TestSimulation_" + p.kinds, "scenario": p.variable + "Scenario", "isReady": "is" + p.kind + "Ready",
 	}
 	for _, child := range p.children {
 		names[child.builder()] = child.builder() + p.kind

@@ -62,5 +62,20 @@ func find(list []builtin, kind string) (builtin, bool) {
 // Deployment.
 func (b builtin) isWorkload() bool { return b.kind == "Deployment" || b.kind == "StatefulSet" }
 
+// once reports whether an object of the kind is created and then kept, with the content that
+// the function completion makes.
+func (b builtin) once() bool { return b.kind == "Secret" }
+
+// completion is the name of that function.
+const completion = "setPassword"
+
+// wanted returns the argument of ChildSet.Apply for an object of the kind.
+func (b builtin) wanted(object string) string {
+	if b.once() {
+		return "reconcile.Once(" + object + ", " + completion + ")"
+	}
+	return object
+}
+
 // builder is the name of the function that makes an object of the kind.
 func (b builtin) builder() string { return b.noun().variable + "For" }

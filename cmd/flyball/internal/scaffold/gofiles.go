@@ -98,10 +98,15 @@ func (p plan) exchange(f *gotree.File) error {
 		return nil
 	}
 	all, err := part("children.go")
-	if err == nil {
-		f.Replace(old, all.Declaration(p.first().builder()))
+	if err != nil {
+		return err
 	}
-	return err
+	text := all.Declaration(p.first().builder())
+	if p.first().once() {
+		text += "\n\n" + all.Declaration(completion)
+	}
+	f.Replace(old, text)
+	return nil
 }
 
 // lead renames the template's child to the first.
@@ -122,7 +127,7 @@ func (p plan) addChildren(f *gotree.File) error {
 			continue
 		}
 		others = append(others, first.renaming(child))
-		builders.WriteString(", " + child.builder() + "(frontend)")
+		builders.WriteString(", " + child.wanted(child.builder()+"(frontend)"))
 		if f.Func(first.builder()) != nil {
 			if err := p.appendBuilder(f, child); err != nil {
 				return err
@@ -136,7 +141,8 @@ func (p plan) addChildren(f *gotree.File) error {
 		f.Repeat(objects, first.builder(), []string{"Object"}, others)
 	}
 	for _, call := range f.Calls(f.Tree, "Apply") {
-		f.Insert(call.Args[len(call.Args)-1].End(), builders.String())
+		last := call.Args[len(call.Args)-1]
+		f.Replace(last, first.wanted(f.Text(last))+builders.String())
 	}
 	return nil
 }
@@ -157,6 +163,9 @@ func (p plan) appendBuilder(f *gotree.File, child builtin) error {
 	all, err := gotree.Parse("children.go", text)
 	if err == nil && !f.Append(all, child.builder()) {
 		err = fmt.Errorf("there is no part %s", child.builder())
+	}
+	if err == nil && child.once() {
+		f.Append(all, completion)
 	}
 	return err
 }

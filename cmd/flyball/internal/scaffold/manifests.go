@@ -98,8 +98,13 @@ func (p plan) clusterRules() string {
 	for _, child := range p.children {
 		n := child.noun()
 		kept += rule(child.group, n.plural, "delete", "keep: for "+n.kinds+" that are no longer wanted")
-		used[child.group+" "+n.plural] = rule(child.group, n.plural, "get, list, watch, create, patch", "")
+		verbs := "get, list, watch, create, patch"
+		if child.once() {
+			verbs = "get, list, watch, create"
+		}
+		used[child.group+" "+n.plural] = rule(child.group, n.plural, verbs, "")
 	}
+	kept += rule("events.k8s.io", "events", "create, patch", "keep: for Warnings about children that fail")
 	keys := make([]string, 0, len(used))
 	for key := range used {
 		keys = append(keys, key)
