@@ -5,7 +5,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,16 +14,14 @@ import (
 	"strings"
 
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/scaffold"
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 func main() {
 	err := run(os.Args[1:], os.Stdout, os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
+	if code := commandline.ExitCode(err); code != 0 {
 		fmt.Fprintln(os.Stderr, "flyball:", strings.ReplaceAll(err.Error(), "\n", "\n         "))
-		os.Exit(1)
+		os.Exit(code)
 	}
 }
 
@@ -45,7 +42,7 @@ func run(args []string, out, problems io.Writer) error {
 		fmt.Fprint(out, usage)
 		return nil
 	}
-	return fmt.Errorf("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version or shard, or flyball upgrade", command)
+	return commandline.Misusef("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version or shard, or flyball upgrade", command)
 }
 
 const usage = `flyball writes the module of an operator, adds to it, and upgrades it:
@@ -80,14 +77,10 @@ func runAdd(args []string, out, problems io.Writer) error {
 	case "shard":
 		flags.StringVar(&a.Shard, "name", "", "`name` of the shard: the value of the label of its objects")
 	default:
-		return fmt.Errorf("%q cannot be added; write flyball add kind --kind KIND, flyball add webhook, flyball add version --version VERSION, or flyball add shard --name NAME", what)
+		return commandline.Misusef("%q cannot be added; write flyball add kind --kind KIND, flyball add webhook, flyball add version --version VERSION, or flyball add shard --name NAME", what)
 	}
-	others, err := parse(flags, args)
-	if err != nil {
+	if _, err := parse(flags, args, 0, "kinds by --kind and --children, separated by commas without spaces"); err != nil {
 		return err
-	}
-	if len(others) > 0 {
-		return fmt.Errorf("%q is one argument too many; give kinds by --kind and --children, separated by commas without spaces", others[0])
 	}
 	a.Children = list(childKinds)
 	add := map[string]func() ([]string, error){"kind": a.AddKind, "webhook": a.AddWebhook, "version": a.AddVersion, "shard": a.AddShard}[what]
@@ -129,12 +122,9 @@ func runNew(args []string, out, problems io.Writer) error {
 	flags.BoolVar(&p.Builtin, "no-crd", false, "act on a built-in kind, without a CRD")
 	flags.StringVar(&p.Dir, "dir", "", "`directory` to write into, new or empty (default: the last element of MODULE)")
 	flags.StringVar(&p.Replace, "replace", "", "`directory` of a checkout of Flyball to build with, in place of a released version")
-	modules, err := parse(flags, args)
+	modules, err := parse(flags, args, 1, "one module path, and kinds separated by commas without spaces")
 	if err != nil {
 		return err
-	}
-	if len(modules) > 1 {
-		return fmt.Errorf("%q is one argument too many; give one module path, and kinds separated by commas without spaces", modules[1])
 	}
 	if len(modules) == 1 {
 		p.Module = modules[0]
@@ -156,14 +146,18 @@ func runNew(args []string, out, problems io.Writer) error {
 	return nil
 }
 
-// parse parses flags before and after other arguments, and returns those.
-func parse(flags *flag.FlagSet, args []string) (others []string, err error) {
+// parse parses flags before and after at most so many other arguments, and returns those.
+// give says what to write in place of more.
+func parse(flags *flag.FlagSet, args []string, most int, give string) (others []string, err error) {
 	for {
-		if err := flags.Parse(args); err != nil {
+		if err := commandline.Flags(flags, args); err != nil {
 			return nil, err
 		}
-		if flags.NArg() == 0 {
+		switch {
+		case flags.NArg() == 0:
 			return others, nil
+		case len(others) == most:
+			return nil, commandline.Misusef("%v; give %s", commandline.Refuse(flags, args), give)
 		}
 		others, args = append(others, flags.Arg(0)), flags.Args()[1:]
 	}

@@ -209,7 +209,7 @@ func TestRun_SaysWhatToWrite_Q3(t *testing.T) {
 		{"new", "--replace"},
 		{"new --replace . example.com/a --kind B", "not a checkout"},
 		{"new --kind Database --children Service, Deployment", "domain name"},
-		{"new example.com/a --king B", "not defined: -king"},
+		{"new example.com/a --king B", "no flag -king; do you mean -kind?"},
 		{"add", "flyball add kind"},
 		{"add nothing", "flyball add kind"},
 		{"add version --version v2", "no go.mod"},
@@ -217,6 +217,8 @@ func TestRun_SaysWhatToWrite_Q3(t *testing.T) {
 		{"add kind --kind Backup", "no go.mod"},
 		{"upgrade", "is in no module"},
 		{"upgrade v0.2.0", "--to"},
+		{"upgrade dry-run", "-dry-run"},
+		{"new example.com/a kind B", "-kind"},
 	} {
 		err := run(strings.Fields(c.args), &bytes.Buffer{}, &bytes.Buffer{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

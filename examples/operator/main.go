@@ -37,7 +37,9 @@ func run() error {
 	}
 	opts.BindFlags(flag.CommandLine)
 	simulate := flag.Bool("simulate", false, "run on a simulated cluster inside this process, which is the default without a kubeconfig")
-	flag.Parse()
+	if err := manager.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {
+		return err
+	}
 	_, err = manager.FindConfig(opts.Kubeconfig, opts.Context)
 	switch alone := *simulate || errors.Is(err, manager.ErrNoCluster); {
 	case alone && simulated != nil:

@@ -33,10 +33,7 @@ func main() {
 	webhooks := flag.Bool("webhooks", false, "default and validate Websites, and convert those of v1beta1; the API server must reach this process (see docs/webhooks.md)")
 	trace := flag.String("trace", "", "`file` to write OpenTelemetry's spans to, from each event to the requests that follow from it; - is standard error (default: no tracing)")
 	flag.Usage = usage
-	flag.Parse()
-	if flag.NArg() > 0 {
-		exitOn(fmt.Errorf("argument %q is none of mine; flags begin with -, see -help", flag.Arg(0)))
-	}
+	exitOn(manager.ParseFlags(flag.CommandLine, os.Args[1:]))
 
 	exitOn(builtin.AddToScheme(scheme))
 	exitOn(webv1.AddToScheme(scheme))

@@ -98,8 +98,12 @@ func (p plan) callWebhook(all files, verb string) error {
 }
 
 func serveWebhook(f *gotree.File, verb string) error {
+	parse := "manager.ParseFlags" // of modules written before there was that: flag.Parse
+	if fn := f.Func("run"); fn != nil && f.Calling(fn, "flag.Parse") != nil {
+		parse = "flag.Parse"
+	}
 	return insert(f, []insertion{
-		{"run", "flag.Parse()",
+		{"run", parse,
 			"webhooks := flag.Bool(\"webhooks\", false, \"" + verb + " objects; the API server must reach this process\")\n",
 			"\nif *webhooks {\nopts.Webhooks = webhookOptions(opts.Webhooks)\n}"},
 		{"operate", "setup(mgr)", "", "\naddWebhooks(mgr, opts)"},
