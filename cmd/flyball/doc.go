@@ -15,7 +15,10 @@
 //	   --webhook                       a validating webhook
 //	   --no-crd                        no kind of its own: --kind is ConfigMap, Namespace, …
 //	   --dir DIR                       by default the last element of MODULE
-//	   --replace DIR                   build with a checkout of Flyball
+//	   --replace DIR                   build with a clone of Flyball
+//
+// In a clone, such as before there is a release, `go run ./cmd/flyball` is the command, with
+// `--replace .` and a --dir outside of the clone.
 //
 // Every file belongs to you. In its directory,
 //

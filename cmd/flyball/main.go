@@ -106,13 +106,23 @@ func list(value string) []string {
 	return all
 }
 
+const newUsage = `usage: flyball new MODULE --kind KIND [flags]
+
+The module requires the version of Flyball that this program was built from. In a clone, such as
+before there is a release, give the clone instead, which then also has the commands of the
+module's Makefile:
+
+  go run ./cmd/flyball new example.com/me/database --kind Database --dir ../database --replace .
+
+`
+
 func runNew(args []string, out, problems io.Writer) error {
 	var p scaffold.Project
 	var children string
 	flags := flag.NewFlagSet("flyball new", flag.ContinueOnError)
 	flags.SetOutput(problems)
 	flags.Usage = func() {
-		fmt.Fprint(problems, "usage: flyball new MODULE --kind KIND [flags]\n\n")
+		fmt.Fprint(problems, newUsage)
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&p.Kind, "kind", "", "`kind` of the objects that the operator acts on, such as Database")
@@ -121,7 +131,7 @@ func runNew(args []string, out, problems io.Writer) error {
 	flags.BoolVar(&p.Webhook, "webhook", false, "add a validating webhook")
 	flags.BoolVar(&p.Builtin, "no-crd", false, "act on a built-in kind, without a CRD")
 	flags.StringVar(&p.Dir, "dir", "", "`directory` to write into, new or empty (default: the last element of MODULE)")
-	flags.StringVar(&p.Replace, "replace", "", "`directory` of a checkout of Flyball to build with, in place of a released version")
+	flags.StringVar(&p.Replace, "replace", "", "`directory` of a clone of Flyball to build with, in place of a released version")
 	modules, err := parse(flags, args, 1, "one module path, and kinds separated by commas without spaces")
 	if err != nil {
 		return err

@@ -40,7 +40,6 @@ func (p plan) addKind(all files) error {
 		}
 		for _, step := range []func(*gotree.File) error{
 			func(f *gotree.File) error { keepOnly(f, made.keep); return nil },
-			withoutDirectives,
 			func(f *gotree.File) error { f.RenameObjects(made.rename); return nil },
 			p.imports,
 		} {
@@ -51,17 +50,6 @@ func (p plan) addKind(all files) error {
 		all[made.name] = text
 	}
 	return p.callKind(all, base)
-}
-
-// withoutDirectives removes go:generate, which another file of the package has.
-func withoutDirectives(f *gotree.File) error {
-	f.Comments(func(text string) string {
-		if strings.HasPrefix(text, "//go:generate ") {
-			return ""
-		}
-		return text
-	})
-	return nil
 }
 
 func keepOnly(f *gotree.File, keep []string) {

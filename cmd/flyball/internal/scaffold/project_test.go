@@ -144,7 +144,7 @@ func TestProject_InvalidInputIsExplainedAndNothingIsWritten_Q3(t *testing.T) {
 		{func(p *Project) { p.Module = "example.com/internal/database" }, "another meaning"},
 		{func(p *Project) { p.Module = flyballModule + "/database" }, "Flyball's own"},
 		{func(p *Project) { p.Dir = "full" }, "--dir"},
-		{func(p *Project) { p.Replace = "missing" }, "not a checkout"},
+		{func(p *Project) { p.Replace = "missing" }, "not a clone"},
 		{func(p *Project) { p.Kind, p.Group, p.Dir = "database", "databases", "full" }, "at least two labels"},
 	} {
 		p := Project{Module: "example.com/me/database", Kind: "Database", Version: "v1.2.3"}
