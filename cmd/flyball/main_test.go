@@ -4,14 +4,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"flag"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -180,40 +177,6 @@ func edit(t *testing.T, dir, name string, pairs ...string) {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// simulate runs an operator without a cluster until it says how to reach its own.
-func simulate(t *testing.T, dir string) {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "operator.exe")
-	goIn(t, dir, "build", "-o", program, ".")
-	cmd := exec.CommandContext(t.Context(), program, "-simulate")
-	cmd.Env = append(os.Environ(), "KUBECONFIG=")
-	var problems bytes.Buffer
-	cmd.Stderr = &problems
-	output, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, found := bufio.NewScanner(output), false
-	for !found && lines.Scan() {
-		found = strings.Contains(lines.Text(), "export KUBECONFIG=")
-	}
-	if !found {
-		t.Errorf("the operator prints no export KUBECONFIG=: %v\n%s", lines.Err(), &problems)
-	}
-	if runtime.GOOS == "windows" {
-		_ = cmd.Process.Kill()
-	} else {
-		_ = cmd.Process.Signal(os.Interrupt)
-	}
-	_, _ = io.Copy(io.Discard, output)
-	if err := cmd.Wait(); err != nil && runtime.GOOS != "windows" {
-		t.Errorf("after an interrupt: %v\n%s", err, &problems)
 	}
 }
 

@@ -41,7 +41,7 @@ func main() {
 	opts.Scheme = scheme
 	if *webhooks {
 		if *local || *demo {
-			exitOn(errors.New("-webhooks are for a cluster whose API server reaches this process: leave out -local and -demo"))
+			exitOn(errors.New("-webhooks are for a cluster whose API server reaches this process, as the simulated one does: leave out -local and -demo"))
 		}
 		opts.Webhooks = webhookOptions(opts.Webhooks)
 	}
@@ -64,7 +64,7 @@ func run(ctx context.Context, opts manager.Options, local, demo, webhooks bool, 
 		return errors.New("-data keeps what the simulated API server has, and there is another cluster here: leave out -data, or -local, -kubeconfig, KUBECONFIG and ~/.kube/config")
 	case local:
 		return runLocal(ctx, opts, demo)
-	case alone && embeddable && !webhooks:
+	case alone && embeddable:
 		return runEmbedded(ctx, opts, demo, data)
 	case demo && opts.Kubeconfig == "":
 		return errors.New("-demo writes to a cluster: say which by -kubeconfig, or try -local -demo")

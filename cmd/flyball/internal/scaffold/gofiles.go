@@ -198,14 +198,10 @@ func (p plan) place(f *gotree.File) error {
 		}
 		return p.named(quoted)
 	})
-	list := make([]string, len(p.children))
-	for i, child := range p.children {
-		list[i] = article(child.kind)
-	}
 	aKind := regexp.MustCompile(`\b([Aa]) ` + p.kind + `\b`)
 	f.Comments(func(text string) string {
 		if strings.HasPrefix(text, "// Operator keeps ") {
-			text = "// Operator keeps " + inWords(list) + " for each " + p.kind + "."
+			text = "// Operator keeps " + p.childList() + " for each " + p.kind + "."
 		}
 		if article(p.kind) != "a "+p.kind {
 			text = aKind.ReplaceAllString(text, "${1}n "+p.kind)

@@ -5,6 +5,7 @@ package scaffold
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,6 +19,24 @@ func (p plan) words(text string) string {
 // named writes the group for the template's, and the operator's name for that of the kind.
 func (p plan) named(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, p.resource+"-operator", p.operator+"-operator"), templateGroup, p.Group)
+}
+
+// readme returns the README of the project.
+func (p plan) readme() []byte {
+	text := string(unpack(partsArchive)["readme/README.md"])
+	if p.Builtin {
+		text = regexp.MustCompile("(?m)^.*api/v1.*\n").ReplaceAllString(text, "")
+	}
+	return []byte(strings.Replace(p.words(text), "CHILDREN", p.childList(), 1))
+}
+
+// childList names the children as a sentence has them.
+func (p plan) childList() string {
+	list := make([]string, len(p.children))
+	for i, child := range p.children {
+		list[i] = article(child.kind)
+	}
+	return inWords(list)
 }
 
 // manifest changes a manifest of the template into one of the project.

@@ -164,6 +164,7 @@ func (p plan) files() (files, error) {
 			return nil, err
 		}
 	}
+	all["README.md"] = p.readme()
 	if text, ok := all[templateAPI]; ok {
 		delete(all, templateAPI)
 		all["api/v1/"+p.resource+".go"] = text
