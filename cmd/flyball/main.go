@@ -88,10 +88,20 @@ func runAdd(args []string, out, problems io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if what == "kind" {
+		warn(problems, a.Kind)
+	}
 	for _, name := range changed {
 		fmt.Fprintln(out, "  "+name)
 	}
 	return nil
+}
+
+// warn prints what speaks against a kind that has been written nevertheless.
+func warn(problems io.Writer, kind string) {
+	for _, doubt := range scaffold.Doubts(kind) {
+		fmt.Fprintln(problems, "flyball: warning:", doubt)
+	}
 }
 
 // list splits a flag's value at its commas. Empty: nil.
@@ -144,6 +154,9 @@ func runNew(args []string, out, problems io.Writer) error {
 	written, err := p.Write()
 	if err != nil {
 		return err
+	}
+	if !p.Builtin {
+		warn(problems, p.Kind)
 	}
 	fmt.Fprintf(out, "%s has the module %s; its API group is %s\n", written.Dir, p.Module, written.Group)
 	for _, name := range written.Files {

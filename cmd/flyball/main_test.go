@@ -240,6 +240,20 @@ func goIn(t *testing.T, dir string, args ...string) {
 	}
 }
 
+// A kind that is unusual is written, with a warning.
+func TestNew_WarnsOfAnUnusualKind_Q3(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "module")
+	var out, problems bytes.Buffer
+	err := run([]string{"new", "example.com/me/a", "--kind", "Workshops", "--dir", dir, "--replace", "../.."}, &out, &problems)
+	if err != nil || !strings.Contains(problems.String(), "--kind Workshop,") || !strings.Contains(out.String(), "  main.go\n") {
+		t.Errorf("%v; want the module and a warning that names Workshop:\n%s%s", err, &out, &problems)
+	}
+	problems.Reset()
+	if err := run([]string{"add", "kind", "--kind", "Pod", "--dir", dir}, &out, &problems); err != nil || !strings.Contains(problems.String(), "--kind MyPod") {
+		t.Errorf("%v; want the kind and a warning that names MyPod:\n%s", err, &problems)
+	}
+}
+
 func TestRun_SaysWhatToWrite_Q3(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ args, want string }{
