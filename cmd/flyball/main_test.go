@@ -187,6 +187,7 @@ func TestNew_ModulesPassTheirTests_Q1(t *testing.T) {
 	for name, args := range map[string]string{
 		"without a CRD":     "-kind=Namespace example.com/me/defaults.v2 --no-crd --group defaults.example.com -children ConfigMap,ServiceAccount --webhook",
 		"without replicas":  "github.com/me/dns --kind DNSRecord --children ConfigMap,CronJob",
+		"with an end":       "example.com/me/move --kind Migration --children ConfigMap,Job",
 		"with six children": "github.com/me/orders/v2 --kind OrderPolicy --children Deployment,Service,ConfigMap,Secret,Job,ServiceAccount",
 	} {
 		t.Run(name, func(t *testing.T) {

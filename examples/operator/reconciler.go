@@ -26,8 +26,14 @@ func setup(mgr *manager.Manager) error {
 	frontends := informer.For[*apiv1.Frontend](mgr.Informers())
 	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
 	children := reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), []reconcile.ChildKind{reconcile.Children(deployments)},
-		reconcile.ChildSetOptions{FieldOwner: "frontend-operator", AskParent: true})
+		reconcile.ChildSetOptions{
+			FieldOwner: "frontend-operator",
+			// Ask the server before a child is made: the cache may not know yet that the Frontend
+			// is gone, and nothing would delete the child.
+			AskParent: true,
+		})
 	r := &reconciler{client: mgr.Client(), children: children}
+	// The status is written here, so a change of it alone starts no reconcile.
 	c := reconcile.For(frontends, r.reconcile, reconcile.Options{Predicate: source.SpecChanged})
 	c.Watch(source.Owned(deployments, frontends))
 	return mgr.Add(c)
