@@ -221,6 +221,9 @@ func (p plan) place(f *gotree.File) error {
 	f.Comments(func(text string) string {
 		if strings.HasPrefix(text, "// Operator keeps ") {
 			text = "// Operator keeps " + p.childList() + " for each " + p.kind + "."
+			if at := strings.LastIndex(text[:min(columns, len(text))], " "); len(text) > columns {
+				text = text[:at] + "\n//" + text[at:]
+			}
 		}
 		if article(p.kind) != "a "+p.kind {
 			text = aKind.ReplaceAllString(text, "${1}n "+p.kind)

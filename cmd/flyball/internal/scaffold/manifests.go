@@ -109,7 +109,7 @@ func (p plan) clusterRules() string {
 	if p.Builtin {
 		group, status = p.parent.group, false
 	}
-	kept := rule(group, p.plural+"/finalizers", "update", "keep: some clusters demand it for owner references that block deletion")
+	kept := rule(group, p.plural+"/finalizers", "update", "keep: for owner references that block deletion")
 	used := map[string]string{group + " " + p.plural: rule(group, p.plural, "get, list, watch", "")}
 	if status {
 		used[group+" "+p.plural+"/status"] = rule(group, p.plural+"/status", "patch", "")

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "copy examples/operator into template.txtar")
+var update = flag.Bool("update", false, "wrap lines of examples/operator, and copy it into template.txtar")
 
 const example = "../../../../examples/operator"
 
@@ -44,10 +44,16 @@ func TestTemplate_IsTheExample_Q4(t *testing.T) {
 	all := readExample(t)
 	if *update {
 		var out bytes.Buffer
+		if err := all.wrap(); err != nil {
+			t.Fatal(err)
+		}
 		out.WriteString("A copy of examples/operator. After a change there: go test ./cmd/flyball/internal/scaffold -update\n")
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			out.WriteString("-- " + name + " --\n")
 			out.Write(all[name])
+			if err := os.WriteFile(filepath.Join(example, filepath.FromSlash(name)), all[name], 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := os.WriteFile("template.txtar", out.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
