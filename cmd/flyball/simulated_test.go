@@ -55,7 +55,6 @@ func startSimulated(t *testing.T, program, home string, args ...string) *simulat
 	for lines := bufio.NewScanner(output); kubeconfig == "" && lines.Scan(); {
 		_, kubeconfig, _ = strings.Cut(lines.Text(), "export KUBECONFIG=")
 	}
-	go func() { _, _ = io.Copy(io.Discard, output) }()
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		s.until(t, "the end")

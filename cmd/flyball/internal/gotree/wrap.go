@@ -23,7 +23,7 @@ func Wrap(name string, text []byte, width int) ([]byte, error) {
 		}
 		broken := false
 		out, err := Edit(name, text, func(f *File) error {
-			broken = f.breakLine(line+1, width)
+			broken = breaker{f, line + 1, width}.breakLine()
 			return nil
 		})
 		if err != nil {
@@ -53,12 +53,18 @@ type list struct {
 	body      bool // of a function: statements
 }
 
-// breakLine breaks a line, and reports whether it could.
-func (f *File) breakLine(line, width int) bool {
+// breaker breaks one line of a file.
+type breaker struct {
+	*File
+	number, width int
+}
+
+// breakLine breaks the line, and reports whether it could.
+func (f breaker) breakLine() bool {
 	var lists []list
 	var conditions []token.Pos
 	add := func(l list) {
-		if len(l.items) > 0 && f.line(l.open) == line && f.line(l.end) == line {
+		if len(l.items) > 0 && f.line(l.open) == f.number && f.line(l.end) == f.number {
 			lists = append(lists, l)
 		}
 	}
@@ -73,7 +79,7 @@ func (f *File) breakLine(line, width int) bool {
 		case *ast.CompositeLit:
 			add(list{n.Lbrace + 1, n.Rbrace, nodes(n.Elts), false})
 		case *ast.BinaryExpr:
-			if at := n.OpPos + 2; (n.Op == token.LAND || n.Op == token.LOR) && f.line(at) == line && f.line(n.Y.Pos()) == line && f.fset.Position(at).Column <= width {
+			if at := n.OpPos + 2; (n.Op == token.LAND || n.Op == token.LOR) && f.line(at) == f.number && f.line(n.Y.Pos()) == f.number && f.fset.Position(at).Column <= f.width {
 				conditions = append(conditions, at)
 			}
 		}
@@ -92,7 +98,7 @@ func (f *File) breakLine(line, width int) bool {
 	case len(conditions) > 0:
 		f.Insert(slices.Max(conditions), "\n")
 	case len(lists) > 0:
-		f.breakList(lists[0], line, width)
+		f.breakList(lists[0])
 	default:
 		return false
 	}
@@ -100,12 +106,12 @@ func (f *File) breakLine(line, width int) bool {
 }
 
 // breakList puts the items of a list on a line, or where that is too long on a line each.
-func (f *File) breakList(l list, line, width int) {
+func (f breaker) breakList(l list) {
 	text := f.Span(l.open, l.end)
-	start := f.fset.File(l.open).LineStart(line)
+	start := f.fset.File(l.open).LineStart(f.number)
 	indented := len(f.Span(start, l.open)) - len(strings.TrimLeft(f.Span(start, l.open), "\t"))
 	f.Insert(l.open, "\n")
-	if indented+1+utf8.RuneCountInString(text)+1 > width {
+	if indented+1+utf8.RuneCountInString(text)+1 > f.width {
 		for _, item := range l.items[1:] {
 			f.Insert(item.Pos(), "\n")
 		}

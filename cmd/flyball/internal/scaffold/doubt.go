@@ -11,18 +11,18 @@ import (
 )
 
 // builtinKinds are kinds of Kubernetes that people know by their resource.
-var builtinKinds = strings.Fields(`Binding ConfigMap ControllerRevision CronJob CustomResourceDefinition
+const builtinKinds = `Binding ConfigMap ControllerRevision CronJob CustomResourceDefinition
 	DaemonSet Deployment Endpoints EndpointSlice Event HorizontalPodAutoscaler Ingress IngressClass Job
 	Lease LimitRange Namespace NetworkPolicy Node PersistentVolume PersistentVolumeClaim Pod
 	PodDisruptionBudget PodTemplate PriorityClass ReplicaSet ReplicationController ResourceQuota Role
-	RoleBinding Secret Service ServiceAccount StatefulSet StorageClass VolumeAttachment`)
+	RoleBinding Secret Service ServiceAccount StatefulSet StorageClass VolumeAttachment`
 
 // Doubts are what speaks against a kind that can be written: conventions of Kubernetes. Each says
 // what to type instead.
 func Doubts(kind string) []string {
 	singular := singularOf(kind)
 	switch {
-	case slices.Contains(builtinKinds, kind):
+	case slices.Contains(strings.Fields(builtinKinds), kind):
 		return []string{fmt.Sprintf("Kubernetes has a kind %s too, and kubectl get %s shows those; another name is clearer, such as --kind My%s", kind, nounOf(kind).plural, kind)}
 	case len(kind) > 4 && strings.ToUpper(kind) == kind:
 		return []string{fmt.Sprintf("the kind %s is all capitals; kinds are in upper camel case, such as --kind %s", kind, kind[:1]+strings.ToLower(kind[1:]))}

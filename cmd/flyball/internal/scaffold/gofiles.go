@@ -220,7 +220,7 @@ func (p plan) place(f *gotree.File) error {
 	aKind := regexp.MustCompile(`\b([Aa]) ` + p.kind + `\b`)
 	f.Comments(func(text string) string {
 		if strings.HasPrefix(text, "// Operator keeps ") {
-			text = "// Operator keeps " + p.childList() + " for each " + p.kind + "."
+			text = "// Operator keeps " + listed(p.children) + " for each " + p.kind + "."
 			if at := strings.LastIndex(text[:min(columns, len(text))], " "); len(text) > columns {
 				text = text[:at] + "\n//" + text[at:]
 			}

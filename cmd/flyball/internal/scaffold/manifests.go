@@ -27,13 +27,13 @@ func (p plan) readme() []byte {
 	if p.Builtin {
 		text = regexp.MustCompile("(?m)^.*api/v1.*\n").ReplaceAllString(text, "")
 	}
-	return []byte(strings.Replace(p.words(text), "CHILDREN", p.childList(), 1))
+	return []byte(strings.Replace(p.words(text), "CHILDREN", listed(p.children), 1))
 }
 
-// childList names the children as a sentence has them.
-func (p plan) childList() string {
-	list := make([]string, len(p.children))
-	for i, child := range p.children {
+// listed names children as a sentence has them.
+func listed(children []builtin) string {
+	list := make([]string, len(children))
+	for i, child := range children {
 		list[i] = article(child.kind)
 	}
 	return inWords(list)
