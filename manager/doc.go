@@ -75,9 +75,8 @@
 //
 // # Health and metrics
 //
-// /readyz, /livez and /healthz take ?verbose and ?exclude=check, and a single check as
-// /readyz/check. docs/operations.md and docs/metrics.md list checks and metrics. A process
-// can have any number of managers, each with its own registry.
+// /readyz, /livez and /healthz take ?verbose, ?exclude=check, and one check as /readyz/check
+// (docs/operations.md, docs/metrics.md). Each manager has its own registry.
 //
 // # Concurrency
 //
@@ -85,6 +84,6 @@
 //
 // # Testing
 //
-// Set Options.Config to a server of yours, such as envtest's, and the addresses to "0" or
-// "127.0.0.1:0". A manager without servers runs in a testing/synctest bubble.
+// Set Options.Config to a server of yours, and the addresses to "0" or "127.0.0.1:0". A
+// manager without servers runs in a testing/synctest bubble.
 package manager

@@ -5,6 +5,7 @@ package manager_test
 
 import (
 	"flag"
+	"os"
 
 	"github.com/flyball-dev/flyball/manager"
 )
@@ -16,7 +17,7 @@ func ExampleLeaderElection() {
 		LeaderElection: &manager.LeaderElection{ID: "website.example.dev", Off: true},
 	}
 	opts.BindFlags(flag.CommandLine)
-	flag.Parse()
+	exitOn(manager.ParseFlags(flag.CommandLine, os.Args[1:]))
 
 	mgr, err := manager.New(opts)
 	exitOn(err)

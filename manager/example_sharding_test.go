@@ -5,6 +5,7 @@ package manager_test
 
 import (
 	"flag"
+	"os"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,7 +23,7 @@ func ExampleSharding() {
 		LeaderElection: &manager.LeaderElection{ID: "website.example.dev"},
 	}
 	opts.BindFlags(flag.CommandLine)
-	flag.Parse()
+	exitOn(manager.ParseFlags(flag.CommandLine, os.Args[1:]))
 
 	mgr, err := manager.New(opts)
 	exitOn(err)

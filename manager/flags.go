@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flyball-dev/flyball/internal/commandline"
 	"github.com/flyball-dev/flyball/internal/health"
 	"github.com/flyball-dev/flyball/webhook"
 )
@@ -334,6 +335,13 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 		fs.Var(configFile{o, fs}, configFlag, "YAML `file` with values for flags that are set neither on the command line nor by a variable (default: none)")
 	}
 }
+
+// ParseFlags parses args, such as os.Args[1:], in place of fs.Parse, for programs that take
+// flags alone. Arguments are refused with the flag that is likely meant: a program that ignored
+// them would, with the dash of -simulate forgotten, act on the cluster of the kubeconfig. For an
+// unknown flag the nearest is named before the usage. As with fs.Parse, the error handling of
+// fs decides whether an error is returned or ends the process, with exit code 2.
+func ParseFlags(fs *flag.FlagSet, args []string) error { return commandline.Parse(fs, args) }
 
 // decide prevents the file of -config from changing that flag.
 func (o *Options) decide(name string) {

@@ -191,6 +191,25 @@ func TestBindFlags_UsageShowsDefaults(t *testing.T) {
 	}
 }
 
+// A word without its dash would run the operator on the cluster of the kubeconfig.
+func TestParseFlags_RefusesArguments(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"-leader-elect -v=2", ""},
+		{"leader-elect", "do you mean -leader-elect?"},
+		{"-leader-elect false", "do you mean -leader-elect=false?"},
+		{"-leaderelect", "there is no flag -leaderelect; do you mean -leader-elect?"},
+	} {
+		var o manager.Options
+		fs := flag.NewFlagSet("operator", flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		o.BindFlags(fs)
+		err := manager.ParseFlags(fs, strings.Fields(c.args))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.args, err, c.want)
+		}
+	}
+}
+
 func TestOptions_InstallCRDsAreRead(t *testing.T) {
 	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.example.dev}\n"
 	for _, c := range []struct {

@@ -15,7 +15,10 @@
 //	   --webhook                       a validating webhook
 //	   --no-crd                        no kind of its own: --kind is ConfigMap, Namespace, …
 //	   --dir DIR                       by default the last element of MODULE
-//	   --replace DIR                   build with a checkout of Flyball
+//	   --replace DIR                   build with a clone of Flyball
+//
+// In a clone, such as before there is a release, `go run ./cmd/flyball` is the command, with
+// `--replace .` and a --dir outside of the clone.
 //
 // Every file belongs to you. In its directory,
 //
@@ -34,7 +37,7 @@
 // # Promises
 //
 //	Q1  a written module builds and passes go vet and its tests without a change
-//	Q2  it has at most 14 files, go.sum not counted, and a Makefile of less than 60
+//	Q2  it has at most 16 files, go.sum not counted, and a Makefile of less than 60
 //	    lines
 //	Q3  invalid input is an error that says what to write instead, and then nothing is
 //	    written

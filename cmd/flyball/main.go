@@ -5,7 +5,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,16 +14,14 @@ import (
 	"strings"
 
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/scaffold"
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 func main() {
 	err := run(os.Args[1:], os.Stdout, os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
+	if code := commandline.ExitCode(err); code != 0 {
 		fmt.Fprintln(os.Stderr, "flyball:", strings.ReplaceAll(err.Error(), "\n", "\n         "))
-		os.Exit(1)
+		os.Exit(code)
 	}
 }
 
@@ -45,7 +42,7 @@ func run(args []string, out, problems io.Writer) error {
 		fmt.Fprint(out, usage)
 		return nil
 	}
-	return fmt.Errorf("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version or shard, or flyball upgrade", command)
+	return commandline.Misusef("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version or shard, or flyball upgrade", command)
 }
 
 const usage = `flyball writes the module of an operator, adds to it, and upgrades it:
@@ -80,14 +77,10 @@ func runAdd(args []string, out, problems io.Writer) error {
 	case "shard":
 		flags.StringVar(&a.Shard, "name", "", "`name` of the shard: the value of the label of its objects")
 	default:
-		return fmt.Errorf("%q cannot be added; write flyball add kind --kind KIND, flyball add webhook, flyball add version --version VERSION, or flyball add shard --name NAME", what)
+		return commandline.Misusef("%q cannot be added; write flyball add kind --kind KIND, flyball add webhook, flyball add version --version VERSION, or flyball add shard --name NAME", what)
 	}
-	others, err := parse(flags, args)
-	if err != nil {
+	if _, err := parse(flags, args, 0, "kinds by --kind and --children, separated by commas without spaces"); err != nil {
 		return err
-	}
-	if len(others) > 0 {
-		return fmt.Errorf("%q is one argument too many; give kinds by --kind and --children, separated by commas without spaces", others[0])
 	}
 	a.Children = list(childKinds)
 	add := map[string]func() ([]string, error){"kind": a.AddKind, "webhook": a.AddWebhook, "version": a.AddVersion, "shard": a.AddShard}[what]
@@ -95,10 +88,20 @@ func runAdd(args []string, out, problems io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if what == "kind" {
+		warn(problems, a.Kind)
+	}
 	for _, name := range changed {
 		fmt.Fprintln(out, "  "+name)
 	}
 	return nil
+}
+
+// warn prints what speaks against a kind that has been written nevertheless.
+func warn(problems io.Writer, kind string) {
+	for _, doubt := range scaffold.Doubts(kind) {
+		fmt.Fprintln(problems, "flyball: warning:", doubt)
+	}
 }
 
 // list splits a flag's value at its commas. Empty: nil.
@@ -113,13 +116,23 @@ func list(value string) []string {
 	return all
 }
 
+const newUsage = `usage: flyball new MODULE --kind KIND [flags]
+
+The module requires the version of Flyball that this program was built from. In a clone, such as
+before there is a release, give the clone instead, which then also has the commands of the
+module's Makefile:
+
+  go run ./cmd/flyball new example.com/me/database --kind Database --dir ../database --replace .
+
+`
+
 func runNew(args []string, out, problems io.Writer) error {
 	var p scaffold.Project
 	var children string
 	flags := flag.NewFlagSet("flyball new", flag.ContinueOnError)
 	flags.SetOutput(problems)
 	flags.Usage = func() {
-		fmt.Fprint(problems, "usage: flyball new MODULE --kind KIND [flags]\n\n")
+		fmt.Fprint(problems, newUsage)
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&p.Kind, "kind", "", "`kind` of the objects that the operator acts on, such as Database")
@@ -128,13 +141,10 @@ func runNew(args []string, out, problems io.Writer) error {
 	flags.BoolVar(&p.Webhook, "webhook", false, "add a validating webhook")
 	flags.BoolVar(&p.Builtin, "no-crd", false, "act on a built-in kind, without a CRD")
 	flags.StringVar(&p.Dir, "dir", "", "`directory` to write into, new or empty (default: the last element of MODULE)")
-	flags.StringVar(&p.Replace, "replace", "", "`directory` of a checkout of Flyball to build with, in place of a released version")
-	modules, err := parse(flags, args)
+	flags.StringVar(&p.Replace, "replace", "", "`directory` of a clone of Flyball to build with, in place of a released version")
+	modules, err := parse(flags, args, 1, "one module path, and kinds separated by commas without spaces")
 	if err != nil {
 		return err
-	}
-	if len(modules) > 1 {
-		return fmt.Errorf("%q is one argument too many; give one module path, and kinds separated by commas without spaces", modules[1])
 	}
 	if len(modules) == 1 {
 		p.Module = modules[0]
@@ -144,6 +154,9 @@ func runNew(args []string, out, problems io.Writer) error {
 	written, err := p.Write()
 	if err != nil {
 		return err
+	}
+	if !p.Builtin {
+		warn(problems, p.Kind)
 	}
 	fmt.Fprintf(out, "%s has the module %s; its API group is %s\n", written.Dir, p.Module, written.Group)
 	for _, name := range written.Files {
@@ -156,14 +169,18 @@ func runNew(args []string, out, problems io.Writer) error {
 	return nil
 }
 
-// parse parses flags before and after other arguments, and returns those.
-func parse(flags *flag.FlagSet, args []string) (others []string, err error) {
+// parse parses flags before and after at most so many other arguments, and returns those.
+// give says what to write in place of more.
+func parse(flags *flag.FlagSet, args []string, most int, give string) (others []string, err error) {
 	for {
-		if err := flags.Parse(args); err != nil {
+		if err := commandline.Flags(flags, args); err != nil {
 			return nil, err
 		}
-		if flags.NArg() == 0 {
+		switch {
+		case flags.NArg() == 0:
 			return others, nil
+		case len(others) == most:
+			return nil, commandline.Misusef("%v; give %s", commandline.Refuse(flags, args), give)
 		}
 		others, args = append(others, flags.Arg(0)), flags.Args()[1:]
 	}

@@ -4,14 +4,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"flag"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +16,8 @@ import (
 
 var whole = flag.Bool("whole", false, "write three modules, and run their tests with all seeds and on a real API server")
 
-// The guide's commands work, with the state of this checkout in place of a released version.
+// The guide's commands work: those for a clone from this one, and those for a release with the
+// state of this clone in its place.
 func TestNew_TheGuideWorks_Q1(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds an operator")
@@ -30,16 +28,25 @@ func TestNew_TheGuideWorks_Q1(t *testing.T) {
 	}
 	const flyball = "go run github.com/flyball-dev/flyball/cmd/flyball@latest "
 	dir, counts := filepath.Join(t.TempDir(), "database"), map[string]int{}
+	released := "" // what follows flyball new for a release
 	for line := range strings.Lines(string(guide)) {
 		command, isCommand := strings.CutPrefix(strings.TrimSpace(line), flyball)
+		command, isFromClone := strings.CutPrefix(command, "go run ./cmd/flyball new ")
 		command, isTest := strings.CutPrefix(command, "go test -short ")
 		switch {
 		case !strings.HasPrefix(line, "    "):
+		case isCommand && strings.HasPrefix(command, "new "):
+			released = strings.TrimPrefix(command, "new ")
+		case isFromClone:
+			if command != released+" --dir ../database --replace ." {
+				t.Errorf("from a clone the guide has flyball new %s, for a release %s; want the same module", command, released)
+			}
+			command = strings.ReplaceAll(command, "../database", dir)
+			goIn(t, "../..", append([]string{"run", "./cmd/flyball", "new"}, strings.Fields(command)...)...)
+			targets(t, dir)
+			counts["new"]++
 		case isCommand:
 			args := append(strings.Fields(command), "--dir", dir)
-			if args[0] == "new" {
-				args = append(args, "--replace", "../..")
-			}
 			mustRun(t, args)
 			counts[args[0]]++
 		case isTest:
@@ -60,6 +67,70 @@ func TestNew_TheGuideWorks_Q1(t *testing.T) {
 	}
 	if text, err := exec.CommandContext(t.Context(), "gofmt", "-l", dir).CombinedOutput(); err != nil || len(text) > 0 {
 		t.Errorf("gofmt -l: %v\n%s", err, text)
+	}
+}
+
+// targets types what the Makefile of a fresh module has, with the commands of this clone: what
+// is written from the code is there already.
+func targets(t *testing.T, dir string) {
+	t.Helper()
+	before := map[string]string{}
+	for _, name := range []string{"config/crd.yaml", "config/operator.yaml"} {
+		before[name] = read(t, filepath.Join(dir, name))
+	}
+	for _, target := range []string{"crd", "rights", "chart", "bundle"} {
+		cmd := exec.CommandContext(t.Context(), "make", target)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("make %s: %v\n%s", target, err, text)
+		}
+	}
+	for name, text := range before {
+		if now := read(t, filepath.Join(dir, name)); now != text {
+			t.Errorf("make crd rights changes %s of a fresh module; the first line is now %q", name, firstOther(text, now))
+		}
+	}
+	for _, name := range []string{"dist/chart/Chart.yaml", "dist/bundle/bundle/metadata/annotations.yaml"} {
+		read(t, filepath.Join(dir, name))
+	}
+}
+
+// firstOther returns the first line of now that differs from that of before.
+func firstOther(before, now string) string {
+	old := strings.Split(before, "\n")
+	for i, line := range strings.Split(now, "\n") {
+		if i >= len(old) || old[i] != line {
+			return line
+		}
+	}
+	return ""
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// README's command for a clone writes a module whose commands are those of the clone.
+func TestNew_FromACloneAsREADMESays_Q1(t *testing.T) {
+	_, start, _ := strings.Cut(read(t, "../../README.md"), "\n    go run ./cmd/flyball ")
+	command, _, found := strings.Cut(start, "\n")
+	dir := filepath.Join(t.TempDir(), "database")
+	t.Chdir("../..")
+	mustRun(t, strings.Fields(strings.ReplaceAll(command, "../database", dir)))
+	clone, err := os.Getwd()
+	if err != nil || !found {
+		t.Fatalf("%v; README has a command: %v", err, found)
+	}
+	cmd := exec.CommandContext(t.Context(), "make", "--dry-run", "crd", "image", "chart", "bundle")
+	cmd.Dir = dir
+	text, err := cmd.CombinedOutput()
+	if n := strings.Count(string(text), "GOWORK='"+clone+"/"); err != nil || n != 4 || strings.Contains(string(text), "@") {
+		t.Errorf("make would run %d commands of the clone, %v; want four, and none of another version:\n%s", n, err, text)
 	}
 }
 
@@ -109,40 +180,6 @@ func edit(t *testing.T, dir, name string, pairs ...string) {
 	}
 }
 
-// simulate runs an operator without a cluster until it says how to reach its own.
-func simulate(t *testing.T, dir string) {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "operator.exe")
-	goIn(t, dir, "build", "-o", program, ".")
-	cmd := exec.CommandContext(t.Context(), program, "-simulate")
-	cmd.Env = append(os.Environ(), "KUBECONFIG=")
-	var problems bytes.Buffer
-	cmd.Stderr = &problems
-	output, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, found := bufio.NewScanner(output), false
-	for !found && lines.Scan() {
-		found = strings.Contains(lines.Text(), "export KUBECONFIG=")
-	}
-	if !found {
-		t.Errorf("the operator prints no export KUBECONFIG=: %v\n%s", lines.Err(), &problems)
-	}
-	if runtime.GOOS == "windows" {
-		_ = cmd.Process.Kill()
-	} else {
-		_ = cmd.Process.Signal(os.Interrupt)
-	}
-	_, _ = io.Copy(io.Discard, output)
-	if err := cmd.Wait(); err != nil && runtime.GOOS != "windows" {
-		t.Errorf("after an interrupt: %v\n%s", err, &problems)
-	}
-}
-
 func TestNew_ModulesPassTheirTests_Q1(t *testing.T) {
 	if !*whole {
 		t.Skip("it builds three more operators; make scaffold runs it")
@@ -150,6 +187,7 @@ func TestNew_ModulesPassTheirTests_Q1(t *testing.T) {
 	for name, args := range map[string]string{
 		"without a CRD":     "-kind=Namespace example.com/me/defaults.v2 --no-crd --group defaults.example.com -children ConfigMap,ServiceAccount --webhook",
 		"without replicas":  "github.com/me/dns --kind DNSRecord --children ConfigMap,CronJob",
+		"with an end":       "example.com/me/move --kind Migration --children ConfigMap,Job",
 		"with six children": "github.com/me/orders/v2 --kind OrderPolicy --children Deployment,Service,ConfigMap,Secret,Job,ServiceAccount",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,13 +230,28 @@ func checkCRD(t *testing.T, dir string) {
 	}
 }
 
-// goIn runs the go command in a module, without the network.
+// goIn runs the go command in a module. It finds modules as the user's does: a fresh machine has
+// downloaded none.
 func goIn(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "GOPROXY=off")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, text)
+	}
+}
+
+// A kind that is unusual is written, with a warning.
+func TestNew_WarnsOfAnUnusualKind_Q3(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "module")
+	var out, problems bytes.Buffer
+	err := run([]string{"new", "example.com/me/a", "--kind", "Workshops", "--dir", dir, "--replace", "../.."}, &out, &problems)
+	if err != nil || !strings.Contains(problems.String(), "--kind Workshop,") || !strings.Contains(out.String(), "  main.go\n") {
+		t.Errorf("%v; want the module and a warning that names Workshop:\n%s%s", err, &out, &problems)
+	}
+	problems.Reset()
+	if err := run([]string{"add", "kind", "--kind", "Pod", "--dir", dir}, &out, &problems); err != nil || !strings.Contains(problems.String(), "--kind MyPod") {
+		t.Errorf("%v; want the kind and a warning that names MyPod:\n%s", err, &problems)
 	}
 }
 
@@ -207,9 +260,9 @@ func TestRun_SaysWhatToWrite_Q3(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"make", "flyball new MODULE"},
 		{"new", "--replace"},
-		{"new --replace . example.com/a --kind B", "not a checkout"},
+		{"new --replace . example.com/a --kind B", "not a clone"},
 		{"new --kind Database --children Service, Deployment", "domain name"},
-		{"new example.com/a --king B", "not defined: -king"},
+		{"new example.com/a --king B", "no flag -king; do you mean -kind?"},
 		{"add", "flyball add kind"},
 		{"add nothing", "flyball add kind"},
 		{"add version --version v2", "no go.mod"},
@@ -217,6 +270,8 @@ func TestRun_SaysWhatToWrite_Q3(t *testing.T) {
 		{"add kind --kind Backup", "no go.mod"},
 		{"upgrade", "is in no module"},
 		{"upgrade v0.2.0", "--to"},
+		{"upgrade dry-run", "-dry-run"},
+		{"new example.com/a kind B", "-kind"},
 	} {
 		err := run(strings.Fields(c.args), &bytes.Buffer{}, &bytes.Buffer{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -25,12 +25,8 @@ func runUpgrade(args []string, out, problems io.Writer) error {
 	flags.BoolVar(&u.DryRun, "dry-run", false, "print the changes as a diff, and write nothing")
 	flags.BoolVar(&u.DryRun, "n", false, "the same as --dry-run")
 	flags.BoolVar(&u.AllowDirty, "allow-dirty", false, "change files that have uncommitted changes")
-	others, err := parse(flags, args)
-	if err != nil {
+	if _, err := parse(flags, args, 0, "the version by --to"); err != nil {
 		return err
-	}
-	if len(others) > 0 {
-		return fmt.Errorf("%q is one argument too many; give the version by --to", others[0])
 	}
 	return u.Run(out)
 }

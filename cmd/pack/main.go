@@ -77,6 +77,10 @@ func run(ctx context.Context, args []string, out, messages io.Writer) int {
 	if err := fs.Parse(args[1:]); err != nil {
 		return usage
 	}
+	if name := fs.Arg(0); fs.Lookup(name) != nil {
+		fmt.Fprintf(messages, "pack %s: %q is a flag; write -%[2]s, or ./%[2]s for the directory\n", args[0], name)
+		return usage
+	}
 	err := do(ctx, fs.Args(), terminal{out, messages})
 	var wrong misuse
 	switch {

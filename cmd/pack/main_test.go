@@ -94,6 +94,7 @@ func TestPack_WrongCommandLinesAreExplained(t *testing.T) {
 		{"chart -o " + dir + "/x -deployment operator -version v1 testdata/edited", "give -version 1.2.3"},
 		{"chart -o", "flag needs an argument"},
 		{"sbom", "give one program"},
+		{"image push", "write -push"},
 	} {
 		code, _, messages := pack(t, strings.Fields(c.line)...)
 		if code != usage || !strings.Contains(messages, c.want) {

@@ -35,6 +35,10 @@ func main() {
 	kubeconfig := flag.String("kubeconfig", "", "path of the kubeconfig; empty: found as kubectl finds it, or the Pod's own cluster")
 	workers := flag.Int("workers", 2, "number of concurrent workers")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "classic: %q is not a flag; -help lists the flags\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 

@@ -24,7 +24,7 @@ import (
 func main() {
 	var opts manager.Options
 	opts.BindFlags(flag.CommandLine)
-	flag.Parse()
+	exitOn(manager.ParseFlags(flag.CommandLine, os.Args[1:]))
 	mgr, err := manager.New(opts)
 	exitOn(err)
 	exitOn(setup(mgr))

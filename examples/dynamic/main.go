@@ -28,7 +28,7 @@ func main() {
 	var opts manager.Options
 	opts.BindFlags(flag.CommandLine)
 	resources := flag.String("resources", "deployments.apps", "built-in resources to count, as kubectl names them, separated by commas")
-	flag.Parse()
+	exitOn(manager.ParseFlags(flag.CommandLine, os.Args[1:]))
 	mgr, err := manager.New(opts)
 	exitOn(err)
 	exitOn(setup(mgr, strings.Split(*resources, ",")))

@@ -26,9 +26,9 @@ func main() {
 	}
 }
 
-// simulated runs the operator on a simulated cluster. It is nil in images, which are
-// built with -tags production.
-var simulated func(context.Context, manager.Options) error
+// simulated runs the operator on a simulated cluster, with its objects in a directory. It is nil
+// in images, which are built with -tags production.
+var simulated func(ctx context.Context, opts manager.Options, data string) error
 
 func run() error {
 	opts, err := options()
@@ -36,14 +36,21 @@ func run() error {
 		return err
 	}
 	opts.BindFlags(flag.CommandLine)
-	simulate := flag.Bool("simulate", false, "run on a simulated cluster inside this process, which is the default without a kubeconfig")
-	flag.Parse()
+	simulate := flag.Bool("simulate", false,
+		"run on a simulated cluster inside this process, which is the default without a kubeconfig")
+	data := flag.String("data", "",
+		"`directory` that keeps the objects of the simulated cluster (default: they are lost)")
+	if err := manager.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {
+		return err
+	}
 	_, err = manager.FindConfig(opts.Kubeconfig, opts.Context)
 	switch alone := *simulate || errors.Is(err, manager.ErrNoCluster); {
 	case alone && simulated != nil:
-		return simulated(manager.SignalContext(), opts)
+		return simulated(manager.SignalContext(), opts, *data)
 	case *simulate:
-		return errors.New("this program was built with -tags production, without the simulated cluster: leave out -simulate")
+		return errors.New("-simulate: this program was built with -tags production, without it")
+	case *data != "":
+		return errors.New("-data is for the simulated cluster: add -simulate")
 	}
 	return operate(manager.SignalContext(), opts)
 }

@@ -65,10 +65,12 @@ func isReady(w *kit.World, frontend *apiv1.Frontend) error {
 	}
 	deployment := deploymentFor(frontend)
 	w.Get(deployment)
-	if *deployment.Spec.Replicas != frontend.Spec.Replicas || deployment.Spec.Template.Spec.Containers[0].Image != frontend.Spec.Image {
+	if *deployment.Spec.Replicas != frontend.Spec.Replicas ||
+		deployment.Spec.Template.Spec.Containers[0].Image != frontend.Spec.Image {
 		return fmt.Errorf("the spec of its Deployment is %+v", deployment.Spec)
 	}
-	if frontend.Status.ObservedGeneration != frontend.Generation || !meta.IsStatusConditionTrue(frontend.Status.Conditions, "Ready") {
+	if frontend.Status.ObservedGeneration != frontend.Generation ||
+		!meta.IsStatusConditionTrue(frontend.Status.Conditions, "Ready") {
 		return fmt.Errorf("its status at generation %d is %+v", frontend.Generation, frontend.Status)
 	}
 	return nil
@@ -88,7 +90,9 @@ func TestRights(t *testing.T) {
 	used := &rights.Recorder{}
 	cfg := config(t)
 	cfg.Seeds, cfg.Rights = 5, used
-	cfg.Manager.LeaderElection = &manager.LeaderElection{ID: "frontend-operator", Namespace: "frontend-operator"}
+	cfg.Manager.LeaderElection = &manager.LeaderElection{
+		ID: "frontend-operator", Namespace: "frontend-operator",
+	}
 	cfg.Namespaces = []string{"frontend-operator"}
 	kit.Test(t, cfg, scenario)
 	used.Check(t, "config/operator.yaml")
@@ -104,7 +108,8 @@ func TestControlPlane(t *testing.T) {
 	env, err := envtest.Start(ctx, envtest.Options{})
 	must(t, err)
 	t.Cleanup(func() { must(t, env.Stop()) })
-	if out, err := env.Kubectl(ctx, "apply", "--server-side", "--warnings-as-errors", "-k", "config"); err != nil {
+	out, err := env.Kubectl(ctx, "apply", "--server-side", "--warnings-as-errors", "-k", "config")
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	opts, err := options()
@@ -112,7 +117,8 @@ func TestControlPlane(t *testing.T) {
 	admin, err := client.New(env.Config(), opts.Scheme, client.Options{})
 	must(t, err)
 
-	opts.Config, err = env.TokenUser(ctx, "frontend-operator", "frontend-operator") // its ServiceAccount
+	// As its ServiceAccount.
+	opts.Config, err = env.TokenUser(ctx, "frontend-operator", "frontend-operator")
 	must(t, err)
 	opts.MetricsAddress, opts.HealthAddress = "0", "0" // no ports
 	opts.LeaderElection.Off, opts.LeaderElection.Namespace = false, "frontend-operator"
@@ -127,7 +133,9 @@ func TestControlPlane(t *testing.T) {
 	frontend := newFrontend("one", "nginx", 2)
 	must(t, admin.Create(ctx, frontend))
 	for _, child := range []kit.Object{deploymentFor(frontend)} {
-		eventually(t, fmt.Sprintf("there is the %T", child), func() bool { return admin.Get(ctx, informer.KeyOf(child), child) == nil })
+		eventually(t, fmt.Sprintf("there is the %T", child), func() bool {
+			return admin.Get(ctx, informer.KeyOf(child), child) == nil
+		})
 	}
 	deployment := deploymentFor(frontend)
 	must(t, admin.Get(ctx, informer.KeyOf(deployment), deployment))
@@ -136,15 +144,20 @@ func TestControlPlane(t *testing.T) {
 	}
 	must(t, admin.SetScale(ctx, frontend, 3)) // as kubectl scale and autoscalers do
 	eventually(t, fmt.Sprintf("the %T has 3 replicas", deployment), func() bool {
-		return admin.Get(ctx, informer.KeyOf(deployment), deployment) == nil && *deployment.Spec.Replicas == 3
+		return admin.Get(ctx, informer.KeyOf(deployment), deployment) == nil &&
+			*deployment.Spec.Replicas == 3
 	})
 	rolledOut := informer.Copy(deployment) // there is no Deployment controller
-	rolledOut.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Generation, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3}
-	_, err = admin.PatchChanges(ctx, deployment, rolledOut)
-	must(t, err)
+	rolledOut.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: deployment.Generation, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3,
+	}
+	if _, err := admin.PatchChanges(ctx, deployment, rolledOut); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the Frontend is ready", func() bool {
 		var got apiv1.Frontend
-		return admin.Get(ctx, informer.KeyOf(frontend), &got) == nil && meta.IsStatusConditionTrue(got.Status.Conditions, "Ready")
+		return admin.Get(ctx, informer.KeyOf(frontend), &got) == nil &&
+			meta.IsStatusConditionTrue(got.Status.Conditions, "Ready")
 	})
 }
 

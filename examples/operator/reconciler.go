@@ -26,9 +26,15 @@ import (
 func setup(mgr *manager.Manager) error {
 	frontends := informer.For[*apiv1.Frontend](mgr.Informers())
 	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
-	children := reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), []reconcile.ChildKind{reconcile.Children(deployments)},
-		reconcile.ChildSetOptions{FieldOwner: "frontend-operator", AskParent: true})
+	kinds := []reconcile.ChildKind{reconcile.Children(deployments)}
+	children := reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), kinds, reconcile.ChildSetOptions{
+		FieldOwner: "frontend-operator",
+		// Ask the server before a child is made: the cache may not know yet that the Frontend is
+		// gone, and nothing would delete the child.
+		AskParent: true,
+	})
 	r := &reconciler{client: mgr.Client(), children: children, events: mgr.Events("frontend-operator")}
+	// The status is written here, so a change of it alone starts no reconcile.
 	c := reconcile.For(frontends, r.reconcile, reconcile.Options{Predicate: source.SpecChanged})
 	c.Watch(source.Owned(deployments, frontends))
 	return mgr.Add(c)
@@ -42,7 +48,9 @@ type reconciler struct {
 
 // reconcile applies the children of a Frontend and reports their state in its status.
 // The Frontend is shared with other readers: do not modify it.
-func (r *reconciler) reconcile(ctx context.Context, frontend *apiv1.Frontend) (reconcile.Result, error) {
+func (r *reconciler) reconcile(
+	ctx context.Context, frontend *apiv1.Frontend,
+) (reconcile.Result, error) {
 	if frontend.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil // the garbage collector deletes the children
 	}
@@ -68,7 +76,9 @@ func deploymentFor(frontend *apiv1.Frontend) *appsv1.Deployment {
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "frontend", Image: frontend.Spec.Image}}},
+				Spec: corev1.PodSpec{
+					Containers: []corev1.Container{{Name: "frontend", Image: frontend.Spec.Image}},
+				},
 			},
 		},
 	}
@@ -95,7 +105,8 @@ func setStatus(frontend *apiv1.Frontend, deployment *appsv1.Deployment, failure 
 	frontend.Status.Selector = metav1.FormatLabelSelector(deployment.Spec.Selector)
 	ready, updated := deployment.Status.ReadyReplicas, deployment.Status.UpdatedReplicas
 	message := fmt.Sprintf("%d of %d replicas are ready", min(ready, updated), frontend.Spec.Replicas)
-	if deployment.Status.ObservedGeneration == deployment.Generation && min(ready, updated) >= frontend.Spec.Replicas {
+	if deployment.Status.ObservedGeneration == deployment.Generation &&
+		min(ready, updated) >= frontend.Spec.Replicas {
 		conditions.True("Ready", "Available", message)
 	} else {
 		conditions.False("Ready", "Progressing", message)

@@ -7,7 +7,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
 	"path/filepath"
 
@@ -15,6 +17,12 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate/embedded"
 )
+
+//go:embed deploy/namespace.yaml
+var namespace []byte
+
+//go:embed deploy/webhooks.yaml
+var hookConfigurations []byte
 
 const embeddable = true
 
@@ -25,7 +33,20 @@ func runEmbedded(ctx context.Context, opts manager.Options, demo bool, data stri
 	if err != nil {
 		return err
 	}
-	cluster := embedded.Options{CRDs: crds, Files: map[string][]byte{sampleFile: sample}, Data: data}
+	cluster := embedded.Options{
+		CRDs: crds, Files: map[string][]byte{sampleFile: sample}, Data: data,
+		Manifests: bytes.Join([][]byte{namespace, hookConfigurations}, []byte("\n---\n")),
+	}
+	if !demo {
+		cluster.Name = "website"
+	}
+	if certificate := opts.Webhooks.Managed; certificate != nil { // -webhooks
+		opts.Webhooks.Address = cmp.Or(opts.Webhooks.Address, "127.0.0.1:9443")
+		opts.Webhooks.DrainDelay = -1 // there is no Service whose clients must learn of the end
+		certificate.Namespace = "website"
+		certificate.CRDs = nil // config/crd.yaml has one version, which is not converted
+		cluster.WebhookAddress = opts.Webhooks.Address
+	}
 	return embedded.Run(ctx, cluster, func(ctx context.Context, c embedded.Cluster) error {
 		fmt.Printf("no cluster is configured, so this program simulates one: its API server is %s\n", c.Config.Host)
 		opts.Config = c.Config

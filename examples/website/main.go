@@ -33,10 +33,7 @@ func main() {
 	webhooks := flag.Bool("webhooks", false, "default and validate Websites, and convert those of v1beta1; the API server must reach this process (see docs/webhooks.md)")
 	trace := flag.String("trace", "", "`file` to write OpenTelemetry's spans to, from each event to the requests that follow from it; - is standard error (default: no tracing)")
 	flag.Usage = usage
-	flag.Parse()
-	if flag.NArg() > 0 {
-		exitOn(fmt.Errorf("argument %q is none of mine; flags begin with -, see -help", flag.Arg(0)))
-	}
+	exitOn(manager.ParseFlags(flag.CommandLine, os.Args[1:]))
 
 	exitOn(builtin.AddToScheme(scheme))
 	exitOn(webv1.AddToScheme(scheme))
@@ -44,7 +41,7 @@ func main() {
 	opts.Scheme = scheme
 	if *webhooks {
 		if *local || *demo {
-			exitOn(errors.New("-webhooks are for a cluster whose API server reaches this process: leave out -local and -demo"))
+			exitOn(errors.New("-webhooks are for a cluster whose API server reaches this process, as the simulated one does: leave out -local and -demo"))
 		}
 		opts.Webhooks = webhookOptions(opts.Webhooks)
 	}
@@ -67,7 +64,7 @@ func run(ctx context.Context, opts manager.Options, local, demo, webhooks bool, 
 		return errors.New("-data keeps what the simulated API server has, and there is another cluster here: leave out -data, or -local, -kubeconfig, KUBECONFIG and ~/.kube/config")
 	case local:
 		return runLocal(ctx, opts, demo)
-	case alone && embeddable && !webhooks:
+	case alone && embeddable:
 		return runEmbedded(ctx, opts, demo, data)
 	case demo && opts.Kubeconfig == "":
 		return errors.New("-demo writes to a cluster: say which by -kubeconfig, or try -local -demo")

@@ -8,9 +8,11 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +63,9 @@ func (m machine) website(t *testing.T, environ []string, args ...string) *exec.C
 // clean verifies that nothing is left there.
 func (m machine) clean(t *testing.T) {
 	t.Helper()
+	for _, cache := range []string{".cache", "Library/Caches", "Library"} { // empty
+		_ = os.Remove(filepath.Join(m.home, cache))
+	}
 	for _, dir := range []string{m.home, m.temp} {
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("%v, %v is left, want nothing", left, err)
@@ -235,6 +240,45 @@ func TestProcess_ServesUntilItIsStopped(t *testing.T) {
 	}
 	p.waitReady(t)
 	p.stop(t, os.Interrupt)
+	m.clean(t)
+}
+
+// The simulated server calls the webhooks of this process. The kubeconfig is where it was before.
+func TestProcess_ServesWebhooksToTheSimulatedServer(t *testing.T) {
+	m := newMachine(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close()
+	var kubeconfigs []string
+	for range 2 {
+		p := m.start(t, "-webhooks", "-webhook-bind-address", address)
+		host := ""
+		for ctx := t.Context(); host == "" && ctx.Err() == nil; { // until the configuration has its CA
+			site := p.sample.DeepCopy()
+			err := unstructured.SetNestedField(site.Object, "Www.Example.Com.", "spec", "host")
+			if err == nil {
+				site, err = p.sites.Create(ctx, site, metav1.CreateOptions{})
+			}
+			if err == nil {
+				host, _, err = unstructured.NestedString(site.Object, "spec", "host")
+			}
+			if err != nil && !strings.Contains(err.Error(), "failed calling webhook") {
+				t.Fatal(err)
+			}
+		}
+		if host != "www.example.com" {
+			t.Errorf("the host is %q, want it as the webhook writes it", host)
+		}
+		at := slices.IndexFunc(p.said, func(line string) bool { return strings.HasPrefix(line, "kubeconfig: ") })
+		kubeconfigs = append(kubeconfigs, p.said[at])
+		p.stop(t, os.Interrupt)
+	}
+	if kubeconfigs[0] != kubeconfigs[1] || !strings.Contains(kubeconfigs[0], m.home) {
+		t.Errorf("the starts print %q, want one kubeconfig twice", kubeconfigs)
+	}
 	m.clean(t)
 }
 

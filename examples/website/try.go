@@ -33,18 +33,24 @@ type trial struct {
 
 // tryOut runs the operator on a trial until ctx ends, or runs the demo.
 func tryOut(ctx context.Context, opts manager.Options, demo bool, on trial) error {
-	// Other programs may use the default ports; set others to look.
-	opts.MetricsAddress = cmp.Or(opts.MetricsAddress, "0")
-	opts.HealthAddress = cmp.Or(opts.HealthAddress, "0")
 	if demo {
+		opts.MetricsAddress = cmp.Or(opts.MetricsAddress, "0")
+		opts.HealthAddress = cmp.Or(opts.HealthAddress, "0")
 		return runDemo(ctx, opts, on.extra)
 	}
+	// Other programs may use the default ports. The log has these.
+	opts.MetricsAddress = cmp.Or(opts.MetricsAddress, "127.0.0.1:0")
+	opts.HealthAddress = cmp.Or(opts.HealthAddress, "127.0.0.1:0")
+	opts.Verbosity = max(opts.Verbosity, 2) // a line for each reconcile
 	mgr, err := manager.New(opts)
 	if err != nil {
 		return err
 	}
 	if err := setup(mgr); err != nil {
 		return err
+	}
+	if opts.Webhooks.Managed != nil {
+		addWebhooks(mgr)
 	}
 	if on.extra != nil {
 		if err := on.extra(mgr); err != nil {

@@ -19,14 +19,16 @@ import (
 	"strings"
 
 	"github.com/flyball-dev/flyball/envtest"
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if code := commandline.ExitCode(err); code != 0 {
 		fmt.Fprintln(os.Stderr, "controlplane:", err)
-		os.Exit(1)
+		os.Exit(code)
 	}
 }
 
@@ -36,11 +38,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags.SetOutput(progress)
 	printEnv := flags.Bool("print-env", false, "print a line that sets "+envtest.AssetsVariable+" in a shell")
 	recipe := flags.String("write-recipe", "", "write the modules that the binaries are built from into this `directory`, and build nothing")
-	if err := flags.Parse(args); err != nil {
+	if err := commandline.Parse(flags, args); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("read the arguments: %q is one too many", flags.Arg(0))
 	}
 	if *recipe != "" {
 		return envtest.WriteRecipe(*recipe)

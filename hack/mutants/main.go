@@ -43,13 +43,17 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 func main() {
 	limit := flag.Duration("limit", 2*time.Minute, "how long one test may run")
 	check := flag.Bool("check", false, "only check whether the mutants can be applied")
 	compile := flag.Bool("compile", false, "only check whether the mutants can be applied and compile")
-	flag.Parse()
+	if err := commandline.Flags(flag.CommandLine, os.Args[1:]); err != nil {
+		os.Exit(commandline.ExitCode(err))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Stdout, *limit, *check, *compile, flag.Args()); err != nil {

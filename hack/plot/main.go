@@ -17,11 +17,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 func main() {
 	lines := flag.Bool("growth", false, "draw lines from a table of memory by number of objects")
-	flag.Parse()
+	_ = commandline.Parse(flag.CommandLine, os.Args[1:]) // it exits
 	if err := run(os.Stdin, os.Stdout, *lines); err != nil {
 		fmt.Fprintln(os.Stderr, "plot:", err)
 		os.Exit(1)

@@ -27,11 +27,15 @@ func TestRelease_TheGuideIsFollowedFromAProxy_Q1(t *testing.T) {
 	source, env := publish(t)
 	env = append(env, "GOCACHE="+t.TempDir(), "GOFLAGS=", "KUBECONFIG=") // as Go is installed, except for the proxy
 	dir, typed := t.TempDir(), map[string]int{}
-	began := time.Now()
+	began, cloned := time.Now(), false
 	for line := range strings.Lines(read(t, filepath.Join(source, "docs", "start.md"))) {
 		words := strings.Fields(line)
 		switch {
-		case !strings.HasPrefix(line, "    ") || len(words) == 0:
+		case len(words) == 0:
+		case !strings.HasPrefix(line, "    "):
+			cloned = false
+		case cloned || words[0] == "git" && words[1] == "clone": // instead of the commands before
+			cloned = true
 		case words[0] == "cd":
 			dir = filepath.Join(dir, words[1])
 			typed["cd"]++

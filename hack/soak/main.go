@@ -24,14 +24,17 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := command(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if code := commandline.ExitCode(err); code != 0 {
 		fmt.Fprintln(os.Stderr, "soak:", err)
-		os.Exit(1)
+		os.Exit(code)
 	}
 }
 
@@ -43,7 +46,7 @@ func command(ctx context.Context, args []string, out, problems io.Writer) error 
 	flags.DurationVar(&opts.For, "for", 5*time.Minute, "how long to inject faults")
 	flags.Uint64Var(&opts.Seed, "seed", 0, "seed of the faults; 0: a random one")
 	verbose := flags.Bool("v", false, "show what happens and what the informers log")
-	if err := flags.Parse(args); err != nil {
+	if err := commandline.Parse(flags, args); err != nil {
 		return err
 	}
 	for opts.Seed == 0 {

@@ -175,10 +175,16 @@ func TestExamples_FilesAreWhatTheTypesSay_O5(t *testing.T) {
 }
 
 func TestRun_MisuseOfFlags(t *testing.T) {
-	for _, args := range [][]string{{"-check"}, {"-unknown"}, {"-max-description", "x"}} {
+	for _, c := range []struct{ args, want string }{
+		{"-check", "name it with -o"},
+		{"-unknown", "not defined: -unknown"},
+		{"-max-description x", "-max-description"},
+		{"check ./api/...", "such as -check"},
+		{"./api/... -o crd.yaml", "flags come before packages"},
+	} {
 		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), args, &stdout, &stderr); code != usage || stderr.Len() == 0 {
-			t.Errorf("%v: exit code %d and %q, want %d and words", args, code, stderr.String(), usage)
+		if code := run(t.Context(), strings.Fields(c.args), &stdout, &stderr); code != usage || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("%s: exit code %d and %q, want %d and %q", c.args, code, stderr.String(), usage, c.want)
 		}
 	}
 }

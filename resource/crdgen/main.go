@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 )
 
 func main() {
@@ -60,6 +61,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return usage
 	}
 	patterns := fs.Args()
+	for _, p := range patterns {
+		if name := strings.TrimLeft(p, "-"); fs.Lookup(name) != nil || name != p {
+			fmt.Fprintf(stderr, "crdgen: %q is not a package; flags come before packages, such as -%s\n", p, name)
+			return usage
+		}
+	}
 	if len(patterns) == 0 {
 		patterns = []string{"."}
 	}

@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -29,6 +31,10 @@ type Options struct {
 	// Files are written there too, and removed at the end. Empty: a temporary
 	// directory, which is removed.
 	Data string
+	// Name of the program: without Data, kubeconfig and Files are at the same place at each
+	// start, in the user's cache directory, so that a shell stays set up. A second process of
+	// the name uses a temporary directory. Empty: each does.
+	Name string
 	// Kubeconfig is where to write the kubeconfig, instead of into Data or the temporary
 	// directory. It is removed at the end. An existing file is replaced.
 	Kubeconfig string
@@ -36,6 +42,13 @@ type Options struct {
 	// by their paths, without a network. A webhook.Server does, without being run. Nil: they
 	// are called over the network, and Services have no address.
 	Webhooks http.Handler
+	// Manifests is YAML of how the program is deployed. With WebhookAddress its Namespaces and
+	// webhook configurations are applied after CRDs. Without it, configurations that Data has
+	// kept are deleted, since nothing would answer.
+	Manifests []byte
+	// WebhookAddress is where webhooks are called, over TLS, whatever their Services: that of
+	// the program's own webhook server. Empty: as Webhooks says.
+	WebhookAddress string
 	// Listen are further options of the server. Its Data is ignored.
 	Listen simulate.ListenOptions
 	// NoActors leaves out what acts as controllers and kubelets: namespaces that are deleted
@@ -61,7 +74,12 @@ type Cluster struct {
 // the error of operate.
 func Run(ctx context.Context, opts Options, operate func(ctx context.Context, c Cluster) error) (err error) {
 	opts.Listen.Data = opts.Data
-	if opts.Webhooks != nil {
+	switch {
+	case opts.WebhookAddress != "":
+		opts.Listen.DialWebhook = func(ctx context.Context, _ *url.URL) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", opts.WebhookAddress)
+		}
+	case opts.Webhooks != nil:
 		opts.Listen.WebhookTransport = inProcess{opts.Webhooks}
 	}
 	l, err := simulate.Listen(opts.Listen)
@@ -93,7 +111,7 @@ func Run(ctx context.Context, opts Options, operate func(ctx context.Context, c 
 	if err != nil {
 		return err
 	}
-	if err := populate(ctx, l.Config(), opts.CRDs); err != nil {
+	if err := populate(ctx, l.Config(), opts); err != nil {
 		return err
 	}
 	return operate(ctx, c)
@@ -103,7 +121,7 @@ func Run(ctx context.Context, opts Options, operate func(ctx context.Context, c 
 func layOut(l *simulate.Loopback, opts Options) (c Cluster, remove func(), err error) {
 	c = Cluster{Config: l.Config(), Dir: opts.Data, Server: l.Server()}
 	var written []string
-	temporary := ""
+	temporary, release := "", func() {}
 	remove = func() {
 		for _, path := range written {
 			_ = os.Remove(path)
@@ -111,9 +129,13 @@ func layOut(l *simulate.Loopback, opts Options) (c Cluster, remove func(), err e
 		if temporary != "" {
 			_ = os.Remove(temporary)
 		}
+		release()
 	}
 	if c.Dir == "" && opts.Kubeconfig != "" && len(opts.Files) == 0 {
 		c.Dir = filepath.Dir(opts.Kubeconfig)
+	}
+	if c.Dir == "" && opts.Name != "" {
+		c.Dir, release = place(opts.Name)
 	}
 	if c.Dir == "" {
 		if temporary, err = os.MkdirTemp("", "flyball-"); err != nil {

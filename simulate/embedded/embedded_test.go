@@ -5,9 +5,12 @@ package embedded_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -218,5 +221,107 @@ func TestRun_WebhooksAreAnsweredInTheProcess(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// The kubeconfig of a program is at the same place at each start, and a second process has
+// another one meanwhile. Nothing stays, not even of the directories.
+func TestRun_KubeconfigOfANameIsAtOnePlace(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CACHE_HOME", "")
+	cache, err := os.UserCacheDir()
+	if err != nil || !strings.HasPrefix(cache, home) {
+		t.Skipf("the cache directory %s, %v is not in HOME", cache, err)
+	}
+	want := filepath.Join(cache, "flyball", "simulated", "boxes", "kubeconfig")
+	opts := embedded.Options{Name: "boxes", NoActors: true}
+	for range 2 {
+		err := embedded.Run(t.Context(), opts, func(ctx context.Context, c embedded.Cluster) error {
+			if c.Kubeconfig != want {
+				t.Errorf("the kubeconfig is %s, want %s", c.Kubeconfig, want)
+			}
+			first, err := os.ReadFile(want)
+			if err != nil {
+				t.Error(err)
+			}
+			return embedded.Run(ctx, opts, func(_ context.Context, second embedded.Cluster) error {
+				if now, err := os.ReadFile(want); second.Kubeconfig == want || err != nil || string(now) != string(first) {
+					t.Errorf("a second process has the kubeconfig %s, and that of the first is unchanged: %v, %v", second.Kubeconfig, string(now) == string(first), err)
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := os.ReadDir(cache); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v is left in the cache directory", left, err)
+	}
+}
+
+func TestCluster_CommandsAreWordsOfAShell(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a b")
+	got := embedded.Cluster{Kubeconfig: filepath.Join(dir, "kubeconfig"), Dir: dir}.Commands("sample.yaml", "boxes")
+	want := "  export KUBECONFIG='" + filepath.Join(dir, "kubeconfig") + "'\n  kubectl apply -f '" + filepath.Join(dir, "sample.yaml") + "'\n  kubectl get boxes -w\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// The server calls webhooks at the program's address with their caBundle, and a later run
+// without webhooks has no configuration that would deny everything.
+func TestRun_WebhooksAreCalledAtTheirAddress(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			t.Error(err)
+		}
+		review["response"] = map[string]any{"uid": review["request"].(map[string]any)["uid"], "allowed": false,
+			"status": map[string]any{"message": "asked at " + r.URL.Path}}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	defer server.Close()
+	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	manifests := []byte(`apiVersion: v1
+kind: Namespace
+metadata: {name: boxes}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: boxes, namespace: boxes}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: boxes}
+webhooks:
+  - name: validate.boxes.example.com
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    rules: [{apiGroups: [example.com], apiVersions: [v1], resources: [boxes], operations: [CREATE]}]
+    clientConfig: {url: "https://example.com/judge", caBundle: ` + ca + `}
+`)
+	opts := embedded.Options{CRDs: []runtime.Object{crd()}, Data: t.TempDir(), Manifests: manifests, NoActors: true}
+	for _, opts.WebhookAddress = range []string{server.Listener.Addr().String(), ""} {
+		err := embedded.Run(t.Context(), opts, func(ctx context.Context, c embedded.Cluster) error {
+			_, err := boxesOf(t, c).Create(ctx, box(5), metav1.CreateOptions{})
+			if denied := err != nil && strings.Contains(err.Error(), "asked at /judge"); denied != (opts.WebhookAddress != "") {
+				t.Errorf("with webhooks at %q a Box is created: %v", opts.WebhookAddress, err)
+			}
+			client, err := dynamic.NewForConfig(c.Config)
+			if err != nil {
+				return err
+			}
+			deployments := client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"})
+			if list, err := deployments.List(ctx, metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
+				t.Errorf("there are the Deployments %v, %v, want none: the program is this process", list, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,6 +30,10 @@ func main() {
 	flag.StringVar(&opts.Metrics.BindAddress, "metrics-bind-address", ":8080", "`address` that serves the metrics")
 	flag.StringVar(&opts.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "`address` that serves the probes")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "%q is not a flag; -help lists the flags\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	ctrl.SetLogger(klog.Background())
 	if err := run(ctrl.SetupSignalHandler(), ctrl.GetConfigOrDie(), opts); err != nil {
 		ctrl.Log.Error(err, "the operator ends")

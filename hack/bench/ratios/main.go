@@ -12,6 +12,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -19,9 +20,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 func main() {
+	_ = commandline.Parse(flag.CommandLine, os.Args[1:]) // there is no flag; it exits
 	if err := run(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "ratios:", err)
 		os.Exit(1)

@@ -28,7 +28,7 @@ func main() {
 	server := flag.String("server", "", "`URL` of the API server, without credentials")
 	address := flag.String("webhooks", "", "`address` to serve webhooks on")
 	certificates := flag.String("certificates", "", "`directory` of their certificate")
-	flag.Parse()
+	_ = manager.ParseFlags(flag.CommandLine, os.Args[1:]) // it exits
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, *server, *address, *certificates); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/flyball-dev/flyball/internal/commandline"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/embedded"
@@ -56,14 +57,11 @@ func (s *settings) parse(args []string, log io.Writer) error {
 	set.BoolVar(&s.actors, "actors", true, "act as the controllers and kubelets: empty deleted namespaces, collect garbage, run Deployments and other workloads")
 	set.BoolVar(&s.rbac, "rbac", false, "let Roles and ClusterRoles decide what users may do (default: everyone may do everything); the kubeconfig's user may do everything")
 	s.flags(set)
-	if err := set.Parse(args); err != nil {
+	if err := commandline.Parse(set, args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return errUsage
-	}
-	if set.NArg() > 0 {
-		return fmt.Errorf("%q is no flag; apiserver -help lists what there is", set.Arg(0))
+		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	if s.port < 0 || s.port > 65535 {
 		return fmt.Errorf("-port=%d: write a number between 1 and 65535, or 0 for any port that is free", s.port)

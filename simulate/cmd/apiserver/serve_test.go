@@ -202,7 +202,7 @@ func TestServe_ErrorsSayWhatToDo(t *testing.T) {
 		{"-errors 0.6 -throttle 0.6", []string{"at most 1"}},
 		{"-watch-cuts -1s", []string{"write a positive duration"}},
 		{"-seed 1", []string{"-seed without a fault"}},
-		{"serve", []string{`"serve" is no flag; apiserver -help`}},
+		{"serve", []string{`"serve" is one argument too many`}},
 		{"install", []string{"name one directory"}},
 		{"install " + file, []string{file, "name a directory that you can write to"}},
 	} {

@@ -63,10 +63,10 @@ func (a Addition) add(change func(plan, files) error) ([]string, error) {
 	if err := change(p, after); err != nil {
 		return nil, fmt.Errorf("nothing is changed: %w", err)
 	}
-	changed := files{}
+	changed, made := files{}, files{}
 	for name, text := range after {
 		if old, found := before[name]; !found {
-			changed[name] = text
+			made[name] = text
 		} else if !bytes.Equal(old, text) {
 			if line := lost(old, text); line != "" {
 				return nil, fmt.Errorf("nothing is changed: %s would lose the line %q; if it is not formatted, run gofmt -w %s first", name, line, name)
@@ -74,6 +74,10 @@ func (a Addition) add(change func(plan, files) error) ([]string, error) {
 			changed[name] = text
 		}
 	}
+	if err := made.wrap(); err != nil {
+		return nil, err
+	}
+	maps.Copy(changed, made)
 	for name := range changed {
 		if _, err := os.Stat(filepath.Join(a.Dir, filepath.FromSlash(name))); err == nil && before[name] == nil {
 			return nil, fmt.Errorf("nothing is changed: %s is there already", name)

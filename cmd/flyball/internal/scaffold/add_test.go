@@ -60,7 +60,7 @@ func TestAddition_LeavesEveryLine_Q5(t *testing.T) {
 		add  func() ([]string, error)
 		want []string
 	}{
-		{Addition{Dir: dir}.AddWebhook, []string{"config/operator.yaml", "main.go", "operator_test.go", "webhook.go", "webhook_test.go"}},
+		{Addition{Dir: dir}.AddWebhook, []string{"config/operator.yaml", "main.go", "operator_test.go", "simulated.go", "webhook.go", "webhook_test.go"}},
 		{Addition{Dir: dir, Kind: "Backup", Children: []string{"Job", "Secret"}}.AddKind,
 			[]string{"api/v1/backup.go", "backup.go", "backup_test.go", "config/crd.yaml", "config/operator.yaml", "config/sample.yaml", "main.go", "operator_test.go", "reconciler.go"}},
 		{Addition{Dir: dir, Kind: "Database", Version: "v2"}.AddVersion,
@@ -99,7 +99,7 @@ func TestAddition_ThatCannotBeMadeChangesNothing_Q5(t *testing.T) {
 		{func(string) {}, "Database", "already"},
 		{func(string) {}, "backup", "--kind Backup"},
 		{func(string) {}, "Client", "choose another kind"},
-		{func(dir string) { replaceIn(t, dir, "reconciler.go", "return mgr.Add(c)", "return add(mgr, c)") }, "Backup", "mgr.Add(c)"},
+		{func(dir string) { replaceIn(t, dir, "reconciler.go", "return mgr.Add(c)", "panic(c)") }, "Backup", "setupBackups(mgr)"},
 		{func(dir string) { replaceIn(t, dir, "main.go", "apiv1.AddToScheme(scheme)", "add(scheme)") }, "Backup", "apiv1.AddToScheme(scheme)"},
 		{func(dir string) { replaceIn(t, dir, "reconciler.go", "func mine() {}", "func  mine() {}") }, "Backup", "gofmt -w reconciler.go"},
 		{func(dir string) { replaceIn(t, dir, "reconciler.go", "func mine() {}", "func mine() {") }, "Backup", "reconciler.go"},
@@ -121,6 +121,32 @@ func TestAddition_ThatCannotBeMadeChangesNothing_Q5(t *testing.T) {
 			t.Errorf("add %s: %v, %v, want an error with %q", c.kind, changed, err, c.want)
 		}
 		compare(t, everything(t, dir), before, "the module before")
+	}
+}
+
+// The call of a further kind has its place when people have divided setup, as examples/website.
+func TestAddition_KindAfterSetupIsDivided_Q5(t *testing.T) {
+	for _, body := range []string{
+		"return add(mgr, c)",
+		"return mgr.Add(controllerOf(mgr, c))",
+		"return errors.Join(mgr.Add(c), mgr.AddReadyCheck(\"x\", check))",
+	} {
+		for _, divided := range []bool{false, true} {
+			dir := written(t, Project{Module: "example.com/me/database", Kind: "Database"})
+			replaceIn(t, dir, "reconciler.go", "return mgr.Add(c)", body)
+			if divided {
+				replaceIn(t, dir, "reconciler.go", "func setup(mgr *manager.Manager) error {", "func setup(mgr *manager.Manager) error { return setupWith(mgr, nil) }\n\nfunc setupWith(m *manager.Manager, _ any) error {\n\tmgr := m")
+			}
+			if _, err := (Addition{Dir: dir, Kind: "Backup"}).AddKind(); err != nil {
+				t.Errorf("%s, divided: %v: %v", body, divided, err)
+				continue
+			}
+			argument := map[bool]string{false: "mgr", true: "m"}[divided]
+			want := "\tif err := setupBackups(" + argument + "); err != nil {\n\t\treturn err\n\t}\n\t" + body
+			if text := string(everything(t, dir)["reconciler.go"]); !strings.Contains(text, want) {
+				t.Errorf("reconciler.go has no\n%s\nin\n%s", want, text)
+			}
+		}
 	}
 }
 
@@ -272,7 +298,9 @@ func TestAddition_VersionThatCannotBeMadeChangesNothing_Q5(t *testing.T) {
 		{nil, "", "v1", "has the version v1 already"},
 		{nil, "Backup", "v2", "no kind Backup"},
 		{nil, "backup", "v2", "--kind Backup"},
-		{func(dir string) { replaceIn(t, dir, "api/v1/database.go", "../...", ".") }, "", "v2", "../..."},
+		{func(dir string) {
+			replaceIn(t, dir, "api/v1/database.go", "\nimport", "\n//go:generate crdgen -o ../../config/crd.yaml .\n\nimport")
+		}, "", "v2", "../..."},
 		{func(dir string) { replaceIn(t, dir, "main.go", "apiv1.AddToScheme(scheme)", "add(scheme)") }, "", "v2", "apiv1.AddToScheme(scheme)"},
 		{func(dir string) { replaceIn(t, dir, "operator_test.go", "stop();", "end();") }, "", "v2", "checkDatabaseV2(t, admin)"},
 		{func(dir string) { replaceIn(t, dir, "config/crd.yaml", "name: databases.", "name: others.") }, "", "v2", "make crd"},

@@ -5,6 +5,7 @@ package scaffold
 
 import (
 	"fmt"
+	"go/ast"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,7 +41,6 @@ func (p plan) addKind(all files) error {
 		}
 		for _, step := range []func(*gotree.File) error{
 			func(f *gotree.File) error { keepOnly(f, made.keep); return nil },
-			withoutDirectives,
 			func(f *gotree.File) error { f.RenameObjects(made.rename); return nil },
 			p.imports,
 		} {
@@ -51,17 +51,6 @@ func (p plan) addKind(all files) error {
 		all[made.name] = text
 	}
 	return p.callKind(all, base)
-}
-
-// withoutDirectives removes go:generate, which another file of the package has.
-func withoutDirectives(f *gotree.File) error {
-	f.Comments(func(text string) string {
-		if strings.HasPrefix(text, "//go:generate ") {
-			return ""
-		}
-		return text
-	})
-	return nil
 }
 
 func keepOnly(f *gotree.File, keep []string) {
@@ -109,9 +98,7 @@ func (p plan) callKind(all, base files) error {
 		"main.go": func(f *gotree.File) error {
 			return alsoCall(f, "apiv1.AddToScheme(scheme)", "apiv1.Add"+p.kind+"ToScheme(scheme)")
 		},
-		"reconciler.go": func(f *gotree.File) error {
-			return insert(f, []insertion{{"setup", "mgr.Add(c)", "if err := setup" + p.kinds + "(mgr); err != nil {\nreturn err\n}\n", ""}})
-		},
+		"reconciler.go": func(f *gotree.File) error { return callSetup(f, "setup", "setup"+p.kinds) },
 		"operator_test.go": func(f *gotree.File) error {
 			return insert(f, []insertion{{"TestRights", "kit.Test(t, cfg, scenario)", "", "\nkit.Test(t, cfg, " + p.variable + "Scenario)"}})
 		},
@@ -130,6 +117,31 @@ func (p plan) callKind(all, base files) error {
 	text, err := p.addRules(string(all["config/operator.yaml"]))
 	all["config/operator.yaml"] = []byte(text)
 	return err
+}
+
+// callSetup inserts a call of a further function of a kind before the last return of setup, or,
+// where that stands on one line, of the function that it returns.
+func callSetup(f *gotree.File, name, call string) error {
+	for range 5 { // functions that call each other would not end
+		fn := f.Func(name)
+		if fn == nil || len(fn.Body.List) == 0 || len(fn.Type.Params.List) == 0 || len(fn.Type.Params.List[0].Names) == 0 {
+			break
+		}
+		last, ok := fn.Body.List[len(fn.Body.List)-1].(*ast.ReturnStmt)
+		if !ok || len(last.Results) != 1 {
+			break
+		}
+		if strings.Contains(f.Span(fn.Body.Pos(), last.Pos()), "\n") {
+			f.Insert(last.Pos(), "if err := "+call+"("+fn.Type.Params.List[0].Names[0].Name+"); err != nil {\nreturn err\n}\n")
+			return nil
+		}
+		returned, ok := last.Results[0].(*ast.CallExpr)
+		if !ok {
+			break
+		}
+		name = f.Text(returned.Fun)
+	}
+	return fmt.Errorf("reconciler.go has no function setup(mgr *manager.Manager) error that ends in a return; call %s(mgr) where your controllers are added", call)
 }
 
 // alsoCall inserts an argument before the one that is a call of AddToScheme.

@@ -6,6 +6,7 @@ package scaffold
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/gotree"
@@ -52,10 +53,21 @@ func (p plan) vary(name string, f *gotree.File) error {
 		return nil
 	}
 	other, err := part(variant + strings.ReplaceAll(name, "/", "-"))
+	if p.hasEnd() && name == "reconciler.go" {
+		other, err = part("ending/" + name)
+	}
 	if other != nil {
 		f.Overlay(other)
 	}
 	return err
+}
+
+// job is the child that comes to an end.
+func job() builtin { return builtin{"Job", "batch", "batchv1"} }
+
+// hasEnd reports whether the kind is ready when its Job is complete.
+func (p plan) hasEnd() bool {
+	return p.workload == nil && !p.Builtin && slices.Contains(p.children, job())
 }
 
 // dropReplicas removes what concerns replicas from kinds without.
@@ -71,6 +83,10 @@ func (p plan) dropReplicas(f *gotree.File) error {
 			}
 		}
 	}
+	if fn := f.Func("TestControlPlane"); fn != nil && p.hasEnd() {
+		last := fn.Body.List[len(fn.Body.List)-1] // waits until it is ready, and there is no Job controller
+		f.Supersede(last.Pos(), last.End(), "")
+	}
 	for _, name := range []string{"setStatus", "crds"} {
 		if decl := f.DeclarationOf(name); decl != nil && p.Builtin {
 			f.Cut(decl)
@@ -82,10 +98,13 @@ func (p plan) dropReplicas(f *gotree.File) error {
 	return nil
 }
 
-// first is the child that the template's becomes: one with replicas, if there is one.
+// first is the child that the template's becomes: one with replicas or an end, if there is one.
 func (p plan) first() builtin {
-	if p.workload != nil {
+	switch {
+	case p.workload != nil:
 		return *p.workload
+	case p.hasEnd():
+		return job()
 	}
 	return p.children[0]
 }
@@ -207,14 +226,13 @@ func (p plan) place(f *gotree.File) error {
 		}
 		return p.named(quoted)
 	})
-	list := make([]string, len(p.children))
-	for i, child := range p.children {
-		list[i] = article(child.kind)
-	}
 	aKind := regexp.MustCompile(`\b([Aa]) ` + p.kind + `\b`)
 	f.Comments(func(text string) string {
 		if strings.HasPrefix(text, "// Operator keeps ") {
-			text = "// Operator keeps " + inWords(list) + " for each " + p.kind + "."
+			text = "// Operator keeps " + listed(p.children) + " for each " + p.kind + "."
+			if at := strings.LastIndex(text[:min(columns, len(text))], " "); len(text) > columns {
+				text = text[:at] + "\n//" + text[at:]
+			}
 		}
 		if article(p.kind) != "a "+p.kind {
 			text = aKind.ReplaceAllString(text, "${1}n "+p.kind)

@@ -5,6 +5,7 @@ package scaffold
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,6 +19,24 @@ func (p plan) words(text string) string {
 // named writes the group for the template's, and the operator's name for that of the kind.
 func (p plan) named(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, p.resource+"-operator", p.operator+"-operator"), templateGroup, p.Group)
+}
+
+// readme returns the README of the project.
+func (p plan) readme() []byte {
+	text := string(unpack(partsArchive)["readme/README.md"])
+	if p.Builtin {
+		text = regexp.MustCompile("(?m)^.*api/v1.*\n").ReplaceAllString(text, "")
+	}
+	return []byte(strings.Replace(p.words(text), "CHILDREN", listed(p.children), 1))
+}
+
+// listed names children as a sentence has them.
+func listed(children []builtin) string {
+	list := make([]string, len(children))
+	for i, child := range children {
+		list[i] = article(child.kind)
+	}
+	return inWords(list)
 }
 
 // manifest changes a manifest of the template into one of the project.
@@ -90,7 +109,7 @@ func (p plan) clusterRules() string {
 	if p.Builtin {
 		group, status = p.parent.group, false
 	}
-	kept := rule(group, p.plural+"/finalizers", "update", "keep: some clusters demand it for owner references that block deletion")
+	kept := rule(group, p.plural+"/finalizers", "update", "keep: for owner references that block deletion")
 	used := map[string]string{group + " " + p.plural: rule(group, p.plural, "get, list, watch", "")}
 	if status {
 		used[group+" "+p.plural+"/status"] = rule(group, p.plural+"/status", "patch", "")

@@ -164,14 +164,34 @@ func (p plan) files() (files, error) {
 			return nil, err
 		}
 	}
+	all["README.md"] = p.readme()
 	if text, ok := all[templateAPI]; ok {
 		delete(all, templateAPI)
 		all["api/v1/"+p.resource+".go"] = text
 	}
-	if !p.Webhook {
-		return all, nil
+	if p.Webhook {
+		if err := p.addWebhook(all, "operator_test.go"); err != nil {
+			return nil, err
+		}
 	}
-	return all, p.addWebhook(all, "operator_test.go")
+	return all, all.wrap()
+}
+
+// columns is the longest line of Go that is written.
+const columns = 100
+
+// wrap breaks longer lines, which names of a project make.
+func (all files) wrap() error {
+	for name, text := range all {
+		if isGo(name) {
+			wrapped, err := gotree.Wrap(name, text, columns)
+			if err != nil {
+				return err
+			}
+			all[name] = wrapped
+		}
+	}
+	return nil
 }
 
 // goMod writes the module's path, and the version or the checkout of Flyball.

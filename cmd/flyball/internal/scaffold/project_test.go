@@ -43,8 +43,16 @@ func TestProject_FilesAreFewAndNameOnlyTheProject_Q2(t *testing.T) {
 				t.Errorf("%s %s: %s has %q, which is not the project's", p.Module, p.Kind, name, found)
 			}
 		}
-		if count > 14 {
-			t.Errorf("%s %s has %d files without go.sum, want at most 14", p.Module, p.Kind, count)
+		if count > 16 {
+			t.Errorf("%s %s has %d files without go.sum, want at most 16", p.Module, p.Kind, count)
+		}
+		for name, text := range all {
+			for line := range strings.Lines(string(text)) {
+				line = strings.TrimSuffix(line, "\n")
+				if len([]rune(line)) > 100 && writtenLines(name) && !strings.HasPrefix(line, "// +kubebuilder:") {
+					t.Errorf("%s %s: %s has a line of more than 100 columns:\n%s", p.Module, p.Kind, name, line)
+				}
+			}
 		}
 		if lines := strings.Count(string(all["Makefile"]), "\n"); lines == 0 || lines >= 60 {
 			t.Errorf("the Makefile has %d lines, want some and fewer than 60", lines)
@@ -56,6 +64,12 @@ func TestProject_FilesAreFewAndNameOnlyTheProject_Q2(t *testing.T) {
 			t.Errorf("go.mod does not require v1.2.3:\n%s", all["go.mod"])
 		}
 	}
+}
+
+// writtenLines reports whether people write the lines of a file: crdgen, the go command and the
+// text of Markdown have others.
+func writtenLines(name string) bool {
+	return isGo(name) || name == "Makefile" || strings.HasSuffix(name, ".yaml") && name != "config/crd.yaml"
 }
 
 // The program of each form of project is checked without its imports, so that names, returns
@@ -144,7 +158,7 @@ func TestProject_InvalidInputIsExplainedAndNothingIsWritten_Q3(t *testing.T) {
 		{func(p *Project) { p.Module = "example.com/internal/database" }, "another meaning"},
 		{func(p *Project) { p.Module = flyballModule + "/database" }, "Flyball's own"},
 		{func(p *Project) { p.Dir = "full" }, "--dir"},
-		{func(p *Project) { p.Replace = "missing" }, "not a checkout"},
+		{func(p *Project) { p.Replace = "missing" }, "not a clone"},
 		{func(p *Project) { p.Kind, p.Group, p.Dir = "database", "databases", "full" }, "at least two labels"},
 	} {
 		p := Project{Module: "example.com/me/database", Kind: "Database", Version: "v1.2.3"}

@@ -4,6 +4,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 
@@ -85,10 +86,14 @@ func insert(f *gotree.File, insertions []insertion) error {
 // callWebhook inserts into main.go and operator_test.go what serves webhooks, which validate
 // or convert objects.
 func (p plan) callWebhook(all files, verb string) error {
-	for name, change := range map[string]func(*gotree.File) error{
+	changes := map[string]func(*gotree.File) error{
 		"main.go":          func(f *gotree.File) error { return serveWebhook(f, verb) },
 		"operator_test.go": testWebhook,
-	} {
+	}
+	if bytes.Contains(all["simulated.go"], []byte("\t\tName: ")) {
+		changes["simulated.go"] = p.simulateWebhook
+	}
+	for name, change := range changes {
 		var err error
 		if all[name], err = gotree.Edit(name, all[name], change); err != nil {
 			return err
@@ -98,12 +103,29 @@ func (p plan) callWebhook(all files, verb string) error {
 }
 
 func serveWebhook(f *gotree.File, verb string) error {
+	parse := "manager.ParseFlags" // of modules written before there was that: flag.Parse
+	if fn := f.Func("run"); fn != nil && f.Calling(fn, "flag.Parse") != nil {
+		parse = "flag.Parse"
+	}
 	return insert(f, []insertion{
-		{"run", "flag.Parse()",
+		{"run", parse,
 			"webhooks := flag.Bool(\"webhooks\", false, \"" + verb + " objects; the API server must reach this process\")\n",
 			"\nif *webhooks {\nopts.Webhooks = webhookOptions(opts.Webhooks)\n}"},
 		{"operate", "setup(mgr)", "", "\naddWebhooks(mgr, opts)"},
 	})
+}
+
+// simulateWebhook has the simulated cluster call the webhooks, in modules whose simulated.go is
+// that of the template. Others are served by a deployed operator alone.
+func (p plan) simulateWebhook(f *gotree.File) error {
+	f.AppendText("//go:embed config/operator.yaml\nvar manifests []byte")
+	return insert(f, []insertion{{"onSimulatedCluster", "embedded.Run",
+		"cluster.Manifests = manifests\n" +
+			"if certificate := opts.Webhooks.Managed; certificate != nil { // -webhooks\n" +
+			"opts.Webhooks.Address = cmp.Or(opts.Webhooks.Address, \"127.0.0.1:9443\")\n" +
+			"opts.Webhooks.DrainDelay = -1 // there is no Service whose clients must learn of the end\n" +
+			"certificate.Namespace = \"" + p.operator + "-operator\"\n" +
+			"cluster.WebhookAddress = opts.Webhooks.Address\n}\n", ""}})
 }
 
 func testWebhook(f *gotree.File) error {

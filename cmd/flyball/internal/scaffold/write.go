@@ -34,7 +34,7 @@ func (p Project) Write() (Written, error) {
 	}
 	plan, err := p.check()
 	if p.Version == "" && p.Replace == "" {
-		err = errors.Join(err, errors.New("this program was built from a checkout, which has no version to require; give the checkout with --replace, or run go run "+flyballModule+"/cmd/flyball@latest"))
+		err = errors.Join(err, errors.New("this program was built from a clone of Flyball, which has no version to require; in the clone add --replace . and a --dir outside of it, or where there is a release run go run "+flyballModule+"/cmd/flyball@latest"))
 	}
 	if dirErr := checkDir(plan.Dir); plan.Dir != "" {
 		err = errors.Join(err, dirErr)
@@ -71,7 +71,7 @@ func checkout(dir string) (string, error) {
 		_, err = os.Stat(filepath.Join(absolute, "simulate", "go.mod"))
 	}
 	if err != nil {
-		return "", fmt.Errorf("--replace %s is not a checkout of Flyball: %w", dir, err)
+		return "", fmt.Errorf("--replace %s is not a clone of Flyball: %w", dir, err)
 	}
 	return filepath.ToSlash(absolute), nil
 }

@@ -4,8 +4,6 @@
 // Package v1 is the API: the Frontend kind.
 package v1
 
-//go:generate go run github.com/flyball-dev/flyball/resource/crdgen@latest -o ../../config/crd.yaml ../...
-
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
