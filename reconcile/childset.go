@@ -133,7 +133,8 @@ func NewChildSet(w ChildWriter, scheme *runtime.Scheme, kinds []ChildKind, opts 
 // children, or others' changes of them are undone only by the next Apply after the event.
 //
 // The wanted objects belong to the caller, and are set to the stored objects; Once makes one
-// that is created and then left alone. parent is not modified. The report describes what was done, also with an error.
+// that is created and then left alone. parent is not modified. The report describes what was
+// done, also with an error.
 func (s *ChildSet) Apply(ctx context.Context, parent informer.Object, wanted ...informer.Object) (ChildReport, error) {
 	var report ChildReport
 	plan, err := s.plan(parent, wanted)

@@ -158,9 +158,9 @@ func isNotFound(err error) bool {
 }
 
 // isStaleConflict reports whether the write was based on an old resourceVersion or parent, or
-// on an object that is gone, or a read depends on a write whose effect is not known yet. The server also answers 409
-// Conflict if another field manager owns a field or the UID differs; reading again does not
-// fix those.
+// on an object that is gone, or a read depends on a write whose effect is not known yet. The
+// server also answers 409 Conflict if another field manager owns a field or the UID differs;
+// reading again does not fix those.
 func isStaleConflict(err error) bool {
 	if err == ErrParentChanged || err == ErrParentGone {
 		return true
