@@ -120,9 +120,10 @@ func objectHeaps(b *testing.B, w *wire, n int, like cluster.Object, f managed) {
 func podHeaps(b *testing.B, form cluster.Form, owners int) {
 	pods := cluster.NewPods(cluster.PodOptions{Count: wirePods(b), Owners: owners, ManagedFields: true})
 	w := podWire(b, form, pods)
+	contestants := map[managed][]string{kept: onWire, dropped: append(slices.Clip(onWire), transformed)}
 	for _, f := range []managed{kept, dropped} {
 		b.Run(string(f), func(b *testing.B) {
-			for _, name := range onWire {
+			for _, name := range contestants[f] {
 				b.Run(name, func(b *testing.B) {
 					heaps(b, w, pods.Len(), func() (<-chan struct{}, func(context.Context)) {
 						i := wired(b, w.config(), name, f)

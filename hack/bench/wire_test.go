@@ -189,6 +189,13 @@ func (f managed) transform() cache.TransformFunc {
 // have.
 func wired(b testing.TB, cfg *rest.Config, name string, f managed) contestant {
 	switch name {
+	case transformed:
+		factory := newFactory(b, cfg, scheme.Scheme, kept)
+		pods := informer.For[*corev1.Pod](factory)
+		if err := pods.SetTransform(withoutManagedFields); err != nil {
+			b.Fatal(err)
+		}
+		return newFlyballOf(b, pods, informer.HandlerOptions{}, factory.Run)
 	case "flyball", "flyball-compact", "flyball-projected", "flyball-projected-compact":
 		factory, scope := newFactory(b, cfg, scheme.Scheme, f), informer.Scope{}
 		if strings.Contains(name, "compact") {
@@ -207,6 +214,14 @@ func wired(b testing.TB, cfg *rest.Config, name string, f managed) contestant {
 		return newClientGo(b, pods)
 	}
 	return newControllerRuntimeOn(b, cfg, cacheOptions(b, cfg, podKind, scheme.Scheme, f))
+}
+
+// transformed drops managedFields by a transform, as users of the peers do.
+const transformed = "flyball-transform"
+
+func withoutManagedFields(p *corev1.Pod) (*corev1.Pod, error) {
+	p.ManagedFields = nil
+	return p, nil
 }
 
 // sixFields are what a controller of network endpoints reads of Pods.
