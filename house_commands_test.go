@@ -11,7 +11,9 @@ import (
 
 // tellsFlags are what programs parse their flags with that then look at the arguments: a word
 // that is not a flag, such as one without its dash, is refused.
-var tellsFlags = []string{"manager.ParseFlags(", "commandline.Parse(", "commandline.Flags(", ".NArg()"}
+var tellsFlags = []string{
+	"manager.ParseFlags(", "commandline.Parse(", "commandline.Flags(", ".NArg()",
+}
 
 // withArguments are the programs whose arguments have a meaning, in modules that the root is
 // not linked into. Their tests show what they do with other words.
@@ -39,7 +41,9 @@ func TestHouse_ProgramsRefuseArguments(t *testing.T) {
 	}
 	for dir, is := range programs {
 		if is && !refuse[dir] && withArguments[dir] == "" {
-			t.Errorf("%s ignores arguments: parse its flags with one of %s", dir, strings.Join(tellsFlags, ", "))
+			t.Errorf(
+				"%s ignores arguments: parse its flags with one of %s", dir, strings.Join(tellsFlags, ", "),
+			)
 		}
 	}
 	for dir := range withArguments {

@@ -99,7 +99,7 @@ func runAdd(args []string, out, problems io.Writer) error {
 
 // warn prints what speaks against a kind that has been written nevertheless.
 func warn(problems io.Writer, kind string) {
-	for _, doubt := range scaffold.Doubts(kind) {
+	if doubt := scaffold.Doubt(kind); doubt != "" {
 		fmt.Fprintln(problems, "flyball: warning:", doubt)
 	}
 }

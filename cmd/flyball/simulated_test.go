@@ -37,7 +37,9 @@ type simulated struct {
 // startSimulated runs a program until it has printed how to reach its cluster.
 func startSimulated(t *testing.T, program, home string, args ...string) *simulated {
 	t.Helper()
-	s := &simulated{Cmd: exec.CommandContext(t.Context(), program, append([]string{"-simulate"}, args...)...)}
+	s := &simulated{
+		Cmd: exec.CommandContext(t.Context(), program, append([]string{"-simulate"}, args...)...),
+	}
 	s.Env = append(os.Environ(), "KUBECONFIG=/is/not/there", "HOME="+home)
 	problems, err := s.StderrPipe()
 	if err != nil {
@@ -64,7 +66,9 @@ func startSimulated(t *testing.T, program, home string, args ...string) *simulat
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.databases = clients.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "databases"}).Namespace("default")
+	s.databases = clients.Resource(
+		schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "databases"},
+	).Namespace("default")
 	return s
 }
 
@@ -107,7 +111,8 @@ func freeAddress(t *testing.T) string {
 
 func database(name, image string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Database", "metadata": map[string]any{"name": name}, "spec": map[string]any{"image": image},
+		"apiVersion": "example.com/v1", "kind": "Database",
+		"metadata": map[string]any{"name": name}, "spec": map[string]any{"image": image},
 	}}
 }
 
@@ -118,18 +123,25 @@ func simulate(t *testing.T, dir string) {
 	program, data, home := filepath.Join(t.TempDir(), "operator.exe"), t.TempDir(), t.TempDir()
 	goIn(t, dir, "build", "-o", program, ".")
 
-	s := startSimulated(t, program, home, "-webhooks", "-webhook-bind-address", freeAddress(t), "-data", data)
-	address := regexp.MustCompile(` metrics=(127\.0\.0\.1:[0-9]+) health=127\.0\.0\.1:[0-9]+`).FindStringSubmatch(s.until(t, "Started the manager"))
+	s := startSimulated(
+		t, program, home, "-webhooks", "-webhook-bind-address", freeAddress(t), "-data", data,
+	)
+	address := regexp.MustCompile(
+		` metrics=(127\.0\.0\.1:[0-9]+) health=127\.0\.0\.1:[0-9]+`,
+	).FindStringSubmatch(s.until(t, "Started the manager"))
 	if address == nil {
 		t.Fatalf("the log has no addresses of metrics and health:\n%s", &s.read)
 	}
-	if answer, err := http.Get("http://" + address[1] + "/metrics"); err != nil || answer.StatusCode != http.StatusOK {
+	if answer, err := http.Get("http://" + address[1] + "/metrics"); err != nil ||
+		answer.StatusCode != http.StatusOK {
 		t.Errorf("metrics at %s: %v, %v", address[1], answer, err)
 	} else {
 		_ = answer.Body.Close()
 	}
 	s.until(t, "Updated the CA bundle")
-	if _, err := s.databases.Create(t.Context(), database("bad", "a b"), metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+	if _, err := s.databases.Create(
+		t.Context(), database("bad", "a b"), metav1.CreateOptions{},
+	); !apierrors.IsInvalid(err) {
 		t.Errorf("an image that the webhook denies: %v, want Invalid", err)
 	}
 	made, err := s.databases.Create(t.Context(), database("sample", "nginx"), metav1.CreateOptions{})
@@ -142,19 +154,24 @@ func simulate(t *testing.T, dir string) {
 	s.stop(t)
 
 	s = startSimulated(t, program, home, "-metrics-bind-address", "0", "-data", data)
-	if line := s.until(t, "Started the manager"); strings.Contains(line, "metrics=") || !strings.Contains(line, "health=") {
+	if line := s.until(t, "Started the manager"); strings.Contains(line, "metrics=") ||
+		!strings.Contains(line, "health=") {
 		t.Errorf("with -metrics-bind-address 0 the log has %q, want health alone", line)
 	}
-	if now, err := s.databases.Get(t.Context(), "sample", metav1.GetOptions{}); err != nil || now.GetUID() != made.GetUID() {
+	if now, err := s.databases.Get(t.Context(), "sample", metav1.GetOptions{}); err != nil ||
+		now.GetUID() != made.GetUID() {
 		t.Errorf("after another start there is %v, %v; want the Database of the first", now, err)
 	}
-	if _, err := s.databases.Create(t.Context(), database("other", "a b"), metav1.CreateOptions{}); err != nil {
+	if _, err := s.databases.Create(
+		t.Context(), database("other", "a b"), metav1.CreateOptions{},
+	); err != nil {
 		t.Errorf("without -webhooks: %v, want no webhook to be called", err)
 	}
 	s.stop(t)
 
 	out, err := exec.CommandContext(t.Context(), program, "simulate").CombinedOutput()
-	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "do you mean -simulate?") {
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 2 ||
+		!strings.Contains(string(out), "do you mean -simulate?") {
 		t.Errorf("operator simulate: %v, want the exit code 2 and the flag:\n%s", err, out)
 	}
 }

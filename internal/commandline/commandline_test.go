@@ -36,7 +36,11 @@ func TestParse_SaysWhichFlagIsMeant(t *testing.T) {
 		{"-v 2 simulat", `"simulat" is not a flag; do you mean -simulate?`, false},
 		{"KUBECONFIG=a", `"KUBECONFIG=a" is not a flag; do you mean -kubeconfig?`, false},
 		{"-leader-elect false", `"false" is not a flag; do you mean -leader-elect=false?`, false},
-		{"-kubeconfig a true", `"true" is one argument too many; flags begin with -, and -help lists them`, false},
+		{
+			"-kubeconfig a true",
+			`"true" is one argument too many; flags begin with -, and -help lists them`,
+			false,
+		},
 		{"x", `"x" is one argument too many; flags begin with -, and -help lists them`, false},
 		{"-- -simulate", `"-simulate" is not a flag; do you mean -simulate?`, false},
 		{"-simualte", "there is no flag -simualte; do you mean -simulate?", true},
@@ -50,7 +54,9 @@ func TestParse_SaysWhichFlagIsMeant(t *testing.T) {
 		err := commandline.Parse(fs, strings.Fields(c.args))
 		first, rest, _ := strings.Cut(out.String(), "\n")
 		if first != c.want || strings.Contains(out.String(), "Usage of operator:") != c.usage {
-			t.Errorf("%s: prints %q and then %q, want %q, and the usage: %v", c.args, first, rest, c.want, c.usage)
+			t.Errorf(
+				"%s: prints %q and then %q, want %q, and the usage: %v", c.args, first, rest, c.want, c.usage,
+			)
 		}
 		code := 2
 		if c.want == "" || c.args == "-help" {
@@ -71,8 +77,14 @@ func TestParse_KeepsTheFlagSet(t *testing.T) {
 		defer func() { panicked = recover() }()
 		_ = commandline.Parse(fs, []string{"-nothing"})
 	}()
-	if panicked == nil || !strings.HasSuffix(out.String(), "mine\n") || fs.ErrorHandling() != flag.PanicOnError {
-		t.Errorf("panic: %v, output: %q, handling: %v; want a panic after the flag set's own usage", panicked, out, fs.ErrorHandling())
+	if panicked == nil || !strings.HasSuffix(out.String(), "mine\n") ||
+		fs.ErrorHandling() != flag.PanicOnError {
+		t.Errorf(
+			"panic: %v, output: %q, handling: %v; want a panic after the flag set's own usage",
+			panicked,
+			out,
+			fs.ErrorHandling(),
+		)
 	}
 }
 

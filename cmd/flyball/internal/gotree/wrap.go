@@ -39,7 +39,8 @@ func Wrap(name string, text []byte, width int) ([]byte, error) {
 // Negative: there is none.
 func longLine(text []byte, width, from int) int {
 	for i, line := range strings.Split(string(text), "\n") {
-		if i >= from && utf8.RuneCountInString(line) > width && !strings.HasPrefix(strings.TrimSpace(line), "//") {
+		if i >= from && utf8.RuneCountInString(line) > width &&
+			!strings.HasPrefix(strings.TrimSpace(line), "//") {
 			return i
 		}
 	}
@@ -79,7 +80,8 @@ func (f breaker) breakLine() bool {
 		case *ast.CompositeLit:
 			add(list{n.Lbrace + 1, n.Rbrace, nodes(n.Elts), false})
 		case *ast.BinaryExpr:
-			if at := n.OpPos + 2; (n.Op == token.LAND || n.Op == token.LOR) && f.line(at) == f.number && f.line(n.Y.Pos()) == f.number && f.fset.Position(at).Column <= f.width {
+			if at := n.OpPos + 2; (n.Op == token.LAND || n.Op == token.LOR) && f.line(at) == f.number &&
+				f.line(n.Y.Pos()) == f.number && f.fset.Position(at).Column <= f.width {
 				conditions = append(conditions, at)
 			}
 		}

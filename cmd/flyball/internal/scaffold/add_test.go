@@ -150,6 +150,21 @@ func TestAddition_KindAfterSetupIsDivided_Q5(t *testing.T) {
 	}
 }
 
+// A module that was written before manager.ParseFlags, and before its simulated cluster could call
+// webhooks, gets a webhook too.
+func TestAddition_WebhookToAnOlderModule_Q5(t *testing.T) {
+	dir := written(t, Project{Module: "example.com/me/database", Kind: "Database"})
+	replaceIn(t, dir, "main.go", "if err := manager.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {\n\t\treturn err\n\t}", "flag.Parse()")
+	replaceIn(t, dir, "simulated.go", "Name: \"database-operator\", ", "")
+	changed, err := Addition{Dir: dir}.AddWebhook()
+	if want := []string{"config/operator.yaml", "main.go", "operator_test.go", "webhook.go", "webhook_test.go"}; err != nil || !slices.Equal(changed, want) {
+		t.Errorf("%v have changed, %v; want %v", changed, err, want)
+	}
+	if text := string(everything(t, dir)["main.go"]); !strings.Contains(text, "\tflag.Parse()\n\tif *webhooks {\n") {
+		t.Errorf("the flag is not read after flag.Parse:\n%s", text)
+	}
+}
+
 // A shard is added, and then another.
 func TestAddition_Shards_Q5(t *testing.T) {
 	dir := written(t, Project{Module: "example.com/me/database", Kind: "Database", Webhook: true})

@@ -17,25 +17,29 @@ const builtinKinds = `Binding ConfigMap ControllerRevision CronJob CustomResourc
 	PodDisruptionBudget PodTemplate PriorityClass ReplicaSet ReplicationController ResourceQuota Role
 	RoleBinding Secret Service ServiceAccount StatefulSet StorageClass VolumeAttachment`
 
-// Doubts are what speaks against a kind that can be written: conventions of Kubernetes. Each says
-// what to type instead.
-func Doubts(kind string) []string {
+// Doubt is what speaks against a kind that can be written, a convention of Kubernetes, with what to
+// type instead. Empty: nothing does.
+func Doubt(kind string) string {
 	singular := singularOf(kind)
 	switch {
 	case slices.Contains(strings.Fields(builtinKinds), kind):
-		return []string{fmt.Sprintf("Kubernetes has a kind %s too, and kubectl get %s shows those; another name is clearer, such as --kind My%s", kind, nounOf(kind).plural, kind)}
+		return fmt.Sprintf("Kubernetes has a kind %s too, and kubectl get %s shows those; "+
+			"another name is clearer, such as --kind My%s", kind, nounOf(kind).plural, kind)
 	case len(kind) > 4 && strings.ToUpper(kind) == kind:
-		return []string{fmt.Sprintf("the kind %s is all capitals; kinds are in upper camel case, such as --kind %s", kind, kind[:1]+strings.ToLower(kind[1:]))}
+		return fmt.Sprintf("the kind %s is all capitals; kinds are in upper camel case, "+
+			"such as --kind %s", kind, kind[:1]+strings.ToLower(kind[1:]))
 	case singular != kind:
-		return []string{fmt.Sprintf("the kind %s looks like a plural; a kind is singular, such as --kind %s, and its resource is then %s", kind, singular, nounOf(singular).plural)}
+		return fmt.Sprintf("the kind %s looks like a plural; a kind is singular, such as --kind %s, "+
+			"and its resource is then %s", kind, singular, nounOf(singular).plural)
 	}
-	return nil
+	return ""
 }
 
 // singularOf returns the singular of a word that looks like a plural, or else the word.
 func singularOf(word string) string {
 	stem, isPlural := strings.CutSuffix(word, "s")
-	if !isPlural || len(stem) < 2 || !unicode.IsLower(rune(stem[len(stem)-1])) || strings.ContainsAny(stem[len(stem)-1:], "aious") {
+	if !isPlural || len(stem) < 2 || !unicode.IsLower(rune(stem[len(stem)-1])) ||
+		strings.ContainsAny(stem[len(stem)-1:], "aious") {
 		return word // such as Canvas, Analysis, Chaos, Address, Status
 	}
 	if y, ok := strings.CutSuffix(stem, "ie"); ok {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestDoubts_NameABetterKind_Q3(t *testing.T) {
+func TestDoubt_NameABetterKind_Q3(t *testing.T) {
 	for _, c := range []struct{ kind, want string }{ // want: in the doubt; empty: there is none
 		{"Workshops", "--kind Workshop,"},
 		{"Policies", "--kind Policy,"},
@@ -18,10 +18,11 @@ func TestDoubts_NameABetterKind_Q3(t *testing.T) {
 		{"Pod", "--kind MyPod"},
 		{"Ingress", "--kind MyIngress"},
 		{"WORKSHOP", "--kind Workshop"},
-		{"Workshop", ""}, {"VM", ""}, {"DNS", ""}, {"JSON", ""}, {"DNSRecord", ""}, {"Address", ""}, {"Analysis", ""},
+		{"Workshop", ""}, {"VM", ""}, {"DNS", ""}, {"JSON", ""}, {"DNSRecord", ""}, {"Address", ""},
+		{"Analysis", ""},
 		{"Status", ""}, {"Canvas", ""}, {"PodMonitor", ""}, {"HTTPS", "--kind Https"},
 	} {
-		got := strings.Join(Doubts(c.kind), "\n")
+		got := Doubt(c.kind)
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want a doubt with %q", c.kind, got, c.want)
 		}
