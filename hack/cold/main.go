@@ -30,6 +30,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 // commands are the two of README.
@@ -39,12 +41,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "cold:", err)
-		os.Exit(1)
 	}
+	os.Exit(commandline.ExitCode(err))
 }
 
 // run is main with explicit arguments and output.
@@ -52,11 +52,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("cold", flag.ContinueOnError)
 	dir := flags.String("dir", "", "work in this `directory`, which must be empty and stays")
 	goroot := flags.String("go", "", "use the Go in this `directory`")
-	if err := flags.Parse(args); err != nil {
+	if err := commandline.Parse(flags, args); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q; flags begin with a dash", flags.Arg(0))
 	}
 	m := machine{dir: *dir}
 	if m.dir == "" {

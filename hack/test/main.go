@@ -30,6 +30,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 // lanes is how many steps run at a time.
@@ -39,12 +41,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "test:", err)
-		os.Exit(1)
 	}
+	os.Exit(commandline.ExitCode(err))
 }
 
 // run is main with explicit arguments and output.
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	list := flags.Bool("list", false, "list the steps and run none")
 	fresh := flags.Bool("fresh", false, "run each test anew, without results from Go's cache")
 	seeds := flags.Int("seeds", 100, "how many `seeds` each sweep without the race detector runs")
-	if err := flags.Parse(args); err != nil {
+	if err := commandline.Flags(flags, args); err != nil {
 		return err
 	}
 	root, err := output(ctx, ".", "go", "list", "-m", "-f", "{{.Dir}}", module)
