@@ -28,7 +28,10 @@ func setup(mgr *manager.Manager) error {
 	children := reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), []reconcile.ChildKind{reconcile.Children(deployments)},
 		reconcile.ChildSetOptions{FieldOwner: "frontend-operator", AskParent: true})
 	r := &reconciler{client: mgr.Client(), children: children}
-	c := reconcile.For(frontends, r.reconcile, reconcile.Options{Predicate: source.SpecChanged})
+	c := reconcile.For(frontends, r.reconcile, reconcile.Options{
+		Predicate:   source.SpecChanged,
+		OmitOwnNews: true, // remove it if a reconcile returns after one step of several
+	})
 	c.Watch(source.Owned(deployments, frontends))
 	return mgr.Add(c)
 }
