@@ -105,6 +105,7 @@ var arrows = map[string][]string{
 
 	"internal/canary": {"client", "informer", "internal/spantest", "internal/textlog",
 		"manager", "reconcile", "source"}, // tests alone: a program to listen to
+	"internal/habits": {"client", "informer", "manager", "reconcile", "source"}, // tests alone
 
 	"internal/applied":     {"informer", "internal/jsonspan"},
 	"internal/origin":      {},

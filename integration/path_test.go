@@ -118,7 +118,7 @@ var _ = Describe("an own write", func() {
 		p := newProcess(env.Config(), ns)
 		var stale atomic.Int64
 		written := 0
-		maps := watch(p, "counter", reconcile.Options{Workers: 1, OwnNews: true}, func(ctx context.Context, cm *corev1.ConfigMap) error {
+		maps := watch(p, "counter", reconcile.Options{Workers: 1}, func(ctx context.Context, cm *corev1.ConfigMap) error {
 			if count(cm, "n") != written {
 				stale.Add(1)
 			}
@@ -157,7 +157,7 @@ var _ = Describe("an own write", func() {
 		var written atomic.Int64
 		intrusions := 0
 		key := informer.Key{Namespace: ns, Name: "counter"}
-		maps := watch(p, "counter", reconcile.Options{Workers: 1, OwnNews: true}, func(ctx context.Context, cm *corev1.ConfigMap) error {
+		maps := watch(p, "counter", reconcile.Options{Workers: 1}, func(ctx context.Context, cm *corev1.ConfigMap) error {
 			if count(cm, "n") >= goal {
 				return nil
 			}

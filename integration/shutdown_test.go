@@ -130,7 +130,7 @@ var _ = Describe("a shutdown", func() {
 
 	It("while handlers, mappers and keys that are added again and again are at work", func(ctx context.Context) {
 		p := newProcess(env.Config(), ns)
-		maps := watch(p, "busy", reconcile.Options{OwnNews: true}, func(ctx context.Context, cm *corev1.ConfigMap) error {
+		maps := watch(p, "busy", reconcile.Options{}, func(ctx context.Context, cm *corev1.ConfigMap) error {
 			// Each write is an event for a key that is being reconciled.
 			return p.Client().Patch(ctx, configMap(cm.Namespace, cm.Name, nil), client.MergePatch(increment(cm, "n")))
 		})

@@ -90,9 +90,11 @@ type KeyedOptions[K comparable] struct {
 	// carries. Nil: that of the manager that runs the controller; without one there are
 	// no spans, at no cost. docs/operations.md describes the spans.
 	TracerProvider trace.TracerProvider
-	// OwnNews makes news of a reconcile's own writes wake its key, as news of others do
-	// (see promise R15). source.OwnNews does so for one source.
-	OwnNews bool
+	// OmitOwnNews saves the reconciles that only follow own writes (see promise R15). Set
+	// it if a reconcile does all that can be done, and returns Retry or After otherwise:
+	// after a single step of several, nothing calls it for the next one. Package kit finds
+	// such reconciles (V24), and a resync at which one writes logs it once.
+	OmitOwnNews bool
 	// CrashOnPanic makes a panic of a reconcile end the process after it is logged.
 	// Otherwise it is an error of that reconcile.
 	CrashOnPanic bool
@@ -124,10 +126,11 @@ type Controller[K comparable] struct {
 	counters counters
 	sources  sources[K]
 	waits    waits[K]
-	wrote    ownnews.Ledger[K]
-	absent   func(key K) bool // a reconcile of key would do nothing; nil: unknown
-	ownNews  bool
+	wrote    *ownnews.Ledger[K] // nil: own news wakes
+	absent   func(key K) bool   // a reconcile of key would do nothing; nil: unknown
 	failures failures[K]
+
+	unfinished sync.Once // a line about it
 
 	mu struct {
 		sync.Mutex
@@ -149,8 +152,10 @@ func New[K comparable](name string, f Func[K], opts KeyedOptions[K]) *Controller
 		hardChosen:   opts.HardDeadline != 0,
 		log:          opts.Logger,
 		crashOnPanic: opts.CrashOnPanic,
-		ownNews:      opts.OwnNews,
 		synced:       make(chan struct{}),
+	}
+	if opts.OmitOwnNews {
+		c.wrote = new(ownnews.Ledger[K])
 	}
 	c.counters.took.Bounds = bounds[:]
 	c.watchdog = &watchdog[K]{

@@ -64,7 +64,7 @@ func (h finalizer[T]) step(ctx context.Context, obj T) (Result, error) {
 }
 
 // add continues with the object as it is after the write, if the cache already has it. If it
-// does not show own writes, the key is retried: the event of this one wakes nobody (R15).
+// does not show own writes, the key is retried: the event of this one may wake nobody (R15).
 func (h finalizer[T]) add(ctx context.Context, obj T) (Result, error) {
 	key := informer.KeyOf(obj)
 	if err := h.writer.SetFinalizers(ctx, obj, append(slices.Clone(obj.GetFinalizers()), h.name)); err != nil {

@@ -28,8 +28,8 @@ type ObjectController[T informer.Object] struct {
 }
 
 // For returns a controller that calls f with each object of an informer: when the
-// controller starts, when the object changes, when a source of Watch adds its key, and
-// when a Result asks for it. Func explains the results.
+// controller starts, when the object changes, also by f (see Options.OmitOwnNews), when a
+// source of Watch adds its key, and when a Result asks for it. Func explains the results.
 //
 //	c := reconcile.For(websites, r.reconcile, reconcile.Options{})
 //	c.Finalize("example.com/website", mgr.Client(), r.cleanUp)

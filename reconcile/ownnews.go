@@ -12,11 +12,34 @@ import (
 
 // filterOf returns what the sources of c need not add.
 func filterOf[K comparable](c *Controller[K]) ownnews.Filter[K] {
-	f := ownnews.Filter[K]{Absent: c.absent}
-	if !c.ownNews {
-		f.Ledger = &c.wrote
+	return ownnews.Filter[K]{Absent: c.absent, Ledger: c.wrote}
+}
+
+// Wrote implements ownnews.Run.
+func (r *run[K]) Wrote(w ownnews.Write) { r.controller.wrote.Wrote(r.key, w) }
+
+// endOwn ends the reconcile for the ledger, and reports what it found. It must be called before
+// the key is done.
+func (r *run[K]) endOwn(res Result, err error) {
+	c := r.controller
+	if c.wrote == nil {
+		return
 	}
-	return f
+	idle, found := c.wrote.End(r.key, err == nil && decideResult(res).outcome == OutcomeDone)
+	if idle && c.sim != nil {
+		c.noteIdle(r.key)
+	}
+	if found == nil {
+		return
+	}
+	if c.sim != nil {
+		c.noteUnfinished(r.key, found)
+	}
+	c.unfinished.Do(func() {
+		r.logger().Info("Reconcile was done too early: the next one wrote more although nothing else had changed since. "+
+			"Its own writes do not wake it: do all in one reconcile, return Retry or After, or leave out Options.OmitOwnNews",
+			"wrote", found.Last.String(), "wroteNext", found.More.String())
+	})
 }
 
 // absentIn reports keys whose reconcile would find no object and do nothing, and removes

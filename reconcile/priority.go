@@ -42,6 +42,9 @@ func (c *Controller[K]) add(key K, cause source.Cause) {
 	if c.sim != nil {
 		c.noteAdded(key, cause)
 	}
+	if c.wrote != nil && !cause.Resync {
+		c.wrote.News(key)
+	}
 	if cause.Renewed() && concerns(key, cause.Object) {
 		c.queue.Forget(key)
 		c.queue.Withdraw(key)

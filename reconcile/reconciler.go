@@ -24,7 +24,8 @@ type Key = informer.Key
 //
 // The returned values mean:
 //
-//	Result{}, nil       done: wait for the next event
+//	Result{}, nil       wait for the next event; that of an own write is one, unless
+//	                    Options.OmitOwnNews is set
 //	After(d, why), nil  run again when d has passed; resets the backoff
 //	Retry(why), nil     not ready yet: run again with backoff; not an error
 //	_, err              the error wins over the Result: run again with backoff
@@ -43,8 +44,7 @@ type Key = informer.Key
 // events, but are not starved by them; see Options.PrioritizeBy.
 type Func[K comparable] func(ctx context.Context, key K) (Result, error)
 
-// Result of a reconcile without an error. The zero Result means done: wait for the next
-// event.
+// Result of a reconcile without an error. The zero Result means: wait for the next event.
 type Result struct {
 	// RequeueAfter makes the key run again after that time, and resets the backoff. It
 	// takes precedence over Retry. A negative time has already passed and acts as

@@ -80,8 +80,8 @@ func (r *run[K]) Value(key any) any {
 	if key == (lifesign.Key{}) {
 		return &r.controller.counters
 	}
-	if key == (ownnews.RunKey{}) {
-		return ownnews.By[K]{Ledger: &r.controller.wrote, Key: r.key}
+	if key == (ownnews.RunKey{}) && r.controller.wrote != nil {
+		return r
 	}
 	if key == r.controller.loggerKey {
 		return r.logger()

@@ -6,6 +6,7 @@ package reconcile
 import (
 	"math/rand/v2"
 
+	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/workqueue"
@@ -59,6 +60,17 @@ func (c *Controller[K]) noteTaken(key K) {
 
 func (c *Controller[K]) noteBegun(key K) {
 	c.sim.Note(simhook.Note{What: simhook.Begun, Kind: c.name, Key: keyText(key)})
+}
+
+// noteIdle lets the simulation call for the key, as a resync would.
+func (c *Controller[K]) noteIdle(key K) {
+	c.sim.Note(simhook.Note{What: simhook.Idle, Kind: c.name, Key: keyText(key), Wake: func() {
+		c.add(key, source.Cause{Source: "simulation", Resync: true})
+	}})
+}
+
+func (c *Controller[K]) noteUnfinished(key K, u *ownnews.Unfinished) {
+	c.sim.Note(simhook.Note{What: simhook.Unfinished, Kind: c.name, Key: keyText(key), Name: u.Last.String(), Text: u.More.String()})
 }
 
 func (c *Controller[K]) noteEnded(key K, a action, err error) {

@@ -91,7 +91,9 @@ func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 	if c.witness != nil {
 		defer c.witness.Begin(runName{c.name, key})() // last
 	}
-	c.wrote.Begin(key)
+	if c.wrote != nil {
+		c.wrote.Begin(key)
+	}
 	w.hold(r)
 	c.counters.Moved()
 	c.watchdog.expect()
@@ -103,7 +105,7 @@ func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 		w.hold(nil)
 		c.counters.Moved()
 		c.counters.observe(time.Since(r.since))
-		c.wrote.End(key)
+		r.endOwn(res, err)
 		c.settle(r, res, err)
 		r.cancel(nil)
 		if p, ok := err.(*PanicError); ok && returned && c.crashOnPanic {

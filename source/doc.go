@@ -26,7 +26,7 @@
 //	    here: the informer stores an object before it delivers the event, and each
 //	    event that passes the predicates adds the keys of the old and of the new
 //	    object before the next event is taken, or when a reconcile in progress
-//	    ends; a Debounce delays them; own news (OwnNews) is omitted
+//	    ends; a Debounce delays them; a controller may omit its own writes
 //	W10 a Debounce adds a key no later than the longest wait after its source
 //	    added it, and not before the quiet time has passed since the source last
 //	    added it, unless the longest wait has; no key is lost while it runs

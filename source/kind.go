@@ -135,20 +135,26 @@ func (f *feed[T, K]) handle(typed informer.Event[T]) {
 	e := untyped(typed)
 	if !f.passes(e) {
 		f.source.dropped.Add(1)
+		f.unheard(e)
 		f.judged(e.Key, 0)
 		return
 	}
+	cause := causeOf(f.source.name, e)
+	f.keys = f.quiet(e, f.keysOf(e), cause)
+	f.judged(e.Key, len(f.keys))
+	for _, key := range f.keys {
+		f.give(key, cause)
+	}
+}
+
+// keysOf returns the keys of e, each once, until the next call.
+func (f *feed[T, K]) keysOf(e informer.Event[informer.Object]) []K {
 	f.keys = f.keys[:0]
 	for _, obj := range states(e) {
 		f.collect(e.Key, obj)
 	}
-	cause := causeOf(f.source.name, e)
-	f.keys = f.quiet(e, distinct(f.keys), cause)
-	f.judged(e.Key, len(f.keys))
-	for _, key := range f.keys {
-		f.source.keys.Add(1)
-		f.add(key, cause)
-	}
+	f.keys = distinct(f.keys)
+	return f.keys
 }
 
 // judged reports to a simulation how many keys an event leads to.

@@ -4,34 +4,11 @@
 package source
 
 import (
-	"context"
 	"slices"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/ownnews"
 )
-
-// OwnNews returns s with the keys that it would otherwise omit because the event
-// only reports what a reconcile of the key has written itself. Everything else is
-// as in s.
-func OwnNews[K comparable](s Source[K]) Source[K] {
-	if s == nil {
-		return nil
-	}
-	return ownNews[K]{s}
-}
-
-type ownNews[K comparable] struct{ Source[K] }
-
-func (o ownNews[K]) Run(ctx context.Context, add func(K, Cause)) error {
-	f := ownnews.FilterOf[K](ctx)
-	f.Ledger = nil
-	return o.Source.Run(ownnews.WithFilter(ctx, f), add)
-}
-
-func (o ownNews[K]) Err() error { return ErrOf(o.Source) }
-
-func (o ownNews[K]) Snapshot() Snapshot { return SnapshotOf(o.Source) }
 
 // quiet removes the keys that the event need not wake, in place.
 func (f *feed[T, K]) quiet(e informer.Event[informer.Object], keys []K, cause Cause) []K {
@@ -70,8 +47,31 @@ func (f *feed[T, K]) late(key K, cause Cause, own bool) {
 		f.source.absent.Add(1)
 		return
 	}
+	f.give(key, cause)
+}
+
+// give adds a key. A resync changes nothing; anything else is news of others.
+func (f *feed[T, K]) give(key K, cause Cause) {
+	if f.filter.Ledger != nil && !cause.Resync {
+		f.filter.Ledger.News(key)
+	}
 	f.source.keys.Add(1)
 	f.add(key, cause)
+}
+
+// unheard records for whom an event that a predicate has dropped is news of others: a later
+// reconcile may act on what it reports.
+func (f *feed[T, K]) unheard(e informer.Event[informer.Object]) {
+	if f.filter.Ledger == nil || e.Resync {
+		return
+	}
+	step, plain := stepOf(e)
+	step.Kind = f.source.informer.Kind().GroupKind()
+	for _, key := range f.keysOf(e) {
+		if !plain || !f.filter.Ledger.Own(key, step) {
+			f.filter.Ledger.News(key)
+		}
+	}
 }
 
 // stepOf returns the step from the state that the handler was last given to the present one.

@@ -125,7 +125,7 @@ func addController(m *manager.Manager) (<-chan struct{}, error) {
 		}
 		once.Do(func() { close(done) })
 		return reconcile.Result{}, nil
-	}, reconcile.Options{OwnNews: true})
+	}, reconcile.Options{})
 	c.Watch(source.Kind(maps, source.Self))
 	first := manager.RunnableFunc(func(ctx context.Context) error {
 		return m.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})

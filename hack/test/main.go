@@ -66,6 +66,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return nil
 	}
+	if _, err := choose(steps(packages{}, options{}), flags.Args()); err != nil {
+		return err
+	}
 	if err := check(ctx, root); err != nil {
 		return err
 	}

@@ -20,15 +20,6 @@ func RunOf(ctx context.Context) Run {
 	return r
 }
 
-// By is the Run of a reconcile of Key.
-type By[K comparable] struct {
-	Ledger *Ledger[K]
-	Key    K
-}
-
-// Wrote implements Run.
-func (b By[K]) Wrote(w Write) { b.Ledger.Wrote(b.Key, w) }
-
 // Filter decides for a source which keys it need not add. Nil fields decide nothing.
 type Filter[K comparable] struct {
 	// Ledger of the controller's writes.

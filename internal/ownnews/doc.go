@@ -15,6 +15,11 @@
 // each is between two versions of which one event, of each handler, has the first before and
 // the second after it, and no chain bridges it.
 //
+// A Ledger also finds reconciles that stop before their work is done: see Unfinished. That the
+// next reconcile of a key writes again proves it only if nothing but its own writes has changed
+// since. An event of others is never a proof, whatever it reports, since the reconcile may
+// depend on it: the second of two Deployments may be meant to wait for the first.
+//
 // # Concurrency
 //
 // A Ledger is safe for concurrent use. Nothing blocks.

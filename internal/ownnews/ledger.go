@@ -37,6 +37,14 @@ type object struct {
 	uid  types.UID
 }
 
+// String names the object.
+func (w Write) String() string {
+	if w.Key.Namespace == "" {
+		return w.Kind.String() + " " + w.Key.Name
+	}
+	return w.Kind.String() + " " + w.Key.String()
+}
+
 func (w Write) object() object { return object{w.Kind, w.Key, w.UID} }
 
 // step is a Write, and the key whose reconcile has made it.
@@ -51,13 +59,30 @@ type Ledger[K comparable] struct {
 	mu struct {
 		sync.Mutex
 		steps map[object][]step[K]
-		// running has the reconciles in progress by key, and what was postponed to their ends.
-		running map[K][]postponed
-		order   [limit]object // of the steps, as a ring
-		next    int           // place in order
-		full    bool
+		// running has the reconciles in progress by key.
+		running map[K]*run
+		// idle has the keys whose last reconcile wrote, was done, and after which nobody else has
+		// changed anything, with its last write.
+		idle  map[K]Write
+		order [limit]object // of the steps, as a ring
+		next  int           // place in order
+		full  bool
 	}
 }
+
+// run is a reconcile in progress.
+type run struct {
+	waiting []postponed
+	ended   bool  // no more events wait for its end
+	last    Write // of its writes
+	news    bool  // others have changed something since it began
+	before  Write // the last write of the reconcile before, if there was no news in between
+	more    Write // the first write since then
+}
+
+// Unfinished is a reconcile that was done although work was left: the next one of its key wrote
+// More, and nobody else had changed anything in between.
+type Unfinished struct{ Last, More Write }
 
 // postponed is an event whose watch may have overtaken the answer to a write.
 type postponed struct {
@@ -70,24 +95,58 @@ func (l *Ledger[K]) Begin(by K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.running == nil {
-		l.mu.running = make(map[K][]postponed)
+		l.mu.running, l.mu.idle = make(map[K]*run), make(map[K]Write)
 	}
-	l.mu.running[by] = nil
+	l.mu.running[by] = &run{before: l.mu.idle[by]}
+	delete(l.mu.idle, by)
 }
 
 // End records that the reconcile ends, and decides what was postponed to its end, in order. It
-// must be called before the key is done.
-func (l *Ledger[K]) End(by K) {
-	l.mu.Lock()
-	waiting := l.mu.running[by]
-	own := make([]bool, len(waiting))
-	for i, p := range waiting {
-		own[i] = l.ownLocked(by, p.event)
-	}
-	delete(l.mu.running, by)
-	l.mu.Unlock()
-	for i, p := range waiting {
+// must be called before the key is done. done: it asked for no other. idle: it wrote, and nothing
+// but an event of others will lead to another. found is what it shows of the one before; nil:
+// nothing.
+func (l *Ledger[K]) End(by K, done bool) (idle bool, found *Unfinished) {
+	r, own := l.ending(by)
+	for i, p := range r.waiting {
 		p.decide(own[i])
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.mu.running, by)
+	if r.more != (Write{}) && !r.news {
+		found = &Unfinished{r.before, r.more}
+	}
+	if !done || r.news || r.last == (Write{}) {
+		return false, found
+	}
+	if len(l.mu.idle) == limit {
+		for key := range l.mu.idle {
+			delete(l.mu.idle, key)
+			break
+		}
+	}
+	l.mu.idle[by] = r.last
+	return true, found
+}
+
+func (l *Ledger[K]) ending(by K) (r *run, own []bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r = l.mu.running[by]
+	r.ended = true
+	for _, p := range r.waiting {
+		own = append(own, l.ownLocked(by, p.event))
+	}
+	return r, own
+}
+
+// News records that others have changed something that concerns the key by, or call for it.
+func (l *Ledger[K]) News(by K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.mu.idle, by)
+	if r := l.mu.running[by]; r != nil {
+		r.news = true
 	}
 }
 
@@ -101,11 +160,11 @@ func (l *Ledger[K]) Judge(by K, event Write, decide func(own bool)) (own, later 
 	if l.ownLocked(by, event) {
 		return true, false
 	}
-	waiting, running := l.mu.running[by]
-	if !running || len(waiting) >= mostPostponed {
+	r := l.mu.running[by]
+	if r == nil || r.ended || len(r.waiting) >= mostPostponed {
 		return false, false
 	}
-	l.mu.running[by] = append(waiting, postponed{event, decide})
+	r.waiting = append(r.waiting, postponed{event, decide})
 	return false, true
 }
 
@@ -122,6 +181,12 @@ func (l *Ledger[K]) Wrote(by K, w Write) {
 	}
 	if l.mu.full {
 		l.dropLocked(l.mu.order[l.mu.next])
+	}
+	if r := l.mu.running[by]; r != nil {
+		r.last = w
+		if r.before != (Write{}) && r.more == (Write{}) {
+			r.more = w
+		}
 	}
 	o := w.object()
 	l.mu.steps[o] = append(l.mu.steps[o], step[K]{by: by, from: w.From, to: w.To, gone: w.Gone})

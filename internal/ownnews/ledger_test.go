@@ -87,7 +87,7 @@ func TestLedger_EventsBeforeTheAnswerWaitForTheEnd_R15(t *testing.T) {
 	if own, later := l.Judge("a", step(5, 7), decide); !own || later {
 		t.Error("an event after the answer is not own news at once")
 	}
-	l.End("a")
+	l.End("a", true)
 	if len(decided) != 2 || !decided[0] || decided[1] {
 		t.Errorf("at the end own is %v, want true for the own write and false for the foreign one", decided)
 	}
@@ -104,6 +104,71 @@ func TestLedger_EventsBeforeTheAnswerWaitForTheEnd_R15(t *testing.T) {
 	}
 	if waiting != 64 {
 		t.Errorf("%d events wait for the end of one reconcile, want at most 64", waiting)
+	}
+}
+
+// A reconcile was done too early if the next one writes more, and nobody else has changed
+// anything from its begin to the end of the next one.
+func TestLedger_FindsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
+	first, second := step(0, 7), step(7, 8)
+	news := func(l *ownnews.Ledger[string]) { l.News("a") }
+	write := func(w ownnews.Write) func(*ownnews.Ledger[string]) {
+		return func(l *ownnews.Ledger[string]) { l.Wrote("a", w) }
+	}
+	foreign := func(l *ownnews.Ledger[string]) {
+		l.Judge("a", step(5, 9), func(own bool) {
+			if !own {
+				l.News("a")
+			}
+		})
+	}
+	ownEvent := func(l *ownnews.Ledger[string]) {
+		l.Judge("a", first, func(own bool) {
+			if !own {
+				l.News("a")
+			}
+		})
+	}
+	type acts []func(*ownnews.Ledger[string])
+	for _, row := range []struct {
+		name        string
+		one         acts
+		done        bool
+		between     acts
+		two         acts
+		idle, found bool
+	}{
+		{"both write", acts{write(first)}, true, nil, acts{write(second)}, true, true},
+		{"the first asks for another", acts{write(first)}, false, nil, acts{write(second)}, false, false},
+		{"the first writes nothing", nil, true, nil, acts{write(second)}, false, false},
+		{"the second writes nothing", acts{write(first)}, true, nil, nil, true, false},
+		{"the second changes nothing", acts{write(first)}, true, nil, acts{write(step(7, 7))}, true, false},
+		{"news during the first", acts{news, write(first)}, true, nil, acts{write(second)}, false, false},
+		{"news between them", acts{write(first)}, true, acts{news}, acts{write(second)}, true, false},
+		{"news during the second", acts{write(first)}, true, nil, acts{news, write(second)}, true, false},
+		{"an own event overtakes its answer", acts{ownEvent, write(first)}, true, nil, acts{write(second)}, true, true},
+		{"an event waits for the end of the first, and is foreign", acts{foreign, write(first)}, true, nil, acts{write(second)}, false, false},
+		{"an event waits for the end of the second, and is foreign", acts{write(first)}, true, nil, acts{foreign, write(second)}, true, false},
+	} {
+		var l ownnews.Ledger[string]
+		do := func(a acts) {
+			for _, f := range a {
+				f(&l)
+			}
+		}
+		l.Begin("a")
+		do(row.one)
+		idle, none := l.End("a", row.done)
+		do(row.between)
+		l.Begin("a")
+		do(row.two)
+		_, found := l.End("a", true)
+		if idle != row.idle || none != nil || (found != nil) != row.found {
+			t.Errorf("%s: after the first idle %t (want %t) and found %v; after the second found %+v (want one: %t)", row.name, idle, row.idle, none, found, row.found)
+		}
+		if found != nil && (found.Last != first || found.More != second) {
+			t.Errorf("%s: found %+v, want the first's write and the second's", row.name, found)
+		}
 	}
 }
 
@@ -131,6 +196,14 @@ func TestLedger_IsBounded_R15(t *testing.T) {
 	}
 }
 
+// by is the Run of a reconcile of key.
+type by struct {
+	*ownnews.Ledger[string]
+	key string
+}
+
+func (b by) Wrote(w ownnews.Write) { b.Ledger.Wrote(b.key, w) }
+
 func TestContext_CarriesRunAndFilter_R15(t *testing.T) {
 	ctx := context.Background()
 	if run, f := ownnews.RunOf(ctx), ownnews.FilterOf[string](ctx); run != nil || f.Ledger != nil || f.Absent != nil {
@@ -141,7 +214,7 @@ func TestContext_CarriesRunAndFilter_R15(t *testing.T) {
 	if ownnews.FilterOf[string](ctx).Ledger != &l || ownnews.FilterOf[int](ctx).Ledger != nil {
 		t.Error("the filter is not that of the keys' type")
 	}
-	ownnews.RunOf(context.WithValue(ctx, ownnews.RunKey{}, ownnews.By[string]{Ledger: &l, Key: "a"})).Wrote(step(5, 7))
+	ownnews.RunOf(context.WithValue(ctx, ownnews.RunKey{}, by{&l, "a"})).Wrote(step(5, 7))
 	if !l.Own("a", step(5, 7)) {
 		t.Error("the write of a context's run is not in its ledger")
 	}

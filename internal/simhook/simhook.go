@@ -71,6 +71,10 @@ const (
 	// Begun and Ended: a reconcile.
 	Begun What = "begun"
 	Ended What = "ended"
+	// Idle: a reconcile has written, and none follows unless others call for it.
+	Idle What = "idle"
+	// Unfinished: the reconcile before this one was done although work was left.
+	Unfinished What = "unfinished"
 )
 
 // Note is one event. What determines which fields are set.
@@ -99,6 +103,8 @@ type Note struct {
 	After time.Duration
 	// Text of the reconcile's error.
 	Text string
+	// Wake calls for an idle key.
+	Wake func()
 }
 
 // RunKey is the context key of a reconcile's Run.

@@ -28,6 +28,8 @@ const (
 	Begun    = string(simhook.Begun)    // a reconcile began
 	Ended    = string(simhook.Ended)    // a reconcile ended
 
+	Unfinished = string(simhook.Unfinished) // the reconcile before was done although work was left
+
 	Asked    = "asked"    // a request arrived at the server
 	Answered = "answered" // the request ended
 	Changed  = "changed"  // the server created a revision

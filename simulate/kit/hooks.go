@@ -103,6 +103,9 @@ func (p *process) Note(n simhook.Note) {
 	p.mu.hooked = true
 	p.mu.Unlock()
 	p.keep(n)
+	if n.What == simhook.Idle {
+		return // see look
+	}
 	p.w.record.note(Event{
 		What: string(n.What), Who: p.name, Kind: n.Kind, Name: n.Name, Key: strings.TrimPrefix(n.Key, "/"), // as keyText writes it
 		UID: n.UID, Version: n.Version,
@@ -113,7 +116,7 @@ func (p *process) Note(n simhook.Note) {
 // keep tracks the state of a key.
 func (p *process) keep(n simhook.Note) {
 	switch n.What {
-	case simhook.Enqueued, simhook.Canceled, simhook.Taken, simhook.Ended:
+	case simhook.Enqueued, simhook.Canceled, simhook.Taken, simhook.Ended, simhook.Idle:
 	default:
 		return
 	}
@@ -123,6 +126,9 @@ func (p *process) keep(n simhook.Note) {
 	if a == nil {
 		a = &attempt{}
 		p.mu.busy[keyed{n.Kind, n.Key}] = a
+	}
+	if n.What != simhook.Ended {
+		a.wake = n.Wake // whatever else happens to the key ends what Idle says; Ended follows it
 	}
 	switch n.What {
 	case simhook.Enqueued:
@@ -142,6 +148,22 @@ func (p *process) keep(n simhook.Note) {
 			a.failed = 0
 		}
 	}
+}
+
+// idle returns what calls for the idle keys, in the order of their names.
+func (p *process) idle() (wakes []func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	names := map[string]func(){}
+	for k, a := range p.mu.busy {
+		if a.wake != nil {
+			names[k.controller+" "+k.key] = a.wake
+		}
+	}
+	for _, name := range sortedKeys(names) {
+		wakes = append(wakes, names[name])
+	}
+	return wakes
 }
 
 // standing counts the keys that are not at rest, and names one. Keys of a standby are

@@ -27,6 +27,7 @@ var invariants = []struct {
 	{"V13", memoryIsBounded},
 	{"V14", listsAreBounded},
 	{"V15", harmStaysAtItsKey},
+	{"V24", doneIsDone}, // before V17, which it explains
 	{"V17", whatIsWantedLasts},
 	{"V22", sharedObjectsStayAsTheyAre},
 	{"V23", nothingUnseenIsErased},

@@ -108,6 +108,17 @@ func (c caches) holds(e Event) bool {
 	return false
 }
 
+// doneIsDone (V24): a controller that omits its own news calls for another reconcile if it has
+// stopped before its work is done. The controller finds it: see package internal/ownnews.
+func doneIsDone(h *History) (out []Violation) {
+	for i, e := range h.Events {
+		if e.What == Unfinished {
+			out = append(out, violated(i, "%s returned after writing %s, and nothing will call it again, as Options.OmitOwnNews is set; called once more, it writes %s", lineOf(e), e.Name, e.Text))
+		}
+	}
+	return out
+}
+
 // oneWorkerPerKey (V5): no key of a controller is reconciled twice at the same time in
 // one process. A crashed process is not observed.
 func oneWorkerPerKey(h *History) (out []Violation) {

@@ -216,6 +216,8 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 			planted: []Event{queue(Enqueued), later(time.Minute, queue(Begun))}},
 		"V17 a check fails": {invariant: "V17", says: "no page",
 			sound: []Event{{What: Check, Name: "settled 1"}}, planted: []Event{{What: Check, Name: "settled 1", Text: "no page"}}},
+		"V24 work was left": {invariant: "V24", says: "p's c k returned after writing ConfigMap a, and nothing will call it again",
+			sound: []Event{ended("done", 0)}, planted: []Event{{What: Unfinished, Who: "p", Kind: "c", Key: "k", Name: "ConfigMap a", Text: "ConfigMap b"}}},
 		"V22 a shared object is changed": {invariant: "V22", says: "in place",
 			sound: []Event{started}, planted: []Event{started, {What: Mutated, Who: "p", Text: "data"}}},
 		"V23 a write without a version": {invariant: "V23", says: "p's update of ConfigMap k removes",

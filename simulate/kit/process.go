@@ -69,6 +69,7 @@ type attempt struct {
 	failed int      // consecutive failures
 	last   string   // the last error
 	asked  []string // the last requests of its reconciles, as lines
+	wake   func()   // calls for the key, if it is idle; nil: it is not
 }
 
 func (a *attempt) idle() bool { return !a.queued && !a.running && !a.again }

@@ -178,7 +178,7 @@ func TestKit_RunWithoutEndIsEnded_K4(t *testing.T) {
 					m.Data = map[string]string{"v": m.ResourceVersion} // the event of this write leads to the next one
 					return reconcile.Result{}, c.client.Update(ctx, m)
 				}
-			}, reconcile.Options{Workers: 2, OwnNews: true})
+			}, reconcile.Options{Workers: 2})
 		})
 		w.Create(configMap("other", nil))
 		w.Create(configMap("m", nil))

@@ -172,12 +172,16 @@ func (w *World) play(scenario func(*World)) {
 // within the bound.
 func (w *World) comeToRest() bool {
 	deadline := time.Now().Add(w.cfg.Quiesce)
-	last := w.course.start
+	last, looks := w.course.start, 0
 	for wait := polling; ; wait = min(2*wait, rarely) {
 		if w.gaveUp() {
 			return false
 		}
 		why, settled := w.restless(), false
+		if why == "" && looks < mostLooks && w.look() {
+			looks++
+			why = "idle keys were called for"
+		}
 		if why == "" {
 			why, settled = w.checks.settled(false), true
 			if why == "" {
@@ -204,6 +208,22 @@ const (
 	// still is how long nothing must have moved at rest.
 	still = 3 * time.Second
 )
+
+// mostLooks is how often idle keys are called for: what is idle again has written again.
+const mostLooks = 5
+
+// look calls for the idle keys, whose reconciles should find nothing to do. It reports whether
+// there are any.
+func (w *World) look() (any bool) {
+	for _, life := range w.programs.running() {
+		for _, wake := range life.idle() {
+			any = true
+			wake()
+			w.course.rest("look", stepping)
+		}
+	}
+	return any
+}
 
 // restless describes what moves; empty: nothing.
 func (w *World) restless() string {

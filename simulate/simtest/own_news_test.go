@@ -11,11 +11,13 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,7 +70,12 @@ type foreignWrite struct {
 
 var duetKey = reconcile.Key{Namespace: "default", Name: "site"}
 
-func newDuet(t *testing.T, seed uint64, act func(ctx context.Context, d *duet, site *corev1.ConfigMap) error, opts reconcile.Options, ask ...func(source.Source[reconcile.Key]) source.Source[reconcile.Key]) *duet {
+func newDuet(t *testing.T, seed uint64, act func(ctx context.Context, d *duet, site *corev1.ConfigMap) error, opts reconcile.Options) *duet {
+	t.Helper()
+	return newDuetWith(t, seed, act, opts, informer.Options{})
+}
+
+func newDuetWith(t *testing.T, seed uint64, act func(ctx context.Context, d *duet, site *corev1.ConfigMap) error, opts reconcile.Options, caches informer.Options) *duet {
 	t.Helper()
 	d := &duet{t: t, act: act, gone: map[types.UID]bool{}}
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -79,7 +86,7 @@ func newDuet(t *testing.T, seed uint64, act func(ctx context.Context, d *duet, s
 		time.Sleep(n)
 	}
 	d.Server = simtest.New(t, nil, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}})
-	factory, err := informer.NewSharedInformerFactory(d.Config, clientscheme.Scheme, informer.Options{})
+	factory, err := informer.NewSharedInformerFactory(d.Config, clientscheme.Scheme, caches)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +101,7 @@ func newDuet(t *testing.T, seed uint64, act func(ctx context.Context, d *duet, s
 	d.source = source.Kind(webs, func(informer.Object) iter.Seq[reconcile.Key] {
 		return func(yield func(reconcile.Key) bool) { yield(duetKey) }
 	})
-	var webSource source.Source[reconcile.Key] = d.source
-	for _, f := range ask {
-		webSource = f(webSource)
-	}
-	c.Watch(webSource)
+	c.Watch(d.source)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for _, run := range []func(context.Context) error{factory.Run, c.Run} {
@@ -281,7 +284,7 @@ func TestOwnNews_EachForeignWriteWakes_R15(t *testing.T) {
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
-			d := newDuet(t, seed, randomly(rand.New(rand.NewPCG(seed, 2))), reconcile.Options{})
+			d := newDuet(t, seed, randomly(rand.New(rand.NewPCG(seed, 2))), reconcile.Options{OmitOwnNews: true})
 			var writes []foreignWrite
 			for range 10 {
 				late := r.IntN(2) == 0
@@ -314,7 +317,7 @@ func TestOwnNews_EachForeignWriteWakes_R15(t *testing.T) {
 	}
 }
 
-func TestOwnNews_WakesOnlyIfAskedFor_R15(t *testing.T) {
+func TestOwnNews_WakesUnlessOmitted_R15(t *testing.T) {
 	steps := func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
 		web, err := d.webs.Get(informer.KeyOf(wish(0)))
 		switch {
@@ -325,20 +328,106 @@ func TestOwnNews_WakesOnlyIfAskedFor_R15(t *testing.T) {
 		}
 		return nil
 	}
-	for name, c := range map[string]struct {
-		opts reconcile.Options
-		ask  []func(source.Source[reconcile.Key]) source.Source[reconcile.Key]
-		want int
+	for omit, want := range map[bool]int{false: 3, true: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDuet(t, 0, steps, reconcile.Options{OmitOwnNews: omit})
+			time.Sleep(time.Minute)
+			if got := d.runs(); got != want {
+				t.Errorf("OmitOwnNews %t: %d reconciles, want %d", omit, got, want)
+			}
+		})
+	}
+}
+
+// Each write is one event, first by its answer and then by the watch, and a write that changes
+// nothing is none: after its last change a reconcile runs once more, and not again.
+func TestOwnNews_WakesOncePerChange_R15(t *testing.T) {
+	writes := map[string]func(ctx context.Context, d *duet, site *corev1.ConfigMap) error{
+		"no write": func(context.Context, *duet, *corev1.ConfigMap) error { return nil },
+		"update": func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
+			to := informer.Copy(site)
+			to.Data = map[string]string{"ours": "1"}
+			return d.own.Update(ctx, to)
+		},
+		"changes": func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
+			to := informer.Copy(site)
+			to.Data = map[string]string{"ours": "1"}
+			_, err := d.own.PatchChanges(ctx, site, to)
+			return err
+		},
+		"merge patch": func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
+			return d.own.Patch(ctx, informer.Copy(site), client.MergePatch([]byte(`{"data":{"ours":"1"}}`)))
+		},
+		"apply": func(ctx context.Context, d *duet, _ *corev1.ConfigMap) error {
+			return d.own.Apply(ctx, wish(1), client.FieldOwner("website"))
+		},
+		"apply of a child": func(ctx context.Context, d *duet, _ *corev1.ConfigMap) error {
+			return d.own.ApplyChild(ctx, wish(1), "", nil)
+		},
+	}
+	for name, write := range writes {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDuet(t, 0, write, reconcile.Options{})
+			time.Sleep(time.Minute)
+			want := 2 // the first changes something
+			if name == "no write" {
+				want = 1
+			}
+			if got := d.runs(); got != want {
+				t.Errorf("%s: %d reconciles, want %d", name, got, want)
+			}
+		})
+	}
+}
+
+// What a resync shows is logged once, if nothing but own writes has happened: here not for the
+// reconcile that another's change of the site woke.
+func TestOwnNews_ResyncShowsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
+	child := func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
+		return d.own.ApplyChild(ctx, wish(len(site.Data)), "", nil)
+	}
+	steps := func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
+		if len(site.Annotations) < 3 {
+			to := informer.Copy(site)
+			metav1.SetMetaDataAnnotation(&to.ObjectMeta, fmt.Sprint(len(site.Annotations)), "")
+			return d.own.Update(ctx, to)
+		}
+		return nil
+	}
+	for _, row := range []struct {
+		name  string
+		act   func(ctx context.Context, d *duet, site *corev1.ConfigMap) error
+		opts  reconcile.Options
+		lines int
 	}{
-		"a step for each run": {want: 1},
-		"the controller asks": {opts: reconcile.Options{OwnNews: true}, want: 3},
-		"the source asks":     {ask: []func(source.Source[reconcile.Key]) source.Source[reconcile.Key]{source.OwnNews[reconcile.Key]}, want: 3},
+		{"one pass", child, reconcile.Options{OmitOwnNews: true}, 0},
+		{"one pass, and its predicate drops what others change", child, reconcile.Options{OmitOwnNews: true, Predicate: source.LabelsChanged}, 0},
+		{"a step for each run", steps, reconcile.Options{OmitOwnNews: true}, 1},
+		{"a step for each run, and own news wakes", steps, reconcile.Options{}, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDuet(t, 0, steps, c.opts, c.ask...)
-			time.Sleep(time.Minute)
-			if got := d.runs(); got != c.want {
-				t.Errorf("%s: %d reconciles, want %d", name, got, c.want)
+			var mu sync.Mutex
+			var lines []string
+			row.opts.Logger = funcr.New(func(prefix, args string) {
+				mu.Lock()
+				defer mu.Unlock()
+				if strings.Contains(args, "done too early") {
+					lines = append(lines, args)
+				}
+			}, funcr.Options{})
+			d := newDuetWith(t, 0, row.act, row.opts, informer.Options{Resync: time.Hour})
+			time.Sleep(30 * time.Minute) // between two resyncs
+			for n := range 3 {
+				site := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}}
+				if err := d.Client.Patch(t.Context(), site, client.MergePatch([]byte(fmt.Sprintf(`{"data":{"%d":""}}`, n)))); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if len(lines) != row.lines {
+				t.Errorf("%s: lines %q, want %d", row.name, lines, row.lines)
 			}
 		})
 	}
@@ -349,7 +438,7 @@ func TestOwnNews_ApplyOverAnUnseenWriteWakes_R15(t *testing.T) {
 		apply := func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
 			return d.own.ApplyChild(ctx, wish(len(site.Data)), "", nil)
 		}
-		d := newDuet(t, 0, apply, reconcile.Options{})
+		d := newDuet(t, 0, apply, reconcile.Options{OmitOwnNews: true})
 		site := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}}
 		runs := func(foreign func() error) int {
 			t.Helper()
