@@ -15,10 +15,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
-// stubGo is a go command that records each run in a file, waits for the gate to open, and creates empty binaries.
+// stubGo is a go command that records each build in a file, waits for the gate to open, and creates empty binaries. It
+// fails to download modules as often as the file failures says.
 const stubGo = `#!/bin/sh
+if [ "$1" = list ]; then
+	echo attempt >>"$STUB/downloads"
+	[ "$(wc -l <"$STUB/downloads")" -gt "$(cat "$STUB/failures" 2>/dev/null || echo 0)" ] && exit 0
+	echo "502 Bad Gateway" >&2
+	exit 1
+fi
 echo run >>"$STUB/runs"
 [ -e "$STUB/broken" ] && echo "main.go:1: a broken thing" >&2 && exit 1
 while [ ! -e "$STUB/gate" ]; do sleep 0.02; done
@@ -127,6 +135,17 @@ func TestBinaries_AreNeverSeenInPart_E5(t *testing.T) {
 	}
 	if content, err := os.ReadFile(filepath.Join(built, "etcd")); len(content) > 0 || err != nil {
 		t.Errorf("etcd is %q, %v: half a binary of an older build was kept", content, err)
+	}
+}
+
+func TestDownload_AProxyMayFailTwice(t *testing.T) {
+	for failures, want := range map[string]string{"2": "", "9": "502 Bad Gateway"} {
+		stub := stubbed(t)
+		put(t, filepath.Join(stub, "failures"), failures)
+		err := download(t.Context(), filepath.Join(stub, "go"), stub, time.Millisecond, io.Discard)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s failures: %v, want %q", failures, err, want)
+		}
 	}
 }
 

@@ -59,7 +59,7 @@ func buildOnce(ctx context.Context, dir string, out io.Writer) error {
 	}
 	began := time.Now()
 	fmt.Fprintf(out, "envtest: building etcd %s, kube-apiserver and kubectl %s into %s (once, some minutes)\n", etcdVersion, kubernetesVersion, dir)
-	if err := download(ctx, gocmd, work, out); err != nil {
+	if err := download(ctx, gocmd, work, downloadPause, out); err != nil {
 		return err
 	}
 	for _, step := range buildSteps(bin) {
@@ -77,8 +77,9 @@ func buildOnce(ctx context.Context, dir string, out io.Writer) error {
 	return nil
 }
 
-// download fetches the modules of the recipe. The go command gives up at a proxy's first error, so it is asked again.
-func download(ctx context.Context, gocmd, module string, out io.Writer) error {
+// download fetches the modules of the recipe. The go command gives up at a proxy's first error, so it is asked again, after
+// pauses that get longer by pause.
+func download(ctx context.Context, gocmd, module string, pause time.Duration, out io.Writer) error {
 	step := buildStep{what: "modules", args: []string{"list", "-deps", etcdPackage, apiserverPackage, kubectlPackage}}
 	for i := 1; ; i++ {
 		err := runStep(ctx, gocmd, module, step, out)
@@ -89,7 +90,7 @@ func download(ctx context.Context, gocmd, module string, out io.Writer) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(time.Duration(i) * downloadPause):
+		case <-time.After(time.Duration(i) * pause):
 		}
 	}
 }
