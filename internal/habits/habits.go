@@ -6,6 +6,7 @@ package habits
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -125,9 +126,11 @@ var All = []Habit{
 		return c.Update(context.Background(), obj)
 	})},
 	{Name: "annotation-from-a-goroutine", Omits: true, step: annotated(func(ctx context.Context, c Client, obj informer.Object) error {
-		done := make(chan error, 1)
-		go func() { done <- c.Update(ctx, obj) }()
-		return <-done
+		var err error
+		var other sync.WaitGroup
+		other.Go(func() { err = c.Update(ctx, obj) })
+		other.Wait()
+		return err
 	})},
 	{Name: "annotation-by-another-client", step: annotated(func(ctx context.Context, c Client, obj informer.Object) error {
 		return c.UpdateElsewhere(ctx, obj)

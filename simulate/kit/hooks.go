@@ -150,12 +150,10 @@ func (p *process) keep(n simhook.Note) {
 	}
 }
 
-// idle returns what calls for the idle keys, in the order of their names.
-func (p *process) idle() (wakes []func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// idleOf returns what calls for the idle keys, in the order of their names.
+func idleOf(busy map[keyed]*attempt) (wakes []func()) {
 	names := map[string]func(){}
-	for k, a := range p.mu.busy {
+	for k, a := range busy {
 		if a.wake != nil {
 			names[k.controller+" "+k.key] = a.wake
 		}

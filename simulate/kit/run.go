@@ -216,7 +216,10 @@ const mostLooks = 5
 // there are any.
 func (w *World) look() (any bool) {
 	for _, life := range w.programs.running() {
-		for _, wake := range life.idle() {
+		life.mu.Lock()
+		wakes := idleOf(life.mu.busy)
+		life.mu.Unlock()
+		for _, wake := range wakes {
 			any = true
 			wake()
 			w.course.rest("look", stepping)
