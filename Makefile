@@ -189,8 +189,9 @@ bench: ## run the benchmarks beside the peers' in turns, and print medians and r
 
 # Nothing is pushed: the command prints what to push.
 .PHONY: release
-release: ## commit and tag a version of every module that users get (VERSION=v0.2.0)
+release: ## run make cold, then commit and tag a version of every module that users get (VERSION=v0.2.0)
 	@test -n "$(VERSION)" || { echo "release: give VERSION, such as v0.2.0"; exit 2; }
+	@$(MAKE) cold
 	cd hack/release && GOWORK=off $(GO) run . -version '$(VERSION)' -dir ../..
 
 .PHONY: release-dry
