@@ -36,8 +36,8 @@ func (r *run[K]) endOwn(res Result, err error) {
 		c.noteUnfinished(r.key, found)
 	}
 	c.unfinished.Do(func() {
-		r.logger().Info("Reconcile was done too early: the next one wrote more although nothing else had changed since. "+
-			"Its own writes do not wake it: do all in one reconcile, return Retry or After, or leave out Options.OmitOwnNews",
+		r.logger().Info("Reconcile was done too early: the next one wrote more, and nothing else had "+
+			"changed. With Options.OmitOwnNews do all in one reconcile, or return Retry or After",
 			"wrote", found.Last.String(), "wroteNext", found.More.String())
 	})
 }

@@ -70,7 +70,9 @@ func (c *Controller[K]) noteIdle(key K) {
 }
 
 func (c *Controller[K]) noteUnfinished(key K, u *ownnews.Unfinished) {
-	c.sim.Note(simhook.Note{What: simhook.Unfinished, Kind: c.name, Key: keyText(key), Name: u.Last.String(), Text: u.More.String()})
+	c.sim.Note(simhook.Note{
+		What: simhook.Unfinished, Kind: c.name, Key: keyText(key), Name: u.Last.String(), Text: u.More.String(),
+	})
 }
 
 func (c *Controller[K]) noteEnded(key K, a action, err error) {

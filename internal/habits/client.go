@@ -45,13 +45,15 @@ type Client interface {
 
 // Add adds a controller for the habits to mgr, by reconcile.For or reconcile.New.
 func Add(mgr *manager.Manager, byNew bool, opts reconcile.Options) error {
-	deployments, maps := informer.For[*appsv1.Deployment](mgr.Informers()), informer.For[*corev1.ConfigMap](mgr.Informers())
+	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
+	maps := informer.For[*corev1.ConfigMap](mgr.Informers())
 	other, err := client.New(mgr.Config(), mgr.Scheme(), client.Options{FieldOwner: "habits"})
 	if err != nil {
 		return err
 	}
-	f := flyball{mgr.Client().With(client.FieldOwner("habits")), other, maps.Lister(),
-		reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), []reconcile.ChildKind{reconcile.Children(maps)}, reconcile.ChildSetOptions{FieldOwner: "habits"})}
+	children := reconcile.NewChildSet(mgr.Client(), mgr.Scheme(),
+		[]reconcile.ChildKind{reconcile.Children(maps)}, reconcile.ChildSetOptions{FieldOwner: "habits"})
+	f := flyball{mgr.Client().With(client.FieldOwner("habits")), other, maps.Lister(), children}
 	do := func(ctx context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
 		return reconcile.Result{}, Reconcile(ctx, f, d)
 	}

@@ -29,8 +29,6 @@ type Habit struct {
 	Name string
 	// Omits: it stops after its first step if own news is omitted.
 	Omits bool
-	// ChildSets: it uses ApplyChildren.
-	ChildSets bool
 
 	has  int  // children that exist before
 	ends bool // its object is deleted
@@ -47,94 +45,126 @@ func update(ctx context.Context, c Client, obj informer.Object) error { return c
 
 // All has every habit, those that are alike side by side.
 var All = []Habit{
-	{Name: "finalizer-by-update", Omits: true, step: finalize(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-		to := informer.Copy(d)
-		to.Finalizers = append(to.Finalizers, finalizer)
-		return c.Update(ctx, to)
-	})},
-	{Name: "finalizer-by-patch-changes", Omits: true, step: finalize(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-		to := informer.Copy(d)
-		to.Finalizers = append(to.Finalizers, finalizer)
-		return c.PatchChanges(ctx, d, to)
-	})},
-	{Name: "finalizer-by-set-finalizers", Omits: true, step: finalize(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-		return c.SetFinalizers(ctx, d, []string{finalizer})
-	})},
-	{Name: "finalizer-by-merge-patch", step: finalize(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-		return c.Patch(ctx, informer.Copy(d), `{"metadata":{"finalizers":["`+finalizer+`"]}}`)
-	})},
+	{Name: "finalizer-by-update", Omits: true,
+		step: finalize(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
+			to := informer.Copy(d)
+			to.Finalizers = append(to.Finalizers, finalizer)
+			return c.Update(ctx, to)
+		})},
+	{Name: "finalizer-by-patch-changes", Omits: true,
+		step: finalize(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
+			to := informer.Copy(d)
+			to.Finalizers = append(to.Finalizers, finalizer)
+			return c.PatchChanges(ctx, d, to)
+		})},
+	{Name: "finalizer-by-set-finalizers", Omits: true,
+		step: finalize(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
+			return c.SetFinalizers(ctx, d, []string{finalizer})
+		})},
+	{Name: "finalizer-by-merge-patch",
+		step: finalize(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
+			return c.Patch(ctx, informer.Copy(d), `{"metadata":{"finalizers":["`+finalizer+`"]}}`)
+		})},
 
-	{Name: "phase-by-status-update", Omits: true, step: phase(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-		to := informer.Copy(d)
-		to.Status.ObservedGeneration = 1
-		return c.UpdateStatus(ctx, to)
-	})},
-	{Name: "phase-by-patch-changes", Omits: true, step: phase(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-		to := informer.Copy(d)
-		to.Status.ObservedGeneration = 1
-		return c.PatchChanges(ctx, d, to)
-	})},
-	{Name: "phase-by-status-merge-patch", step: phase(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-		return c.PatchStatus(ctx, informer.Copy(d), `{"status":{"observedGeneration":1}}`)
-	})},
-	{Name: "phase-by-status-apply", step: phase(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-		return c.ApplyStatus(ctx, appsac.Deployment(d.Name, d.Namespace).WithStatus(appsac.DeploymentStatus().WithObservedGeneration(1)))
-	})},
+	{Name: "phase-by-status-update", Omits: true,
+		step: phase(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
+			to := informer.Copy(d)
+			to.Status.ObservedGeneration = 1
+			return c.UpdateStatus(ctx, to)
+		})},
+	{Name: "phase-by-patch-changes", Omits: true,
+		step: phase(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
+			to := informer.Copy(d)
+			to.Status.ObservedGeneration = 1
+			return c.PatchChanges(ctx, d, to)
+		})},
+	{Name: "phase-by-status-merge-patch",
+		step: phase(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
+			return c.PatchStatus(ctx, informer.Copy(d), `{"status":{"observedGeneration":1}}`)
+		})},
+	{Name: "phase-by-status-apply",
+		step: phase(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
+			status := appsac.DeploymentStatus().WithObservedGeneration(1)
+			return c.ApplyStatus(ctx, appsac.Deployment(d.Name, d.Namespace).WithStatus(status))
+		})},
 
-	{Name: "children-by-create", Omits: true, step: children(func(ctx context.Context, c Client, obj *corev1.ConfigMap) error { return c.Create(ctx, obj) })},
-	{Name: "children-by-apply", Omits: true, step: children(func(ctx context.Context, c Client, obj *corev1.ConfigMap) error { return c.Apply(ctx, obj, false) })},
-	{Name: "children-by-apply-if-changed", Omits: true, step: children(func(ctx context.Context, c Client, obj *corev1.ConfigMap) error { return c.Apply(ctx, obj, true) })},
-	{Name: "children-by-create-or-update", Omits: true, step: children(func(ctx context.Context, c Client, obj *corev1.ConfigMap) error { return c.CreateOrUpdate(ctx, obj) })},
-	{Name: "children-by-child-set", Omits: true, ChildSets: true, step: func(ctx context.Context, c Client, d *appsv1.Deployment) (func() error, error) {
-		missing, err := firstMissing(ctx, c, d)
-		if err != nil || missing == 2 {
-			return nil, err
-		}
-		wanted := []informer.Object{child(d, 0), child(d, 1)}
-		return func() error { return c.ApplyChildren(ctx, d, wanted[:missing+1]...) }, nil
-	}},
+	{Name: "children-by-create", Omits: true,
+		step: children(func(ctx context.Context, c Client, obj *corev1.ConfigMap) error {
+			return c.Create(ctx, obj)
+		})},
+	{Name: "children-by-apply", Omits: true,
+		step: children(func(ctx context.Context, c Client, obj *corev1.ConfigMap) error {
+			return c.Apply(ctx, obj, false)
+		})},
+	{Name: "children-by-apply-if-changed", Omits: true,
+		step: children(func(ctx context.Context, c Client, obj *corev1.ConfigMap) error {
+			return c.Apply(ctx, obj, true)
+		})},
+	{Name: "children-by-create-or-update", Omits: true,
+		step: children(func(ctx context.Context, c Client, obj *corev1.ConfigMap) error {
+			return c.CreateOrUpdate(ctx, obj)
+		})},
+	{Name: "children-by-child-set", Omits: true,
+		step: func(ctx context.Context, c Client, d *appsv1.Deployment) (func() error, error) {
+			missing, err := firstMissing(ctx, c, d)
+			if err != nil || missing == 2 {
+				return nil, err
+			}
+			wanted := []informer.Object{child(d, 0), child(d, 1)}
+			return func() error { return c.ApplyChildren(ctx, d, wanted[:missing+1]...) }, nil
+		}},
 
 	{Name: "child-by-update", Omits: true, has: 1, step: changed(update)},
-	{Name: "child-by-patch-changes", has: 1, step: changed(func(ctx context.Context, c Client, obj informer.Object) error {
-		from := informer.Copy(obj.(*corev1.ConfigMap))
-		from.Data = nil
-		return c.PatchChanges(ctx, from, obj)
-	})},
-	{Name: "child-by-create-or-update", has: 1, step: changed(func(ctx context.Context, c Client, obj informer.Object) error {
-		return c.CreateOrUpdate(ctx, obj.(*corev1.ConfigMap))
-	})},
+	{Name: "child-by-patch-changes", has: 1,
+		step: changed(func(ctx context.Context, c Client, obj informer.Object) error {
+			from := informer.Copy(obj.(*corev1.ConfigMap))
+			from.Data = nil
+			return c.PatchChanges(ctx, from, obj)
+		})},
+	{Name: "child-by-create-or-update", has: 1,
+		step: changed(func(ctx context.Context, c Client, obj informer.Object) error {
+			return c.CreateOrUpdate(ctx, obj.(*corev1.ConfigMap))
+		})},
 
-	{Name: "again-by-delete", has: 1, step: again(func(ctx context.Context, c Client, obj informer.Object) error {
-		return c.Delete(ctx, obj, "", "")
-	})},
-	{Name: "again-by-delete-with-uid", has: 1, step: again(func(ctx context.Context, c Client, obj informer.Object) error {
-		return c.Delete(ctx, obj, string(obj.GetUID()), "")
-	})},
-	{Name: "again-by-delete-with-version", Omits: true, has: 1, step: again(func(ctx context.Context, c Client, obj informer.Object) error {
-		return c.Delete(ctx, obj, string(obj.GetUID()), obj.GetResourceVersion())
-	})},
+	{Name: "again-by-delete", has: 1,
+		step: again(func(ctx context.Context, c Client, obj informer.Object) error {
+			return c.Delete(ctx, obj, "", "")
+		})},
+	{Name: "again-by-delete-with-uid", has: 1,
+		step: again(func(ctx context.Context, c Client, obj informer.Object) error {
+			return c.Delete(ctx, obj, string(obj.GetUID()), "")
+		})},
+	{Name: "again-by-delete-with-version", Omits: true, has: 1,
+		step: again(func(ctx context.Context, c Client, obj informer.Object) error {
+			return c.Delete(ctx, obj, string(obj.GetUID()), obj.GetResourceVersion())
+		})},
 
-	{Name: "default-by-update", Omits: true, step: defaulted(func(ctx context.Context, c Client, _, to *appsv1.Deployment) error {
-		return c.Update(ctx, to)
-	})},
-	{Name: "default-by-patch-changes", step: defaulted(func(ctx context.Context, c Client, from, to *appsv1.Deployment) error {
-		return c.PatchChanges(ctx, from, to)
-	})},
+	{Name: "default-by-update", Omits: true,
+		step: defaulted(func(ctx context.Context, c Client, _, to *appsv1.Deployment) error {
+			return c.Update(ctx, to)
+		})},
+	{Name: "default-by-patch-changes",
+		step: defaulted(func(ctx context.Context, c Client, from, to *appsv1.Deployment) error {
+			return c.PatchChanges(ctx, from, to)
+		})},
 
 	{Name: "annotation-by-update", Omits: true, step: annotated(update)},
-	{Name: "annotation-with-background", step: annotated(func(_ context.Context, c Client, obj informer.Object) error {
-		return c.Update(context.Background(), obj)
-	})},
-	{Name: "annotation-from-a-goroutine", Omits: true, step: annotated(func(ctx context.Context, c Client, obj informer.Object) error {
-		var err error
-		var other sync.WaitGroup
-		other.Go(func() { err = c.Update(ctx, obj) })
-		other.Wait()
-		return err
-	})},
-	{Name: "annotation-by-another-client", step: annotated(func(ctx context.Context, c Client, obj informer.Object) error {
-		return c.UpdateElsewhere(ctx, obj)
-	})},
+	{Name: "annotation-with-background",
+		step: annotated(func(_ context.Context, c Client, obj informer.Object) error {
+			return c.Update(context.Background(), obj)
+		})},
+	{Name: "annotation-from-a-goroutine", Omits: true,
+		step: annotated(func(ctx context.Context, c Client, obj informer.Object) error {
+			var err error
+			var other sync.WaitGroup
+			other.Go(func() { err = c.Update(ctx, obj) })
+			other.Wait()
+			return err
+		})},
+	{Name: "annotation-by-another-client",
+		step: annotated(func(ctx context.Context, c Client, obj informer.Object) error {
+			return c.UpdateElsewhere(ctx, obj)
+		})},
 
 	{Name: "deletion", has: 1, ends: true, step: cleanUp},
 	{Name: "deletion-in-two-steps", has: 2, ends: true, step: cleanUp},
@@ -247,11 +277,12 @@ func cleanUp(ctx context.Context, c Client, d *appsv1.Deployment) (func() error,
 
 // child returns the nth child of d.
 func child(d *appsv1.Deployment, n int) *corev1.ConfigMap {
+	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.Namespace, Name: fmt.Sprintf("%s-%d", d.Name, n),
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, kind)},
 		},
 	}
 }

@@ -113,7 +113,8 @@ func (c caches) holds(e Event) bool {
 func doneIsDone(h *History) (out []Violation) {
 	for i, e := range h.Events {
 		if e.What == Unfinished {
-			out = append(out, violated(i, "%s returned after writing %s, and nothing will call it again, as Options.OmitOwnNews is set; called once more, it writes %s", lineOf(e), e.Name, e.Text))
+			out = append(out, violated(i, "%s returned after writing %s, and nothing will call it again, "+
+				"as Options.OmitOwnNews is set; called once more, it writes %s", lineOf(e), e.Name, e.Text))
 		}
 	}
 	return out
