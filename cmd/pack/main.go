@@ -13,6 +13,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 func main() {
@@ -74,7 +76,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) int {
 		fs.PrintDefaults()
 	}
 	do := c.flags(fs)
-	if err := fs.Parse(args[1:]); err != nil {
+	if err := commandline.Flags(fs, args[1:]); err != nil {
 		return usage
 	}
 	if name := fs.Arg(0); fs.Lookup(name) != nil {

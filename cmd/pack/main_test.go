@@ -95,6 +95,7 @@ func TestPack_WrongCommandLinesAreExplained(t *testing.T) {
 		{"chart -o", "flag needs an argument"},
 		{"sbom", "give one program"},
 		{"image push", "write -push"},
+		{"image -pusch", "do you mean -push?\nusage"},
 	} {
 		code, _, messages := pack(t, strings.Fields(c.line)...)
 		if code != usage || !strings.Contains(messages, c.want) {

@@ -177,7 +177,8 @@ func TestExamples_FilesAreWhatTheTypesSay_O5(t *testing.T) {
 func TestRun_MisuseOfFlags(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-check", "name it with -o"},
-		{"-unknown", "not defined: -unknown"},
+		{"-unknown", "there is no flag -unknown\nusage"},
+		{"-chekc .", "do you mean -check?\nusage"},
 		{"-max-description x", "-max-description"},
 		{"check ./api/...", "such as -check"},
 		{"./api/... -o crd.yaml", "flags come before packages"},

@@ -14,6 +14,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 func main() {
@@ -53,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs.BoolVar(&c.check, "check", false, "write nothing; print a diff and exit with 1 if the file differs")
 	fs.BoolVar(&c.floats, "floats", false, "allow float32 and float64, which JSON does not carry exactly")
 	fs.IntVar(&c.most, "max-description", -1, "`length` of a description in characters; 0: none, negative: any")
-	if err := fs.Parse(args); err != nil {
+	if err := commandline.Flags(fs, args); err != nil {
 		return usage
 	}
 	if c.check && c.out == "" {
