@@ -55,16 +55,9 @@ UNQUICK := hack/|clientgo/factory$$|integration$$|envtest$$|simulate/judges|simu
 quick: ## run the unit tests of the packages, for the inner loop; make house has the rules
 	$(GO) test -short -skip '$(SLOW)' $$($(GO) list ./... ./simulate/... | grep -vE '($(UNQUICK))')
 
-# All seeds, without the race detector. Two replicas, and webhooks, take ten times as long as one process, so they get
-# a tenth. What searches hundreds of seeds by itself, or wants more than RACESEEDS, runs here alone.
-SEEDS ?= 200
-SEEDED := ^TestSimulation_FindsALostWrite
 .PHONY: simulation
-simulation: ## run the example under SEEDS seeds, each with other faults (SEEDS=n)
-	$(GO) test -vet=off -count=1 -timeout $(TIMEOUT) -run '^TestSimulation' -skip '^TestSimulation_(Replicas|Webhooks)' ./examples/website -sim.seeds=$(SEEDS)
-	$(GO) test -vet=off -count=1 -timeout $(TIMEOUT) -run '^TestKit_Swarm(OfDoubts|LeavesTheCopier)' ./simulate/kit -sim.seeds=$(SEEDS)
-	$(GO) test -vet=off -count=1 -timeout $(TIMEOUT) -run '^Test(Kit|RunMain)_Swarm' -skip 'OfDoubts|TheCopier' ./simulate/kit -sim.seeds=$$(($(SEEDS) / 10 + 1))
-	$(GO) test -vet=off -count=1 -timeout $(TIMEOUT) -run '^TestSimulation_(Replicas|Webhooks)' ./examples/website -sim.seeds=$$(($(SEEDS) / 10 + 1))
+simulation: ## run the example and the kit's programs under SEEDS seeds (200), each with other faults (SEEDS=n)
+	@$(GO) run ./hack/test -fresh -seeds $(or $(SEEDS),200) sweeps-website sweeps-replicas sweeps-doubts sweeps-kit
 
 # Starting seeds, and at most how many seeds from each.
 ZOO_STARTS ?= 7
@@ -80,8 +73,8 @@ scaffold: control-plane ## write three operators with flyball new, run their tes
 	kubectl="$$($(GO) run ./hack/controlplane)/kubectl" && cd hack/release && GOWORK=off $(GO) test -count=1 -timeout $(TIMEOUT) -run _Q1 . -kubectl "$$kubectl"
 
 .PHONY: own-news
-own-news: ## run two writers under SEEDS seeds: each foreign write wakes (SEEDS=10000, some ten minutes)
-	FLYBALL_OWN_NEWS_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 2h -run '^TestOwnNews_EachForeignWriteWakes_R15' -v ./simulate/simtest
+own-news: ## run two writers under SEEDS seeds (200): each foreign write wakes (SEEDS=10000, some ten minutes)
+	FLYBALL_OWN_NEWS_SEEDS=$(or $(SEEDS),200) $(GO) test -count=1 -timeout 2h -run '^TestOwnNews_EachForeignWriteWakes_R15' -v ./simulate/simtest
 
 .PHONY: check
 check: format vet lint tidy licenses standalone cross release-dry test ## all that a change must pass: format, vet, lint, tidy, licences, modules alone, other systems, release, tests, house
@@ -191,6 +184,7 @@ bench: ## run the benchmarks beside the peers' in turns, and print medians and r
 .PHONY: release
 release: ## run make cold, then commit and tag a version of every module that users get (VERSION=v0.2.0)
 	@test -n "$(VERSION)" || { echo "release: give VERSION, such as v0.2.0"; exit 2; }
+	cd hack/release && GOWORK=off $(GO) run . -version '$(VERSION)' -dir ../.. -check
 	@$(MAKE) cold
 	cd hack/release && GOWORK=off $(GO) run . -version '$(VERSION)' -dir ../..
 
@@ -310,7 +304,8 @@ clean-cache: ## remove the control plane's binaries, and what guests have copied
 .PHONY: need-go
 need-go:
 	@command -v $(GO) >/dev/null || { echo "make: no $(GO) command found; install Go 1.26 or newer: https://go.dev/dl" >&2; exit 1; }
-	@$(GO) list -m >/dev/null || { echo "make: install the Go that go.mod asks for, https://go.dev/dl, or unset GOTOOLCHAIN so that Go downloads it" >&2; exit 1; }
+	@said=$$($(GO) list -m 2>&1) || { echo "$$said" >&2; case "$$said" in *"requires go"*) \
+		echo "make: install the Go that go.mod asks for, https://go.dev/dl, or unset GOTOOLCHAIN so that Go downloads it" >&2;; esac; exit 1; }
 	@dir=$${TMPDIR:-/tmp}; test -d "$$dir" && test -w "$$dir" || { echo "make: $$dir, for temporary files, cannot be written; set TMPDIR to a directory that can" >&2; exit 1; }
 
 .PHONY: need-cc

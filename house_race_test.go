@@ -31,16 +31,16 @@ func TestHouse_RaceDetectorIsLeftOutWhereNothingRunsAtOnce(t *testing.T) {
 		tested[f.dir] = tested[f.dir] || f.isTest()
 		for _, imported := range f.imports() {
 			if slices.Contains([]string{"testing/synctest", "net/http/httptest", "golang.org/x/sync/errgroup"}, imported) || under(imported, "internal/nursery") {
-				t.Errorf("%s imports %s; remove the package from "+list+"", f.path, imported)
+				t.Errorf("%s imports %s; remove the package from "+list, f.path, imported)
 			}
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.GoStmt:
-				t.Errorf("%s starts a goroutine; remove the package from "+list+"", f.path)
+				t.Errorf("%s starts a goroutine; remove the package from "+list, f.path)
 			case *ast.CallExpr:
 				if sel, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains(concurrent, sel.Sel.Name) {
-					t.Errorf("%s calls %s; remove the package from "+list+"", f.path, sel.Sel.Name)
+					t.Errorf("%s calls %s; remove the package from "+list, f.path, sel.Sel.Name)
 				}
 			}
 			return true

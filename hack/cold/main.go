@@ -31,6 +31,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/flyball-dev/flyball/hack/internal/processgroup"
 	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
@@ -41,7 +42,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	if commandline.ExitCode(err) == 1 { // commandline has told of a misuse
 		fmt.Fprintln(os.Stderr, "cold:", err)
 	}
 	os.Exit(commandline.ExitCode(err))
@@ -110,7 +111,7 @@ type machine struct {
 func (m machine) tree() string { return filepath.Join(m.dir, "a path with a space", "flyball") }
 func (m machine) home() string { return filepath.Join(m.dir, "home") }
 func (m machine) bin() string  { return filepath.Join(m.dir, "bin") }
-func (m machine) temp() string { return filepath.Join(m.dir, "tmp") }
+func (m machine) temp() string { return filepath.Join(m.dir, "a path with a space", "tmp") }
 
 // prepare makes the directories, links the tools and clones the tree.
 func (m machine) prepare(ctx context.Context, goroot string) error {
@@ -185,8 +186,8 @@ func (m machine) run(ctx context.Context, out io.Writer, command []string) error
 	cmd := exec.CommandContext(ctx, filepath.Join(m.bin(), command[0]), command[1:]...)
 	cmd.Dir, cmd.Env = m.tree(), m.environment()
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = time.Minute
+	processgroup.Lead(cmd, 20*time.Second)
+	defer processgroup.Kill(cmd)
 	return cmd.Run()
 }
 

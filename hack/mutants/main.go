@@ -44,6 +44,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/flyball-dev/flyball/hack/internal/processgroup"
 	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
@@ -230,8 +231,8 @@ func copyTree(ctx context.Context, root, tree string) error {
 func command(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.WaitDelay = time.Second
-	endTogether(cmd)
+	processgroup.Lead(cmd, time.Second)
+	defer processgroup.Kill(cmd)
 	// The copy is no repository; git must not find one above it.
 	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, inModule) }) {

@@ -40,6 +40,7 @@ func run(args []string, out io.Writer) error {
 	dir := flags.String("dir", ".", "a `directory` of the repository")
 	date := flags.String("date", time.Now().UTC().Format(time.DateOnly), "the day of the release")
 	notes := flags.Bool("notes", false, "print the release notes of the version, from the changelog, and do nothing else")
+	check := flags.Bool("check", false, "only check whether the version can be released from this tree")
 	proxy := flags.String("proxy", "", "after the release write its modules into this `directory`, as GOPROXY=file://… reads them")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -56,6 +57,9 @@ func run(args []string, out io.Writer) error {
 	}
 	if *notes {
 		return repo.printNotes(out, *version)
+	}
+	if *check {
+		return repo.ready(*version)
 	}
 	tags, err := repo.release(*version, *date)
 	if err != nil {

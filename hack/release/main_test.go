@@ -143,6 +143,19 @@ func fromProxy(t *testing.T, dir, next string, more ...string) []string {
 	}, more...)
 }
 
+func TestRelease_ChecksBeforeItsTestsRun(t *testing.T) {
+	dir := small(t)
+	for v, want := range map[string]string{version: "", "1.2": "not a semantic one"} {
+		err := run([]string{"-version", v, "-dir", dir, "-check"}, io.Discard)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("-check of %s: %v, want %q", v, err, want)
+		}
+	}
+	if tags := command(t, dir, nil, "git", "tag"); tags != "" {
+		t.Errorf("-check made the tags %q", tags)
+	}
+}
+
 func TestRelease_RefusesAndChangesNothing(t *testing.T) {
 	for _, c := range []struct {
 		name, version, want string

@@ -59,11 +59,16 @@ func (w *whole) end() error {
 }
 
 func (l *lines) print(text []byte) error {
+	_, err := l.Write(text)
+	return err
+}
+
+// Write implements io.Writer for whole lines.
+func (l *lines) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.spoke = time.Now()
-	_, err := l.mu.out.Write(text)
-	return err
+	return l.mu.out.Write(text)
 }
 
 func (l *lines) started(name string) {
@@ -105,5 +110,5 @@ func (l *lines) tell(now time.Time, silence time.Duration) {
 		return
 	}
 	l.mu.spoke = now
-	fmt.Fprintf(l.mu.out, "# after %s: compiling and running %s\n", now.Sub(l.began).Round(time.Second), strings.Join(l.mu.running, " and "))
+	fmt.Fprintf(l.mu.out, "# after %s: %s\n", now.Sub(l.began).Round(time.Second), strings.Join(l.mu.running, " and "))
 }

@@ -31,6 +31,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/flyball-dev/flyball/hack/internal/processgroup"
 	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
@@ -41,7 +42,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	if commandline.ExitCode(err) == 1 { // commandline has told of a misuse
 		fmt.Fprintln(os.Stderr, "test:", err)
 	}
 	os.Exit(commandline.ExitCode(err))
@@ -66,13 +67,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return nil
 	}
-	if _, err := choose(steps(packages{}, options{}), flags.Args()); err != nil {
+	planned, err := choose(steps(packages{}, options{}), flags.Args())
+	if err != nil {
 		return err
 	}
 	if err := check(ctx, root); err != nil {
 		return err
 	}
-	if err := download(ctx, root, out); err != nil {
+	lines := newLines(out)
+	defer lines.report(30 * time.Second)()
+	if err := download(ctx, root, planned, lines); err != nil {
 		return err
 	}
 	found, err := find(ctx, root)
@@ -83,23 +87,23 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return runAll(ctx, root, chosen, out)
+	return runAll(ctx, root, chosen, lines)
 }
 
 // runAll runs the steps and prints how long each took. The error names those that failed.
-func runAll(ctx context.Context, root string, all []step, out io.Writer) error {
+func runAll(ctx context.Context, root string, all []step, lines *lines) error {
 	began := time.Now()
-	lines := newLines(out)
-	stop := lines.report(30 * time.Second)
 	results := schedule(all, lanes, func(s step) result {
+		if ctx.Err() != nil {
+			return result{skipped: true}
+		}
 		lines.started(s.name)
 		defer lines.ended(s.name)
 		return runStep(ctx, root, s, lines)
 	})
-	stop()
 
-	fmt.Fprintln(out)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(lines)
+	table := tabwriter.NewWriter(lines, 0, 0, 2, ' ', 0)
 	var failed []string
 	for i, r := range results {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", all[i].name, r.took.Round(time.Second), r.word())
@@ -128,8 +132,8 @@ func runStep(ctx context.Context, root string, s step, to *lines) result {
 	cmd.Dir = filepath.Join(root, s.dir)
 	cmd.Env = append(os.Environ(), s.env...)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = time.Minute
+	processgroup.Lead(cmd, 20*time.Second)
+	defer processgroup.Kill(cmd)
 	fmt.Fprintf(out, "# %s: %s\n", s.name, s)
 	err := errors.Join(cmd.Run(), out.end())
 	return result{took: time.Since(began), err: err}

@@ -15,11 +15,13 @@ import (
 	"time"
 )
 
-// Room on the disk, in MB: for everything with empty caches, and for a build of what has
-// changed where the control plane and the modules' packages are built already.
+// Room on the disk, in MB: for builds with empty caches, of all that has changed since the
+// control plane was built, and for the modules and temporary files.
 const (
-	roomEmpty = 8000
-	roomBuilt = 1500
+	roomEmpty   = 8000
+	roomBuilt   = 2000
+	roomModules = 2000
+	roomTemp    = 1000
 )
 
 // check names what the tests need and the machine lacks, all at once.
@@ -32,7 +34,7 @@ func check(ctx context.Context, root string) error {
 	if len(env) != 3 {
 		return fmt.Errorf("go env GOCACHE GOMODCACHE CC printed %q, want three lines", listed)
 	}
-	err = errors.Join(checkGit(ctx, root), checkTemporary(ctx, env[2]), checkRoom(env[0], env[1]))
+	err = errors.Join(checkGit(ctx, root), checkTemporary(ctx, env[2]), checkRoom(places(env[0], env[1], built()), free))
 	if err != nil {
 		return fmt.Errorf("this machine lacks what the tests need:\n%w", err)
 	}
@@ -75,17 +77,37 @@ func checkTemporary(ctx context.Context, compiler string) error {
 	return nil
 }
 
-// checkRoom looks for room where builds and caches go.
-func checkRoom(buildCache, moduleCache string) error {
-	room := roomBuilt
-	if _, err := os.Stat(filepath.Join(moduleCache, "k8s.io")); err != nil {
-		room = roomEmpty // the first run
+// A place is a directory and how many MB it needs.
+type place struct {
+	name, dir string
+	room      int64
+}
+
+func places(buildCache, moduleCache string, built bool) []place {
+	room := int64(roomEmpty)
+	if built {
+		room = roomBuilt
 	}
+	return []place{{"GOCACHE", buildCache, room}, {"GOMODCACHE", moduleCache, roomModules}, {"TMPDIR", os.TempDir(), roomTemp}}
+}
+
+// built reports whether a control plane has been built: packages of others are then compiled.
+func built() bool {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return false
+	}
+	found, _ := filepath.Glob(filepath.Join(cache, "flyball", "controlplane", "*", "kube-apiserver*"))
+	return len(found) > 0
+}
+
+// checkRoom looks for room on the disks of the places. free returns how many bytes are left.
+func checkRoom(places []place, free func(dir string) (int64, error)) error {
 	var errs []error
-	for name, dir := range map[string]string{"GOCACHE": buildCache, "GOMODCACHE": moduleCache, "TMPDIR": os.TempDir()} {
-		left, err := free(dir)
-		if err == nil && left < int64(room)*1e6 {
-			err = fmt.Errorf("- room on the disk: %s is in %s, which has %d MB free of %d MB that the tests need. Free some (go clean -cache), or set %s to another disk", name, dir, left/1e6, room, name)
+	for _, p := range places {
+		left, err := free(p.dir)
+		if err == nil && left < p.room*1e6 {
+			err = fmt.Errorf("- room on the disk: %s is in %s, which has %d MB free of %d MB that the tests need. Free some (go clean -cache), or set %s to another disk", p.name, p.dir, left/1e6, p.room, p.name)
 		}
 		errs = append(errs, err)
 	}
@@ -99,11 +121,12 @@ const (
 	pause    = 2 * time.Second
 )
 
-// download fetches the modules of all steps. The go command gives up at a proxy's first
-// error, so it is asked again.
-func download(ctx context.Context, root string, out io.Writer) error {
+// download fetches the modules of the steps. The go command gives up at a proxy's first
+// error, so it is asked again. Other errors, such as of a wrong import, are left to the step,
+// which reports them.
+func download(ctx context.Context, root string, all []step, out *lines) error {
 	asked := map[string]bool{}
-	for _, s := range steps(packages{}, options{}) {
+	for _, s := range all {
 		if asked[s.dir] {
 			continue
 		}
@@ -112,24 +135,38 @@ func download(ctx context.Context, root string, out io.Writer) error {
 		if s.dir == "" {
 			pattern = module + "/..."
 		}
+		what := "the modules of " + filepath.Join(".", s.dir)
 		list := func() error {
 			cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f", "{{if .Error}}{{.Error}}{{end}}", pattern)
 			cmd.Dir = filepath.Join(root, s.dir)
 			cmd.Env = append(os.Environ(), s.env...)
 			var complaints strings.Builder
 			cmd.Stdout, cmd.Stderr = io.Discard, &complaints
-			if err := cmd.Run(); err != nil {
+			err := cmd.Run()
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case err != nil && ofAProxy(complaints.String()):
 				return fmt.Errorf("%w\n%s", err, lastLines(complaints.String(), 10))
 			}
 			return nil
 		}
-		fmt.Fprintf(out, "# download the modules of %s\n", filepath.Join(".", s.dir))
-		if err := retry(ctx, attempts, pause, out, list); err != nil {
-			return fmt.Errorf("download the modules of %s, %d times: %w\nGo asks the proxies in GOPROXY (go env GOPROXY): is the network there, and do HTTPS_PROXY and GOPROXY fit it?", filepath.Join(".", s.dir), attempts, err)
+		fmt.Fprintf(out, "# download %s\n", what)
+		out.started(what)
+		err := retry(ctx, attempts, pause, out, list)
+		out.ended(what)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return fmt.Errorf("download %s, %d times: %w\nGo asks the proxies in GOPROXY (go env GOPROXY): is the network there, and do HTTPS_PROXY and GOPROXY fit it?", what, attempts, err)
 		}
 	}
 	return nil
 }
+
+// ofAProxy reports whether Go complains of a download, whose address it then names.
+func ofAProxy(complaints string) bool { return strings.Contains(complaints, "://") }
 
 // retry calls f until it succeeds, at most n times.
 func retry(ctx context.Context, n int, wait time.Duration, out io.Writer, f func() error) error {

@@ -116,6 +116,40 @@ func TestFind_EveryPackageWithTestsIsInOneStep(t *testing.T) {
 			t.Errorf("%s is not in the step that it belongs to: %d plain, %d race, %d servers", want, len(found.plain), len(found.race), len(found.servers))
 		}
 	}
+	tested, err := output(t.Context(), root, "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", module+"/...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := slices.Sorted(slices.Values(slices.Concat(found.plain, found.race, found.servers)))
+	if want := slices.Sorted(slices.Values(strings.Fields(tested))); !slices.Equal(all, want) {
+		t.Errorf("the steps test\n%q\nwant each package with tests once:\n%q", all, want)
+	}
+}
+
+// Modules beside the workspace have a step each, but for tools, benchmarks, and guests, which
+// make nightly runs.
+func TestSteps_TestEveryModule(t *testing.T) {
+	root := filepath.Join("..", "..")
+	workspace, err := os.ReadFile(filepath.Join(root, "go.work"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := map[string]bool{}
+	for _, s := range steps(packages{}, options{}) {
+		dirs[s.dir] = true
+	}
+	listed, err := output(t.Context(), root, "git", "ls-files", "*/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file := range strings.Lines(listed) {
+		dir := strings.TrimSuffix(strings.TrimSpace(file), "/go.mod")
+		switch {
+		case dirs[dir], strings.Contains(string(workspace), "./"+dir+"\n"), strings.HasPrefix(dir, "hack/guests/"):
+		case dir != "hack/bench" && dir != "hack/tools":
+			t.Errorf("no step tests the module in %s", dir)
+		}
+	}
 }
 
 func TestLines_StayWhole(t *testing.T) {
@@ -151,7 +185,7 @@ func TestLines_SilenceIsReported(t *testing.T) {
 		l.ended("control-plane")
 		time.Sleep(15 * time.Second)
 		stop()
-		want := "ok\n# after 45s: compiling and running race and control-plane\n# after 1m10s: compiling and running race\n"
+		want := "ok\n# after 45s: race and control-plane\n# after 1m10s: race\n"
 		if out.String() != want {
 			t.Errorf("printed\n%swant\n%s", out.String(), want)
 		}
@@ -179,6 +213,31 @@ func TestRetry_AProxyMayFailTwice(t *testing.T) {
 			t.Error("success, want the last error")
 		}
 	})
+}
+
+func TestCheckRoom_AsksForWhatTheRunWrites(t *testing.T) {
+	const GB = 1e9
+	for _, c := range []struct {
+		name  string
+		built bool
+		left  int64
+		want  []string // places without room
+	}{
+		{"a fresh machine with a small disk", false, 3 * GB, []string{"GOCACHE"}},
+		{"a fresh machine with an empty disk", false, 20 * GB, nil},
+		{"a later run", true, 3 * GB, nil},
+		{"a full disk", true, GB / 2, []string{"GOCACHE", "GOMODCACHE", "TMPDIR"}},
+	} {
+		err := checkRoom(places("/build", "/modules", c.built), func(string) (int64, error) { return c.left, nil })
+		if (err != nil) != (c.want != nil) {
+			t.Errorf("%s: %v, want an error: %t", c.name, err, c.want != nil)
+		}
+		for _, name := range c.want {
+			if !strings.Contains(err.Error(), "set "+name+" to another disk") {
+				t.Errorf("%s: the error does not name %s:\n%v", c.name, name, err)
+			}
+		}
+	}
 }
 
 // Each line is what a stranger's machine may lack. The message names it, and what to do.
