@@ -22,7 +22,7 @@ const (
 	progressEvery = 20 * time.Second
 	lockEvery     = 200 * time.Millisecond
 
-	downloads     = 4 // attempts
+	downloads     = 4 // attempts with one error
 	downloadPause = 2 * time.Second
 )
 
@@ -78,19 +78,27 @@ func buildOnce(ctx context.Context, dir string, out io.Writer) error {
 }
 
 // download fetches the modules of the recipe. The go command gives up at a proxy's first error, so it is asked again, after
-// pauses that get longer by pause.
+// pauses that get longer by pause, until it has failed several times with one error.
 func download(ctx context.Context, gocmd, module string, pause time.Duration, out io.Writer) error {
 	step := buildStep{what: "modules", args: []string{"list", "-deps", etcdPackage, apiserverPackage, kubectlPackage}}
+	alike, last := 0, ""
 	for i := 1; ; i++ {
 		err := runStep(ctx, gocmd, module, step, out)
-		if err == nil || i == downloads || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		fmt.Fprintf(out, "envtest: attempt %d of %d failed: %v\n", i, downloads, err)
+		_, complaint, _ := strings.Cut(err.Error(), "\n") // without the time that it took
+		if alike++; complaint != last {
+			alike, last = 1, complaint
+		}
+		if alike == downloads || i == 10*downloads {
+			return err
+		}
+		fmt.Fprintf(out, "envtest: attempt %d failed: %v\n", i, err)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(time.Duration(i) * pause):
+		case <-time.After(time.Duration(alike) * pause):
 		}
 	}
 }

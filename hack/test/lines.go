@@ -106,7 +106,7 @@ func (l *lines) report(silence time.Duration) (stop func()) {
 func (l *lines) tell(now time.Time, silence time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Sub(l.mu.spoke) < silence-silence/6 {
+	if now.Sub(l.mu.spoke) < silence-silence/6 || len(l.mu.running) == 0 {
 		return
 	}
 	l.mu.spoke = now

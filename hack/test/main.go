@@ -26,6 +26,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -79,9 +80,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := download(ctx, root, planned, lines); err != nil {
 		return err
 	}
-	found, err := find(ctx, root)
-	if err != nil {
-		return err
+	var found packages
+	if slices.ContainsFunc(planned, func(s step) bool { return s.dir == "" }) {
+		if found, err = find(ctx, root); err != nil {
+			return err
+		}
 	}
 	chosen, err := choose(steps(found, options{fresh: *fresh, seeds: *seeds}), flags.Args())
 	if err != nil {

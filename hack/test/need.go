@@ -114,8 +114,8 @@ func checkRoom(places []place, free func(dir string) (int64, error)) error {
 	return errors.Join(errs...)
 }
 
-// attempts is how often the go command is asked to download what is missing, and pause how
-// long to wait before the second attempt; each further pause is twice as long.
+// attempts is how often the go command may fail alike before a download is given up, and pause
+// how long to wait before the second attempt; each further pause is twice as long.
 const (
 	attempts = 4
 	pause    = 2 * time.Second
@@ -159,7 +159,7 @@ func download(ctx context.Context, root string, all []step, out *lines) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return fmt.Errorf("download %s, %d times: %w\nGo asks the proxies in GOPROXY (go env GOPROXY): is the network there, and do HTTPS_PROXY and GOPROXY fit it?", what, attempts, err)
+			return fmt.Errorf("download %s: %w\nGo asks the proxies in GOPROXY (go env GOPROXY): is the network there, and do HTTPS_PROXY and GOPROXY fit it?", what, err)
 		}
 	}
 	return nil
@@ -168,14 +168,22 @@ func download(ctx context.Context, root string, all []step, out *lines) error {
 // ofAProxy reports whether Go complains of a download, whose address it then names.
 func ofAProxy(complaints string) bool { return strings.Contains(complaints, "://") }
 
-// retry calls f until it succeeds, at most n times.
-func retry(ctx context.Context, n int, wait time.Duration, out io.Writer, f func() error) error {
+// retry calls f until it succeeds, or until it has failed n times with one error: with
+// another one it has come further. It gives up after 10n calls.
+func retry(ctx context.Context, n int, pause time.Duration, out io.Writer, f func() error) error {
+	wait, alike, last := pause, 0, ""
 	for i := 1; ; i++ {
 		err := f()
-		if err == nil || i == n || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		fmt.Fprintf(out, "# attempt %d of %d failed, the next is in %s: %v\n", i, n, wait, err)
+		if alike++; err.Error() != last {
+			wait, alike, last = pause, 1, err.Error()
+		}
+		if alike == n || i == 10*n {
+			return err
+		}
+		fmt.Fprintf(out, "# attempt %d failed, the next is in %s: %v\n", i, wait, err)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

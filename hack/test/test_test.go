@@ -209,8 +209,19 @@ func TestRetry_AProxyMayFailTwice(t *testing.T) {
 		if strings.Count(out.String(), "502 Bad Gateway") != 2 {
 			t.Errorf("printed %q, want each failure", out.String())
 		}
-		if err := retry(t.Context(), 2, time.Second, &out, func() error { return errors.New("never") }); err == nil {
-			t.Error("success, want the last error")
+		calls = 0
+		if err := retry(t.Context(), 2, time.Second, &out, func() error { calls++; return errors.New("never") }); err == nil || calls != 2 {
+			t.Errorf("%v after %d calls, want the last error, after two that are alike", err, calls)
+		}
+		calls = 0
+		err = retry(t.Context(), 3, time.Second, &out, func() error {
+			if calls++; calls > 12 {
+				return nil
+			}
+			return fmt.Errorf("module %d: 502 Bad Gateway", calls/2)
+		})
+		if err != nil || calls != 13 {
+			t.Errorf("%v after %d calls, want that it goes on while it comes further", err, calls)
 		}
 	})
 }
