@@ -164,7 +164,7 @@ func (m machine) link(goroot string) error {
 var tools = strings.Fields(`
 	go gofmt git make
 	cc gcc as ld ar
-	sh awk basename cat chmod cksum cp cut date dirname env expr find grep head id kill ln ls mkdir mktemp mv
+	sh awk basename cat chmod cksum cp cut date diff dirname env expr find grep head id kill ln ls mkdir mktemp mv
 	printf ps pwd rm rmdir sed seq sleep sort tail tar tee test touch tr true false uname uniq wc xargs`)
 
 // environment is all that the commands are given.
