@@ -196,7 +196,7 @@ func version() string {
 	return info.Main.Version
 }
 
-// complete lets the go command complete go.mod and go.sum. With a checkout they are
+// complete lets the go command complete go.mod and go.sum. With a clone, they are
 // complete.
 func complete(dir string, replaced bool, problems io.Writer) error {
 	if replaced {

@@ -41,8 +41,7 @@ func TestNew_TheGuideWorks_Q1(t *testing.T) {
 			if command != released+" --dir ../database --replace ." {
 				t.Errorf("from a clone the guide has flyball new %s, for a release %s; want the same module", command, released)
 			}
-			command = strings.ReplaceAll(command, "../database", dir)
-			goIn(t, "../..", append([]string{"run", "./cmd/flyball", "new"}, strings.Fields(command)...)...)
+			goIn(t, "../..", append([]string{"run", "./cmd/flyball", "new"}, words(command, dir)...)...)
 			targets(t, dir)
 			counts["new"]++
 		case isCommand:
@@ -121,17 +120,35 @@ func TestNew_FromACloneAsREADMESays_Q1(t *testing.T) {
 	command, _, found := strings.Cut(start, "\n")
 	dir := filepath.Join(t.TempDir(), "database")
 	t.Chdir("../..")
-	mustRun(t, strings.Fields(strings.ReplaceAll(command, "../database", dir)))
+	mustRun(t, words(command, dir))
 	clone, err := os.Getwd()
 	if err != nil || !found {
 		t.Fatalf("%v; README has a command: %v", err, found)
 	}
-	cmd := exec.CommandContext(t.Context(), "make", "--dry-run", "crd", "image", "chart", "bundle")
-	cmd.Dir = dir
-	text, err := cmd.CombinedOutput()
-	if n := strings.Count(string(text), "GOWORK='"+clone+"/"); err != nil || n != 4 || strings.Contains(string(text), "@") {
-		t.Errorf("make would run %d commands of the clone, %v; want four, and none of another version:\n%s", n, err, text)
+	for _, workspace := range []string{"", "off", filepath.Join(dir, "go.work")} { // the user's
+		t.Setenv("GOWORK", workspace)
+		cmd := exec.CommandContext(t.Context(), "make", "--dry-run", "crd", "image", "chart", "bundle")
+		cmd.Dir = dir
+		output, err := cmd.CombinedOutput()
+		text := string(output)
+		if n := strings.Count(text, "GOWORK='"+clone+"/"); err != nil || n != 4 ||
+			strings.Contains(text, "/crdgen@") || strings.Contains(text, "/pack@") {
+			t.Errorf("make would run %d commands of the clone, %v; want four, and none of another "+
+				"version:\n%s", n, err, text)
+		}
+		if n := strings.Count(text, " -exec \"env 'GOWORK="+workspace+"'\" "); n != 4 {
+			t.Errorf("%d commands would have GOWORK=%s, want four:\n%s", n, workspace, text)
+		}
 	}
+}
+
+// words are those of a command of the guides, with a module in place of theirs.
+func words(command, dir string) []string {
+	all := strings.Fields(command)
+	for i, word := range all {
+		all[i] = strings.ReplaceAll(word, "../database", dir) // which may have a space
+	}
+	return all
 }
 
 // changeVersion gives the added version another field for the image, and one that the stored

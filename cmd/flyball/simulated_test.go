@@ -57,6 +57,7 @@ func startSimulated(t *testing.T, program, home string, args ...string) *simulat
 	for lines := bufio.NewScanner(output); kubeconfig == "" && lines.Scan(); {
 		_, kubeconfig, _ = strings.Cut(lines.Text(), "export KUBECONFIG=")
 	}
+	kubeconfig = strings.ReplaceAll(strings.Trim(kubeconfig, "'"), `'\''`, "'") // quoted for a shell
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		s.until(t, "the end")

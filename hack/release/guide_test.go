@@ -68,21 +68,24 @@ func useSimulated(t *testing.T, dir string, env []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applied := false
+	applied, exported := false, ""
+	does := func(arguments string) { // with the quotes that a shell removes
+		command(t, dir, env, "sh", "-c", exported+`exec "$0" `+arguments, *kubectl)
+	}
 	for lines := bufio.NewScanner(output); !applied && lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
-		if set, ok := strings.CutPrefix(line, "export "); ok {
-			env = append(env, set)
+		if strings.HasPrefix(line, "export ") {
+			exported += line + "\n"
 		}
-		if args, ok := strings.CutPrefix(line, "kubectl "); ok {
-			command(t, dir, env, *kubectl, strings.Fields(args)...)
+		if arguments, ok := strings.CutPrefix(line, "kubectl "); ok {
+			does(arguments)
 			applied = true
 		}
 	}
 	if !applied {
 		t.Error("the operator prints no kubectl command")
 	}
-	command(t, dir, env, *kubectl, "wait", "database", "--all", "--for=condition=Ready", "--timeout=60s")
+	does("wait database --all --for=condition=Ready --timeout=60s")
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Error(err)
 	}

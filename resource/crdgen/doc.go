@@ -3,10 +3,11 @@
 
 // Crdgen writes the CustomResourceDefinitions of Go types.
 //
-//	//go:generate go run github.com/flyball-dev/flyball/resource/crdgen@latest -o ../../config/crd.yaml .
-//
 //	crdgen -o config/crd.yaml ./api/...          writes the file
 //	crdgen -o config/crd.yaml -check ./api/...   prints a diff and exits with 1 if the file differs
+//
+// Here crdgen is go run github.com/flyball-dev/flyball/resource/crdgen@latest, or of a module that
+// flyball new has written, make crd: the crdgen of the Flyball in go.mod, a version or a clone.
 //
 // The kinds are the arguments of resource.Define, whose group and version it reads, and, in
 // packages with a +groupName marker, the structs that embed TypeMeta and ObjectMeta. Kinds

@@ -44,7 +44,8 @@ type Options struct {
 	Webhooks http.Handler
 	// Manifests is YAML of how the program is deployed. With WebhookAddress its Namespaces and
 	// webhook configurations are applied after CRDs. Without it, configurations that Data has
-	// kept are deleted, since nothing would answer.
+	// kept are deleted, also with Webhooks: a handler may answer conversions alone, and all
+	// else would be denied.
 	Manifests []byte
 	// WebhookAddress is where webhooks are called, over TLS, whatever their Services: that of
 	// the program's own webhook server. Empty: as Webhooks says.

@@ -100,6 +100,11 @@ func TestAddition_ThatCannotBeMadeChangesNothing_Q5(t *testing.T) {
 		{func(string) {}, "backup", "--kind Backup"},
 		{func(string) {}, "Client", "choose another kind"},
 		{func(dir string) { replaceIn(t, dir, "reconciler.go", "return mgr.Add(c)", "panic(c)") }, "Backup", "setupBackups(mgr)"},
+		{func(dir string) {
+			replaceIn(t, dir, "reconciler.go", "func setup(mgr *manager.Manager) error {",
+				"func setup(mgr *manager.Manager) error { return setupWith(mgr, mgr) }\n\n"+
+					"func setupWith(_ *manager.Manager, own interface{ Add(manager.Runnable) error }) error {\n\tmgr := own")
+		}, "Backup", "setupBackups(mgr)"},
 		{func(dir string) { replaceIn(t, dir, "main.go", "apiv1.AddToScheme(scheme)", "add(scheme)") }, "Backup", "apiv1.AddToScheme(scheme)"},
 		{func(dir string) { replaceIn(t, dir, "reconciler.go", "func mine() {}", "func  mine() {}") }, "Backup", "gofmt -w reconciler.go"},
 		{func(dir string) { replaceIn(t, dir, "reconciler.go", "func mine() {}", "func mine() {") }, "Backup", "reconciler.go"},
@@ -131,18 +136,24 @@ func TestAddition_KindAfterSetupIsDivided_Q5(t *testing.T) {
 		"return mgr.Add(controllerOf(mgr, c))",
 		"return errors.Join(mgr.Add(c), mgr.AddReadyCheck(\"x\", check))",
 	} {
-		for _, divided := range []bool{false, true} {
+		for _, divided := range []struct{ from, with, argument string }{
+			{"", "", "mgr"},
+			{"setupWith(mgr, nil)", "m *manager.Manager, _ any", "m"},
+			{"setupWith(nil, mgr)", "_ any, m *manager.Manager", "m"},
+			{"setupWith(nil, mgr)", "_, m *manager.Manager", "m"},
+		} {
 			dir := written(t, Project{Module: "example.com/me/database", Kind: "Database"})
 			replaceIn(t, dir, "reconciler.go", "return mgr.Add(c)", body)
-			if divided {
-				replaceIn(t, dir, "reconciler.go", "func setup(mgr *manager.Manager) error {", "func setup(mgr *manager.Manager) error { return setupWith(mgr, nil) }\n\nfunc setupWith(m *manager.Manager, _ any) error {\n\tmgr := m")
+			if divided.from != "" {
+				replaceIn(t, dir, "reconciler.go", "func setup(mgr *manager.Manager) error {",
+					"func setup(mgr *manager.Manager) error { return "+divided.from+" }\n\n"+
+						"func setupWith("+divided.with+") error {\n\tmgr := m")
 			}
 			if _, err := (Addition{Dir: dir, Kind: "Backup"}).AddKind(); err != nil {
-				t.Errorf("%s, divided: %v: %v", body, divided, err)
+				t.Errorf("%s, divided: %q: %v", body, divided.with, err)
 				continue
 			}
-			argument := map[bool]string{false: "mgr", true: "m"}[divided]
-			want := "\tif err := setupBackups(" + argument + "); err != nil {\n\t\treturn err\n\t}\n\t" + body
+			want := "\tif err := setupBackups(" + divided.argument + "); err != nil {\n\t\treturn err\n\t}\n\t" + body
 			if text := string(everything(t, dir)["reconciler.go"]); !strings.Contains(text, want) {
 				t.Errorf("reconciler.go has no\n%s\nin\n%s", want, text)
 			}

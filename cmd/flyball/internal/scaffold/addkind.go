@@ -124,7 +124,7 @@ func (p plan) callKind(all, base files) error {
 func callSetup(f *gotree.File, name, call string) error {
 	for range 5 { // functions that call each other would not end
 		fn := f.Func(name)
-		if fn == nil || len(fn.Body.List) == 0 || len(fn.Type.Params.List) == 0 || len(fn.Type.Params.List[0].Names) == 0 {
+		if fn == nil || len(fn.Body.List) == 0 {
 			break
 		}
 		last, ok := fn.Body.List[len(fn.Body.List)-1].(*ast.ReturnStmt)
@@ -132,7 +132,11 @@ func callSetup(f *gotree.File, name, call string) error {
 			break
 		}
 		if strings.Contains(f.Span(fn.Body.Pos(), last.Pos()), "\n") {
-			f.Insert(last.Pos(), "if err := "+call+"("+fn.Type.Params.List[0].Names[0].Name+"); err != nil {\nreturn err\n}\n")
+			mgr := managerOf(f, fn)
+			if mgr == "" {
+				break
+			}
+			f.Insert(last.Pos(), "if err := "+call+"("+mgr+"); err != nil {\nreturn err\n}\n")
 			return nil
 		}
 		returned, ok := last.Results[0].(*ast.CallExpr)
@@ -142,6 +146,21 @@ func callSetup(f *gotree.File, name, call string) error {
 		name = f.Text(returned.Fun)
 	}
 	return fmt.Errorf("reconciler.go has no function setup(mgr *manager.Manager) error that ends in a return; call %s(mgr) where your controllers are added", call)
+}
+
+// managerOf returns the name of a function's parameter that is the manager, or nothing.
+func managerOf(f *gotree.File, fn *ast.FuncDecl) string {
+	for _, parameters := range fn.Type.Params.List {
+		if f.Text(parameters.Type) != "*manager.Manager" {
+			continue
+		}
+		for _, name := range parameters.Names {
+			if name.Name != "_" {
+				return name.Name
+			}
+		}
+	}
+	return ""
 }
 
 // alsoCall inserts an argument before the one that is a call of AddToScheme.

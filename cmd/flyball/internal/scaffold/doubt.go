@@ -35,6 +35,12 @@ func Doubt(kind string) string {
 	return ""
 }
 
+// sameInBoth are words in lower case that look like a plural and are none, or are both.
+const sameInBoth = `kubernetes series species sales news means`
+
+// withIE are words in lower case whose singular ends in ie, not in y.
+const withIE = `movie cookie pie tie zombie rookie selfie calorie`
+
 // singularOf returns the singular of a word that looks like a plural, or else the word.
 func singularOf(word string) string {
 	stem, isPlural := strings.CutSuffix(word, "s")
@@ -42,10 +48,17 @@ func singularOf(word string) string {
 		strings.ContainsAny(stem[len(stem)-1:], "aious") {
 		return word // such as Canvas, Analysis, Chaos, Address, Status
 	}
+	last := strings.ToLower(word[max(strings.LastIndexFunc(word, unicode.IsUpper), 0):])
+	if slices.Contains(strings.Fields(sameInBoth), last) {
+		return word
+	}
 	if y, ok := strings.CutSuffix(stem, "ie"); ok {
+		if slices.Contains(strings.Fields(withIE), strings.TrimSuffix(last, "s")) {
+			return stem
+		}
 		return y + "y"
 	}
-	for _, end := range []string{"sse", "xe", "che", "she"} {
+	for _, end := range []string{"sse", "xe", "nche", "rche", "tche", "she"} {
 		if strings.HasSuffix(stem, end) {
 			return strings.TrimSuffix(stem, "e")
 		}

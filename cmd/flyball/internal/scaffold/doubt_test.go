@@ -15,11 +15,14 @@ func TestDoubt_NameABetterKind_Q3(t *testing.T) {
 		{"Proxies", "--kind Proxy,"},
 		{"Branches", "--kind Branch,"},
 		{"Classes", "--kind Class,"},
+		{"Switches", "--kind Switch,"}, {"Searches", "--kind Search,"}, {"Caches", "--kind Cache,"},
+		{"Movies", "--kind Movie,"}, {"HomeMovies", "--kind HomeMovie,"},
 		{"Pod", "--kind MyPod"},
 		{"Ingress", "--kind MyIngress"},
 		{"WORKSHOP", "--kind Workshop"},
 		{"Workshop", ""}, {"VM", ""}, {"DNS", ""}, {"JSON", ""}, {"DNSRecord", ""}, {"Address", ""},
 		{"Analysis", ""},
+		{"Series", ""}, {"TimeSeries", ""}, {"Kubernetes", ""},
 		{"Status", ""}, {"Canvas", ""}, {"PodMonitor", ""}, {"HTTPS", "--kind Https"},
 	} {
 		got := Doubt(c.kind)

@@ -36,7 +36,7 @@ type Project struct {
 	Builtin bool
 	// Dir is the directory to write into. Empty: the last element of the module's path.
 	Dir string
-	// Replace is a checkout of Flyball to build with. Empty: Version.
+	// Replace is a clone of Flyball to build with. Empty: Version.
 	Replace string
 	// Version of Flyball that the module requires, such as v0.9.0.
 	Version string
@@ -194,7 +194,7 @@ func (all files) wrap() error {
 	return nil
 }
 
-// goMod writes the module's path, and the version or the checkout of Flyball.
+// goMod writes the module's path, and the version or the clone of Flyball.
 func (p plan) goMod(text string) string {
 	text, _, _ = strings.Cut(text, "\nreplace ")
 	text = strings.Replace(text, "module "+templateModule, "module "+p.Module, 1)

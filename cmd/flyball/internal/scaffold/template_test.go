@@ -78,7 +78,7 @@ func TestProject_OfTheTemplateIsTheTemplate_Q4(t *testing.T) {
 			want[name] = bytes.ReplaceAll(text, []byte(templateModule), []byte("example.com/me/frontend"))
 		}
 	}
-	delete(want, "go.mod") // it has no checkout
+	delete(want, "go.mod") // it has no clone
 	delete(got, "go.mod")
 	compare(t, got, want, "the template")
 }

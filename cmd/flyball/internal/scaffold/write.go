@@ -26,7 +26,7 @@ type Written struct {
 // is wrong, it writes nothing and returns all that is.
 func (p Project) Write() (Written, error) {
 	if p.Replace != "" {
-		absolute, err := checkout(p.Replace)
+		absolute, err := cloneIn(p.Replace)
 		if err != nil {
 			return Written{}, err
 		}
@@ -64,8 +64,8 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// checkout returns the absolute path of a checkout of Flyball.
-func checkout(dir string) (string, error) {
+// cloneIn returns the absolute path of a clone of Flyball.
+func cloneIn(dir string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err == nil {
 		_, err = os.Stat(filepath.Join(absolute, "simulate", "go.mod"))

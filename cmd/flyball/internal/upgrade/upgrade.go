@@ -78,7 +78,7 @@ func (u Upgrade) target(m *module) (string, error) {
 		query = u.Own
 	}
 	if query == "" {
-		return "", errors.New("this program was built from a checkout, which has no version to require; give one with --to")
+		return "", errors.New("this program was built from a clone, which has no version to require; give one with --to")
 	}
 	to, err := m.resolve(query)
 	if err != nil {
