@@ -315,7 +315,7 @@ func TestImage_AModuleOutsideTheRepositoryIsNamedOnce_L3(t *testing.T) {
 		t.Fatal(err)
 	}
 	mod := filepath.Join(dir, "operator", "go.mod")
-	write(t, mod, strings.Replace(read(t, mod), "../part", part, 1))
+	write(t, mod, strings.Replace(read(t, mod), "../part", strconv.Quote(part), 1))
 	mustRun(t, dir, "git", "commit", "--quiet", "--all", "--message", "outside")
 	code, _, messages := pack(t, "image", "-C", filepath.Join(dir, "operator"), "-o", "dist", "-platform", "linux/"+runtime.GOARCH)
 	if code != failure || strings.Count(messages, "the module example.com/part is outside the repository") != 1 || strings.Count(messages, "\n") != 2 {
