@@ -22,9 +22,10 @@ import (
 //	}))
 //
 // fill completes the child. Nil means that the child is complete. It is called only before the
-// child is created, so that random values are made once; it is a function of its own, because Apply needs the
-// child's name to find out whether it exists. Apply then sets child to the stored object; if it
-// exists, to the one in the cache, provided that the informer has the same Go type.
+// child is created, so that random values are made once; it is a function of its own, because
+// Apply needs the child's name to find out whether it exists. Apply then sets child to the
+// stored object; if it exists, to the one in the cache, provided that the informer has the same
+// Go type.
 //
 // In everything else it is a child like the others: it is owned, source.Owned wakes its parent
 // when it is deleted, and the next Apply makes a new one; it is pruned when it is no longer
