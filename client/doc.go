@@ -43,8 +43,8 @@
 //     429, which has no effect, and after 500 or more if the request is idempotent.
 //     Idempotent are get, list, watch and dry runs, apply, update and patch that name
 //     a resourceVersion, and delete with Preconditions. A read is also retried when its
-//     connection breaks. Retries end with the context, and after Options.RetryWithin. In
-//     a reconcile, an apply with IfChanged names the cached version, and is sent again
+//     connection breaks. Retries end with the context, and after Options.RetryWithin. With
+//     OmitOwnNews, an apply with IfChanged names the cached version, and is sent again
 //     without if that is old.
 //   - C9 A client limited to a namespace by With sends no request outside of it.
 //   - C10 PatchChanges sends only what differs, object and status separately, and only

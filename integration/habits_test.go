@@ -5,6 +5,7 @@ package integration_test
 
 import (
 	"context"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,17 +15,26 @@ import (
 )
 
 var _ = Describe("reconcilers that make one step and return", Label("habits"), func() {
-	for _, byNew := range []bool{false, true} {
-		name := map[bool]string{false: "reconcile.For", true: "reconcile.New"}[byNew]
-		It("come to their end by "+name+" (R15)", func(ctx context.Context) {
-			ns := newNamespace(ctx)
-			Expect(habits.Seed(ctx, outside, ns)).To(Succeed())
-			p := newProcess(env.Config(), ns)
-			Expect(habits.Add(p.Manager, byNew, reconcile.Options{})).To(Succeed())
-			p.start()
-			Eventually(habits.Unfinished).WithArguments(ctx, outside, ns).Should(BeEmpty())
-			Expect(p.complaints()).To(BeEmpty())
-			p.stop()
-		})
+	for _, omit := range []bool{false, true} {
+		stop := []string{}
+		for _, h := range habits.All {
+			if omit && h.Omits {
+				stop = append(stop, h.Name)
+			}
+		}
+		for _, byNew := range []bool{false, true} {
+			name := map[bool]string{false: "reconcile.For", true: "reconcile.New"}[byNew]
+			It(fmt.Sprintf("come to their end by %s, with OmitOwnNews %t all but those that it cannot serve (R15)", name, omit), func(ctx context.Context) {
+				ns := newNamespace(ctx)
+				Expect(habits.Seed(ctx, outside, ns)).To(Succeed())
+				p := newProcess(env.Config(), ns)
+				Expect(habits.Add(p.Manager, byNew, reconcile.Options{OmitOwnNews: omit})).To(Succeed())
+				p.start()
+				Eventually(habits.Unfinished).WithArguments(ctx, outside, ns).Should(HaveExactElements(stop))
+				Expect(p.complaints()).To(BeEmpty())
+				p.stop()
+				Expect(habits.Unfinished(ctx, outside, ns)).To(HaveExactElements(stop), "after the end")
+			})
+		}
 	}
 })

@@ -174,7 +174,7 @@ type child struct {
 	name   Child
 	object informer.Object
 	kind   ChildKind
-	fill   func() // of Once; nil: the child is applied
+	fill   func() // of Once. Nil means that the child is applied.
 }
 
 type childPlan struct{ wanted, surplus []child }
@@ -251,14 +251,22 @@ func (s *ChildSet) prunable(parent, obj informer.Object) bool {
 	if !metav1.IsControlledBy(obj, parent) || obj.GetDeletionTimestamp() != nil {
 		return false
 	}
+	if !s.labeled(obj) {
+		return false
+	}
+	fields := obj.GetManagedFields()
+	return s.opts.FieldOwner == "" || len(fields) == 0 ||
+		slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == s.opts.FieldOwner })
+}
+
+// labeled reports whether obj has the set's labels.
+func (s *ChildSet) labeled(obj informer.Object) bool {
 	for name, value := range s.opts.Labels {
 		if is, has := obj.GetLabels()[name]; !has || is != value {
 			return false
 		}
 	}
-	fields := obj.GetManagedFields()
-	return s.opts.FieldOwner == "" || len(fields) == 0 ||
-		slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == s.opts.FieldOwner })
+	return true
 }
 
 // apply applies a child. confirm returns an error if nothing is to be written.

@@ -68,18 +68,43 @@ func (c Conditions) Unknown(kind, reason, message string) (changed bool) {
 
 // Failed sets the condition to False because of err, such as that of ChildSet.Apply, so that
 // those who wrote the object learn of it; return err nevertheless. The message is err's, the
-// reason the server's, such as Invalid or Forbidden, or else Failed. The condition stays as it
+// reason the server's, such as Invalid or Forbidden, or else Failed; of joined errors, the first's
+// that is about the object. The condition stays as it
 // is if err says nothing about the object: conflicts, an unreachable or overloaded server, a
 // lost lease or a cancelled context, and nil. An err of Apply never has a Secret's content.
 func (c Conditions) Failed(kind string, err error) (changed bool) {
-	var unreachable net.Error
-	switch {
-	case err == nil || every(err, isStaleConflict) || every(err, isNotLeading),
-		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &unreachable),
-		apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err):
+	if err == nil || every(err, isPassing) {
 		return false
 	}
-	return c.False(kind, cmp.Or(string(apierrors.ReasonForError(err)), "Failed"), err.Error())
+	return c.False(kind, cmp.Or(string(apierrors.ReasonForError(lasting(err))), "Failed"), err.Error())
+}
+
+// isPassing reports whether err, without what it wraps, says nothing about the object.
+func isPassing(err error) bool {
+	if isStaleConflict(err) || isNotLeading(err) || err == context.Canceled || err == context.DeadlineExceeded {
+		return true
+	}
+	if _, unreachable := err.(net.Error); unreachable {
+		return true
+	}
+	_, ok := err.(apierrors.APIStatus)
+	return ok && (apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err))
+}
+
+// lasting returns the first part of err that is not passing.
+func lasting(err error) error {
+	for part := err; part != nil; part = errors.Unwrap(part) {
+		joined, ok := part.(interface{ Unwrap() []error })
+		if !ok {
+			continue
+		}
+		for _, p := range joined.Unwrap() {
+			if !every(p, isPassing) {
+				return lasting(p)
+			}
+		}
+	}
+	return err
 }
 
 // Set sets a condition with the status in to. It ignores the generation and time in to.

@@ -137,6 +137,8 @@ func TestConditions_FailedTellsWhatIsAboutTheObject(t *testing.T) {
 		field.Invalid(field.NewPath("spec", "replicas"), -1, "must not be negative"),
 	})
 	deployments := appsv1.Resource("deployments")
+	tooMany := apierrors.NewTooManyRequests("later", 1)
+	conflict := apierrors.NewConflict(deployments, "web", errors.New("the object has been modified"))
 	for _, row := range []struct {
 		err    error
 		reason string // empty: the condition stays
@@ -147,6 +149,16 @@ func TestConditions_FailedTellsWhatIsAboutTheObject(t *testing.T) {
 		{&reconcile.AlreadyControlledError{}, "Failed"},
 		{reconcile.Terminal(errors.New("no such size")), "Failed"},
 		{errors.Join(reconcile.ErrParentGone, invalid), "Invalid"},
+		{errors.Join(tooMany, invalid), "Invalid"},
+		{errors.Join(invalid, tooMany), "Invalid"},
+		{errors.Join(context.DeadlineExceeded, invalid), "Invalid"},
+		{errors.Join(invalid, context.DeadlineExceeded), "Invalid"},
+		{fmt.Errorf("apply: %w", errors.Join(conflict, invalid)), "Invalid"},
+		{fmt.Errorf("apply: %w", errors.Join(invalid, conflict)), "Invalid"},
+		{errors.Join(conflict, tooMany), ""},
+		{errors.Join(tooMany, conflict), ""},
+		{errors.Join(conflict, reconcile.ErrNotLeading), ""},
+		{errors.Join(reconcile.ErrNotLeading, conflict), ""},
 		{nil, ""},
 		{apierrors.NewConflict(deployments, "web", errors.New("the object has been modified")), ""},
 		{reconcile.ErrParentChanged, ""},

@@ -92,8 +92,9 @@ type KeyedOptions[K comparable] struct {
 	TracerProvider trace.TracerProvider
 	// OmitOwnNews saves the reconciles that only follow own writes (see promise R15). Set
 	// it if a reconcile does all that can be done, and returns Retry or After otherwise:
-	// after a single step of several, nothing calls it for the next one. Package kit finds
-	// such reconciles (V24), and a resync at which one writes logs it once.
+	// after a single step of several, nothing calls it for the next one. Package
+	// simulate/kit finds such reconciles in tests (V24). At run time only a resync shows them,
+	// and logs the first one; it is off by default (informer.Options.Resync).
 	OmitOwnNews bool
 	// CrashOnPanic makes a panic of a reconcile end the process after it is logged.
 	// Otherwise it is an error of that reconcile.

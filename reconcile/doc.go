@@ -47,14 +47,14 @@
 //	R12 a reconcile that returns a *informer.NotSettledError holds no worker, is counted as
 //	    a conflict, and runs again when the effect of the write is known
 //	R14 R4 holds for the writes of any client made from the manager's configuration
-//	R15 the event of an own write wakes its key, as each other. With Options.OmitOwnNews an
+//	R15 the event of an own write wakes its key like any other event. With Options.OmitOwnNews an
 //	    event wakes no key whose own reconciles have made all that it reports, by writes that
 //	    named the version before or created the object; a foreign write always wakes
 //	R16 a controller of For is not woken for a key without an object, unless it retries,
 //	    and the queue of a standby keeps no such key
-//	R17 a child of Once is created if the server has none, and its content is written by
-//	    nothing else
-//	R18 it is no error that the object of a controller of For is gone when it is written
+//	R17 a child of Once is created if the server has none, and its content is never
+//	    rewritten by the set
+//	R18 an object of For that is gone when it is written is not an error
 //
 // # Concurrency
 //

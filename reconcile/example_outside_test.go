@@ -38,13 +38,12 @@ func (r zoneReconciler) reconcile(ctx context.Context, site *webv1.Website) (rec
 	host, found, err := r.zones.Find(ctx, name)
 	switch {
 	case err != nil:
-		return reconcile.Result{}, err
 	case !found:
-		return reconcile.Result{}, r.zones.Create(ctx, name, site.Spec.Host)
+		err = r.zones.Create(ctx, name, site.Spec.Host)
 	case host != site.Spec.Host:
-		return reconcile.Result{}, r.zones.Update(ctx, name, site.Spec.Host)
+		err = r.zones.Update(ctx, name, site.Spec.Host)
 	}
-	return reconcile.After(time.Hour, "the service sends no events"), nil
+	return reconcile.After(time.Hour, "the service sends no events"), err
 }
 
 func (r zoneReconciler) cleanUp(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -177,14 +176,14 @@ func (o *ObjectController[T]) run(ctx context.Context, key Key) (Result, error) 
 }
 
 // isNotFoundOf reports whether the server said that it does not have obj. It names the
-// resource; where that cannot be derived from the kind, the error stays as it is.
+// resource, whose plural is not a function of the kind, but begins like it.
 func isNotFoundOf(kind schema.GroupVersionKind, obj informer.Object, err error) bool {
 	if !isNotFound(err) {
 		return false
 	}
 	details := err.(apierrors.APIStatus).Status().Details
-	resource, _ := meta.UnsafeGuessKindToResource(kind)
-	return details != nil && details.Name == obj.GetName() && details.Group == kind.Group && details.Kind == resource.Resource
+	singular := strings.TrimSuffix(strings.ToLower(kind.Kind), "y") // policies, gateways
+	return details != nil && details.Name == obj.GetName() && details.Group == kind.Group && strings.HasPrefix(details.Kind, singular)
 }
 
 // unreadable returns the result for a key whose object the Lister cannot return.

@@ -365,6 +365,29 @@ func TestFor_ItsObjectMayGoBeforeItIsWritten_R18(t *testing.T) {
 	}
 }
 
+// The plural of a kind follows no rule; see 0082.
+func TestFor_KnowsItsObjectByAnyPlural_R18(t *testing.T) {
+	for _, row := range []struct {
+		kind, resource string
+		done           bool
+	}{
+		{"Gateway", "gateways", true},
+		{"Sandbox", "sandboxes", true},
+		{"Branch", "branches", true},
+		{"APIKey", "apikeys", true},
+		{"NetworkPolicy", "networkpolicies", true},
+		{"Ingress", "ingresses", true},
+		{"Gateway", "branches", false},
+	} {
+		kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: row.kind}
+		obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+		err := apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: row.resource}, "a")
+		if got := reconcile.IsNotFoundOf(kind, obj, err); got != row.done {
+			t.Errorf("%s and %s: it is the object: %t, want %t", row.kind, row.resource, got, row.done)
+		}
+	}
+}
+
 // What is not found in spite of the cache, again and again, is an error.
 func TestFor_ItsObjectIsNotMissingForEver_R18(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

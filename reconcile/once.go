@@ -21,15 +21,17 @@ import (
 //		s.StringData = map[string]string{"password": rand.Text()}
 //	}))
 //
-// fill completes the child; nil: it is complete. It is called only before the child is created,
-// so that random values are made once; it is a function of its own, because Apply needs the
-// child's name to find out whether it exists. Apply then sets child to the stored object; if it
-// exists, to the one in the cache, provided that the informer has the same Go type.
+// fill completes the child. Nil means that the child is complete. It is called only before the
+// child is created, so that random values are made once; it is a function of its own, because
+// Apply needs the child's name to find out whether it exists. Apply then sets child to the
+// stored object; if it exists, to the one in the cache, provided that the informer has the same
+// Go type.
 //
 // In everything else it is a child like the others: it is owned, source.Owned wakes its parent
 // when it is deleted, and the next Apply makes a new one; it is pruned when it is no longer
 // wanted, and goes with its parent. With ChildSetOptions.Adopt, an existing object without a
-// controller gets the owner and the set's labels, and keeps the rest.
+// controller gets the owner and the set's labels, and keeps the rest. One that the parent controls
+// gets labels that it lacks.
 func Once[T informer.Object](child T, fill func(child T)) informer.Object {
 	return &once{Object: child, fill: func() {
 		if fill != nil {
@@ -50,22 +52,25 @@ func (s *ChildSet) keep(ctx context.Context, parent informer.Object, c child, co
 	is, err := c.kind.get(c.name.Key)
 	if apierrors.IsNotFound(err) {
 		var created bool
-		created, err = s.writer.EnsureChild(ctx, c.object, s.opts.FieldOwner, func(ctx context.Context) error {
+		stored := informer.Copy(c.object) // what is there may be another owner's secret
+		created, err = s.writer.EnsureChild(ctx, stored, s.opts.FieldOwner, func(ctx context.Context) error {
 			if confirm != nil {
 				if err := confirm(ctx); err != nil {
 					return err
 				}
 			}
 			c.fill()
+			setTo(stored, c.object)
 			return nil
 		})
 		if created {
+			setTo(c.object, stored)
 			report.Created = append(report.Created, c.name)
 		}
 		if created || err != nil {
 			return err
 		}
-		is = c.object
+		is = stored
 	}
 	if err != nil {
 		return err
@@ -74,7 +79,7 @@ func (s *ChildSet) keep(ctx context.Context, parent informer.Object, c child, co
 		return err
 	}
 	setTo(c.object, is)
-	if metav1.GetControllerOfNoCopy(is) != nil {
+	if metav1.GetControllerOfNoCopy(is) != nil && s.labeled(is) {
 		report.Unchanged = append(report.Unchanged, c.name)
 		return nil
 	}
@@ -87,6 +92,9 @@ func (s *ChildSet) keep(ctx context.Context, parent informer.Object, c child, co
 	if err := s.writer.ApplyChild(ctx, owned, s.opts.FieldOwner, confirm); err != nil {
 		return err
 	}
+	c.object.SetOwnerReferences(owned.GetOwnerReferences())
+	c.object.SetLabels(owned.GetLabels())
+	c.object.SetResourceVersion(owned.GetResourceVersion())
 	report.Updated = append(report.Updated, c.name)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -98,6 +99,7 @@ func TestOnce_TakesNothingFromOthers_R17(t *testing.T) {
 			want  string // of the error; empty: it is adopted
 		}{
 			{"another controller's", owned("kept", parentOf("prod", "q", "q")), true, "give the child another name, or delete that object"},
+			{"the parent's, without the labels", owned("kept", parentOf("prod", "p", "p"), content("its own")), false, ""},
 			{"nobody's", deployment("kept", content("its own")), false, "set ChildSetOptions.Adopt"},
 			{"nobody's, to adopt", deployment("kept", content("its own")), true, ""},
 		} {
@@ -112,17 +114,24 @@ func TestOnce_TakesNothingFromOthers_R17(t *testing.T) {
 				set := reconcile.NewChildSet(n, testScheme(t), []reconcile.ChildKind{reconcile.Children(watch(t, shown))},
 					reconcile.ChildSetOptions{Adopt: row.adopt, Labels: map[string]string{"set": "one"}})
 				parent := parentOf("prod", "p", "p")
-				_, err := set.Apply(t.Context(), parent, reconcile.Once(deployment("kept"), func(*appsv1.Deployment) {
+				child := deployment("kept")
+				_, err := set.Apply(t.Context(), parent, reconcile.Once(child, func(*appsv1.Deployment) {
 					t.Errorf("%s: fill is called", row.what)
 				}))
 				if row.want != "" {
 					if err == nil || !strings.Contains(err.Error(), row.want) || n.adopted != nil {
 						t.Errorf("%s: got %v, adopted %v; want an error with %q, and no write", row.what, err, n.adopted, row.want)
 					}
+					if child.UID != "" || child.Labels["content"] != "" {
+						t.Errorf("%s: the child is %v, want nothing of the object that it may not take", row.what, child)
+					}
 					continue
 				}
 				if err != nil || n.adopted == nil || !metav1.IsControlledBy(n.adopted, parent) || n.adopted.GetLabels()["set"] != "one" {
 					t.Errorf("%s: %v, adopted as %v; want the parent as its controller and the set's labels", row.what, err, n.adopted)
+				}
+				if !metav1.IsControlledBy(child, parent) || child.Labels["set"] != "one" || child.Labels["content"] != "its own" || child.ResourceVersion != "adopted" {
+					t.Errorf("%s: the child is %v, want it as it is stored", row.what, child)
 				}
 			}
 		}
@@ -136,7 +145,12 @@ type adopter struct {
 }
 
 func (a *adopter) ApplyChild(_ context.Context, child informer.Object, _ string, _ func(context.Context) error) error {
-	a.adopted = child
+	a.adopted = child.DeepCopyObject().(informer.Object)
+	labels := map[string]string{}
+	maps.Copy(labels, a.server.get(child.GetName()).Labels)
+	maps.Copy(labels, child.GetLabels())
+	child.SetLabels(labels)
+	child.SetResourceVersion("adopted")
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/source/sourcetest"
 )
@@ -177,6 +178,29 @@ func TestKind_PredicatesDropOnlyWhatTheyMay_R1(t *testing.T) {
 		}
 		if got := kind.Snapshot(); got.Events != 5 || got.Dropped != 1 || got.Keys != 4 {
 			t.Errorf("Snapshot %+v, want 5 events, 1 dropped, 4 keys", got)
+		}
+	})
+}
+
+// A mapper may be slow, or rely on the predicate; also where own news is told from others'.
+func TestKind_DoesNotMapWhatAPredicateDrops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		var mapped []string
+		kind := source.Kind(watch(t, s), func(obj informer.Object) iter.Seq[source.Key] {
+			mapped = append(mapped, obj.GetName())
+			return source.Self(obj)
+		}, source.When(func(e informer.Event[informer.Object]) bool { return e.Latest().GetName() == "ours" }))
+		ctx, cancel := context.WithCancel(ownnews.WithFilter(t.Context(), ownnews.Filter[source.Key]{Ledger: new(ownnews.Ledger[source.Key])}))
+		ended := make(chan error, 1)
+		go func() { ended <- kind.Run(ctx, func(source.Key, source.Cause) {}) }()
+		for _, name := range []string{"a", "ours", "b"} {
+			s.Write(deployment(name))
+		}
+		synctest.Wait()
+		cancel()
+		if err := <-ended; err != nil || !slices.Equal(mapped, []string{"ours"}) {
+			t.Errorf("%v; mapped %q, want ours alone", err, mapped)
 		}
 	})
 }

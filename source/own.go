@@ -59,19 +59,14 @@ func (f *feed[T, K]) give(key K, cause Cause) {
 	f.add(key, cause)
 }
 
-// unheard records for whom an event that a predicate has dropped is news of others: a later
-// reconcile may act on what it reports.
+// unheard records an event that a predicate has dropped. A resync changes nothing.
 func (f *feed[T, K]) unheard(e informer.Event[informer.Object]) {
 	if f.filter.Ledger == nil || e.Resync {
 		return
 	}
 	step, plain := stepOf(e)
 	step.Kind = f.source.informer.Kind().GroupKind()
-	for _, key := range f.keysOf(e) {
-		if !plain || !f.filter.Ledger.Own(key, step) {
-			f.filter.Ledger.News(key)
-		}
-	}
+	f.filter.Ledger.Dropped(step, plain)
 }
 
 // stepOf returns the step from the state that the handler was last given to the present one.

@@ -22,6 +22,7 @@ import (
 	metaac "k8s.io/client-go/applyconfigurations/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	reconcilers "sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -140,6 +141,7 @@ func TestHabits_ComeToTheirEnd_R15(t *testing.T) {
 				}
 				mgr, err := ctrl.NewManager(s.Config, with(ctrl.Options{
 					Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
+					Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
 				}))
 				if err != nil {
 					t.Fatal(err)

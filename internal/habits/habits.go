@@ -35,7 +35,7 @@ type Habit struct {
 	step step
 }
 
-// step returns the next write that d needs; nil: none, all is done.
+// step returns the next write that d needs. Nil means that all is done.
 type step func(ctx context.Context, c Client, d *appsv1.Deployment) (next func() error, err error)
 
 // write makes a step on an object.

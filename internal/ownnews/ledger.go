@@ -4,6 +4,7 @@
 package ownnews
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,22 +63,31 @@ type Ledger[K comparable] struct {
 		// running has the reconciles in progress by key.
 		running map[K]*run
 		// idle has the keys whose last reconcile wrote, was done, and after which nobody else has
-		// changed anything, with its last write.
-		idle  map[K]Write
+		// changed anything.
+		idle  map[K]pause
 		order [limit]object // of the steps, as a ring
 		next  int           // place in order
 		full  bool
+		// dropped counts the events of others' changes that a predicate has dropped.
+		dropped uint64
 	}
+}
+
+// pause is a key between two reconciles.
+type pause struct {
+	last    Write  // of the reconcile before
+	dropped uint64 // at its end
 }
 
 // run is a reconcile in progress.
 type run struct {
 	waiting []postponed
-	ended   bool  // no more events wait for its end
-	last    Write // of its writes
-	news    bool  // others have changed something since it began
-	before  Write // the last write of the reconcile before, if there was no news in between
-	more    Write // the first write since then
+	ended   bool   // no more events wait for its end
+	last    Write  // of its writes
+	news    bool   // others have changed something since it began
+	before  Write  // the last write of the reconcile before, if there was no news in between
+	more    Write  // the first write since then
+	dropped uint64 // at its begin
 }
 
 // Unfinished is a reconcile that was done although work was left: the next one of its key wrote
@@ -95,9 +105,13 @@ func (l *Ledger[K]) Begin(by K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.running == nil {
-		l.mu.running, l.mu.idle = make(map[K]*run), make(map[K]Write)
+		l.mu.running, l.mu.idle = make(map[K]*run), make(map[K]pause)
 	}
-	l.mu.running[by] = &run{before: l.mu.idle[by]}
+	r := &run{dropped: l.mu.dropped}
+	if is := l.mu.idle[by]; is.dropped == l.mu.dropped {
+		r.before = is.last
+	}
+	l.mu.running[by] = r
 	delete(l.mu.idle, by)
 }
 
@@ -113,6 +127,7 @@ func (l *Ledger[K]) End(by K, done bool) (idle bool, found *Unfinished) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.mu.running, by)
+	r.news = r.news || r.dropped != l.mu.dropped
 	if r.more != (Write{}) && !r.news {
 		found = &Unfinished{r.before, r.more}
 	}
@@ -125,7 +140,7 @@ func (l *Ledger[K]) End(by K, done bool) (idle bool, found *Unfinished) {
 			break
 		}
 	}
-	l.mu.idle[by] = r.last
+	l.mu.idle[by] = pause{r.last, l.mu.dropped}
 	return true, found
 }
 
@@ -147,6 +162,20 @@ func (l *Ledger[K]) News(by K) {
 	delete(l.mu.idle, by)
 	if r := l.mu.running[by]; r != nil {
 		r.news = true
+	}
+}
+
+// Dropped records an event that a predicate has dropped, and that is therefore not mapped to keys.
+// It is news for all of them, since a later reconcile of any may act on what it reports, unless
+// the reconciles of one key have made every step of it. plain: the event is no more than the step.
+func (l *Ledger[K]) Dropped(event Write, plain bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own := func(s step[K]) bool {
+		return s.gone == event.Gone && (s.gone || s.to == event.To) && l.ownLocked(s.by, event)
+	}
+	if !plain || !slices.ContainsFunc(l.mu.steps[event.object()], own) {
+		l.mu.dropped++
 	}
 }
 

@@ -129,6 +129,9 @@ func TestLedger_FindsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 			}
 		})
 	}
+	dropped := func(w ownnews.Write, plain bool) func(*ownnews.Ledger[string]) {
+		return func(l *ownnews.Ledger[string]) { l.Dropped(w, plain) }
+	}
 	type acts []func(*ownnews.Ledger[string])
 	for _, row := range []struct {
 		name        string
@@ -147,6 +150,11 @@ func TestLedger_FindsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 		{"news between them", acts{write(first)}, true, acts{news}, acts{write(second)}, true, false},
 		{"news during the second", acts{write(first)}, true, nil, acts{news, write(second)}, true, false},
 		{"an own event overtakes its answer", acts{ownEvent, write(first)}, true, nil, acts{write(second)}, true, true},
+		{"a foreign event is dropped during the first", acts{dropped(step(5, 9), true), write(first)}, true, nil, acts{write(second)}, false, false},
+		{"a foreign event is dropped between them", acts{write(first)}, true, acts{dropped(step(5, 9), true)}, acts{write(second)}, true, false},
+		{"a foreign event is dropped during the second", acts{write(first)}, true, nil, acts{dropped(step(5, 9), true), write(second)}, true, false},
+		{"an own event is dropped", acts{write(first), dropped(first, true)}, true, acts{dropped(first, true)}, acts{write(second), dropped(second, true)}, true, true},
+		{"an own step is dropped with more than it", acts{write(first)}, true, acts{dropped(first, false)}, acts{write(second)}, true, false},
 		{"an event waits for the end of the first, and is foreign", acts{foreign, write(first)}, true, nil, acts{write(second)}, false, false},
 		{"an event waits for the end of the second, and is foreign", acts{write(first)}, true, nil, acts{foreign, write(second)}, true, false},
 	} {

@@ -42,10 +42,6 @@ func (b beforeCreate) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestOnce_KeepsAPassword_R17(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := simtest.New(t, nil, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "db"}})
-		factory, err := informer.NewSharedInformerFactory(server.Config, clientscheme.Scheme, informer.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		users, err := client.New(server.Config, clientscheme.Scheme, client.Options{FieldOwner: "user"})
 		if err != nil {
 			t.Fatal(err)
@@ -55,37 +51,48 @@ func TestOnce_KeepsAPassword_R17(t *testing.T) {
 		cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 			return beforeCreate{next, func() { between() }}
 		}
-		own, err := client.New(cfg, clientscheme.Scheme, client.Options{Observer: factory, FieldOwner: "db"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		parents, secrets := informer.For[*corev1.ConfigMap](factory), informer.For[*corev1.Secret](factory)
-		children := reconcile.NewChildSet(own, clientscheme.Scheme, []reconcile.ChildKind{reconcile.Children(secrets)}, reconcile.ChildSetOptions{FieldOwner: "db"})
 		var filled int
 		var seen string
-		c := reconcile.For(parents, func(ctx context.Context, parent *corev1.ConfigMap) (reconcile.Result, error) {
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: parent.Namespace, Name: parent.Name}}
-			_, err := children.Apply(ctx, parent, reconcile.Once(secret, func(s *corev1.Secret) {
-				filled++
-				s.StringData = map[string]string{"password": rand.Text()}
-			}))
-			seen = string(secret.Data["password"])
-			return reconcile.Result{}, err
-		}, reconcile.Options{})
-		c.Watch(source.Owned(secrets, parents))
+		// process starts a process, whose cache is new.
+		process := func() (*reconcile.ObjectController[*corev1.ConfigMap], func()) {
+			factory, err := informer.NewSharedInformerFactory(server.Config, clientscheme.Scheme, informer.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			own, err := client.New(cfg, clientscheme.Scheme, client.Options{Observer: factory, FieldOwner: "db"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			parents, secrets := informer.For[*corev1.ConfigMap](factory), informer.For[*corev1.Secret](factory)
+			children := reconcile.NewChildSet(own, clientscheme.Scheme, []reconcile.ChildKind{reconcile.Children(secrets)}, reconcile.ChildSetOptions{FieldOwner: "db"})
+			c := reconcile.For(parents, func(ctx context.Context, parent *corev1.ConfigMap) (reconcile.Result, error) {
+				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: parent.Namespace, Name: parent.Name}}
+				_, err := children.Apply(ctx, parent, reconcile.Once(secret, func(s *corev1.Secret) {
+					filled++
+					s.StringData = map[string]string{"password": rand.Text()}
+				}))
+				seen = string(secret.Data["password"])
+				return reconcile.Result{}, err
+			}, reconcile.Options{})
+			c.Watch(source.Owned(secrets, parents))
 
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		for _, run := range []func(context.Context) error{factory.Run, c.Run} {
-			running.Go(func() {
-				if err := run(ctx); err != nil {
-					t.Error(err)
-				}
-			})
+			ctx, cancel := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			for _, run := range []func(context.Context) error{factory.Run, c.Run} {
+				running.Go(func() {
+					if err := run(ctx); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			synctest.Wait()
+			end := func() {
+				cancel()
+				running.Wait()
+			}
+			return c, end
 		}
-		defer running.Wait()
-		defer cancel()
-		synctest.Wait()
+		c, end := process()
 
 		get := func() *corev1.Secret {
 			t.Helper()
@@ -146,6 +153,15 @@ func TestOnce_KeepsAPassword_R17(t *testing.T) {
 		check("created by another", "theirs", 3)
 		if done := c.Snapshot().Outcomes; done[reconcile.OutcomeError]+done[reconcile.OutcomeConflict] > 0 {
 			t.Errorf("the reconciles ended as %v, want none with an error: what is there is kept", done)
+		}
+
+		end()
+		seen = ""
+		c, end = process()
+		defer end()
+		check("restarted", "theirs", 3)
+		if done := c.Snapshot().Outcomes; done[reconcile.OutcomeDone] == 0 {
+			t.Errorf("after the restart the reconciles ended as %v, want one that is done", done)
 		}
 	})
 }
