@@ -111,7 +111,7 @@ type machine struct {
 func (m machine) tree() string { return filepath.Join(m.dir, "a path with a space", "flyball") }
 func (m machine) home() string { return filepath.Join(m.dir, "home") }
 func (m machine) bin() string  { return filepath.Join(m.dir, "bin") }
-func (m machine) temp() string { return filepath.Join(m.dir, "a path with a space", "tmp") }
+func (m machine) temp() string { return filepath.Join(m.dir, "tmp") }
 
 // prepare makes the directories, links the tools and clones the tree.
 func (m machine) prepare(ctx context.Context, goroot string) error {

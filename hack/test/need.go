@@ -18,7 +18,7 @@ import (
 // Room on the disk, in MB: for builds with empty caches, of all that has changed since the
 // control plane was built, and for the modules and temporary files.
 const (
-	roomEmpty   = 8000
+	roomEmpty   = 9000
 	roomBuilt   = 2000
 	roomModules = 2000
 	roomTemp    = 1000

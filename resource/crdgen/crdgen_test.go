@@ -8,7 +8,9 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,10 +36,10 @@ func program(t *testing.T, files []txtar.File) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer(
-		"module github.com/flyball-dev/flyball/examples/operator", "module example.dev/program",
-		"=> ../../", "=> "+filepath.ToSlash(root)+"/",
-	).Replace(string(mod))
+	text := strings.Replace(string(mod), "module github.com/flyball-dev/flyball/examples/operator", "module example.dev/program", 1)
+	text = regexp.MustCompile(`=> \.\./\.\./(\S*)`).ReplaceAllStringFunc(text, func(target string) string {
+		return "=> " + strconv.Quote(filepath.ToSlash(root)+strings.TrimPrefix(target, "=> ../.."))
+	})
 	// A path with symbolic links is not the one that go list prints.
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
