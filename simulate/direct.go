@@ -165,6 +165,8 @@ func (s *Server) ForgetHistory(r schema.GroupResource) {
 	tx := s.store.Begin()
 	defer tx.End()
 	if kind := s.kinds.Stored(r); kind != nil {
-		kind.Oldest = tx.Revision()
+		changed := *kind // requests read the installed one without the lock
+		changed.Oldest = tx.Revision()
+		s.kinds.Install(kind.Family.With(&changed))
 	}
 }
