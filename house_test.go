@@ -76,7 +76,7 @@ var arrows = map[string][]string{
 	"resource":              {},
 	"resource/resourcetest": {"resource"},
 	"resource/builtin":      {},
-	"resource/crdgen":       {}, // a module of its own; reads programs, and links nothing of ours
+	"resource/crdgen":       {}, // a module of its own
 	"rights":                {},
 	"envtest":               {},
 	"simulate":              {}, // a module of its own; a server, so it knows no client
@@ -87,7 +87,7 @@ var arrows = map[string][]string{
 	"informer/internal/encoding":  {"internal/jsonspan", "internal/ration"},
 	"informer/internal/compact":   {"informer/internal/base", "informer/internal/encoding", "internal/deque"},
 	"informer/internal/fixture":   {"informer/internal/base", "informer/internal/compact", "informer/listwatch", "internal/linger"}, // tests alone
-	"informer/internal/fields":    {},
+	"informer/internal/fields":    {"internal/editdistance"},
 	"informer/internal/share":     {},
 	"informer/internal/protoplan": {"informer/internal/fields", "informer/internal/share"},
 	"informer/internal/gate":      {"internal/simhook"},
@@ -107,6 +107,7 @@ var arrows = map[string][]string{
 		"manager", "reconcile", "source"}, // tests alone: a program to listen to
 	"internal/habits": {"client", "informer", "manager", "reconcile", "source"}, // tests alone
 
+	"internal/commandline": {"internal/editdistance"},
 	"internal/applied":     {"informer", "internal/jsonspan"},
 	"internal/origin":      {},
 	"internal/effects":     {"informer", "internal/answers", "internal/confidential", "internal/jsonspan", "internal/ration"},

@@ -122,9 +122,9 @@ func (i intent) cached() (informer.Object, applied.State) {
 	return obj, state
 }
 
-// send sends the apply. Within a reconcile of a controller with OmitOwnNews it first names the version that the cache has, so
-// that the news of it can be told from news of others; if the server has a newer one, it is
-// sent again without.
+// send sends the apply. Within a reconcile of a controller with OmitOwnNews it first names the
+// version that the cache has, so that the news of it can be told from news of others; if the
+// server has a newer one, it is sent again without.
 func (i intent) send(ctx context.Context, c *Client, body []byte) (answer, error) {
 	patch := func(body []byte) (answer, error) {
 		return c.write(ctx, i.call, http.MethodPatch, string(types.ApplyPatchType), c.accept(i.like), body)

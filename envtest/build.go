@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/linger"
 )
 
 const (
@@ -95,10 +97,8 @@ func download(ctx context.Context, gocmd, module string, pause time.Duration, ou
 			return err
 		}
 		fmt.Fprintf(out, "envtest: attempt %d failed: %v\n", i, err)
-		select {
-		case <-ctx.Done():
+		if !linger.For(ctx, time.Duration(alike)*pause) {
 			return context.Cause(ctx)
-		case <-time.After(time.Duration(alike) * pause):
 		}
 	}
 }

@@ -69,9 +69,9 @@ func (c Conditions) Unknown(kind, reason, message string) (changed bool) {
 // Failed sets the condition to False because of err, such as that of ChildSet.Apply, so that
 // those who wrote the object learn of it; return err nevertheless. The message is err's, the
 // reason the server's, such as Invalid or Forbidden, or else Failed; of joined errors, the first's
-// that is about the object. The condition stays as it
-// is if err says nothing about the object: conflicts, an unreachable or overloaded server, a
-// lost lease or a cancelled context, and nil. An err of Apply never has a Secret's content.
+// that is about the object. The condition stays as it is if err says nothing about the object:
+// conflicts, an unreachable or overloaded server, a lost lease or a cancelled context, and nil.
+// An err of Apply never has a Secret's content.
 func (c Conditions) Failed(kind string, err error) (changed bool) {
 	if err == nil || every(err, isPassing) {
 		return false

@@ -45,7 +45,7 @@ func (w *whole) Write(p []byte) (int, error) {
 	if end == 0 {
 		return len(p), nil
 	}
-	err := w.lines.print(w.rest[:end])
+	_, err := w.lines.Write(w.rest[:end])
 	w.rest = w.rest[end:]
 	return len(p), err
 }
@@ -55,11 +55,7 @@ func (w *whole) end() error {
 	if len(w.rest) == 0 {
 		return nil
 	}
-	return w.lines.print(append(w.rest, '\n'))
-}
-
-func (l *lines) print(text []byte) error {
-	_, err := l.Write(text)
+	_, err := w.lines.Write(append(w.rest, '\n'))
 	return err
 }
 

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/linger"
 )
 
 // Room on the disk, in MB: for builds with empty caches, of all that has changed since the
@@ -137,7 +139,7 @@ func download(ctx context.Context, root string, all []step, out *lines) error {
 		}
 		what := "the modules of " + filepath.Join(".", s.dir)
 		list := func() error {
-			cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f", "{{if .Error}}{{.Error}}{{end}}", pattern)
+			cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-test", pattern)
 			cmd.Dir = filepath.Join(root, s.dir)
 			cmd.Env = append(os.Environ(), s.env...)
 			var complaints strings.Builder
@@ -184,10 +186,8 @@ func retry(ctx context.Context, n int, pause time.Duration, out io.Writer, f fun
 			return err
 		}
 		fmt.Fprintf(out, "# attempt %d failed, the next is in %s: %v\n", i, wait, err)
-		select {
-		case <-ctx.Done():
+		if !linger.For(ctx, wait) {
 			return context.Cause(ctx)
-		case <-time.After(wait):
 		}
 		wait *= 2
 	}

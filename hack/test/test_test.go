@@ -178,7 +178,7 @@ func TestLines_SilenceIsReported(t *testing.T) {
 		l.started("race")
 		l.started("control-plane")
 		time.Sleep(20 * time.Second)
-		if err := l.print([]byte("ok\n")); err != nil {
+		if _, err := l.Write([]byte("ok\n")); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(40 * time.Second)

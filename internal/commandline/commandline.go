@@ -13,6 +13,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/flyball-dev/flyball/internal/editdistance"
 )
 
 // Misuse is an error of the command line. Programs exit with 2 for it.
@@ -113,35 +115,11 @@ func nearest(fs *flag.FlagSet, word string) string {
 	word, _, _ = strings.Cut(strings.ToLower(word), "=")
 	name, least := "", 1+len(word)/3
 	fs.VisitAll(func(f *flag.Flag) {
-		switch d := distance(word, f.Name); {
+		switch d := editdistance.Of(word, f.Name); {
 		case len(word) < 2 && d > 0, d > least, d == least && name != "":
 		default:
 			name, least = f.Name, d
 		}
 	})
 	return name
-}
-
-// distance is how many characters must be inserted, removed, replaced, or exchanged with their
-// neighbour, to make b of a.
-func distance(a, b string) int {
-	older, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		older, last, row = last, row, older
-		row[0] = i + 1
-		for j := range len(b) {
-			same := last[j]
-			if a[i] != b[j] {
-				same++
-			}
-			row[j+1] = min(same, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], older[j-1]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }

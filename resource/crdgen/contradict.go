@@ -12,6 +12,8 @@ import (
 
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/flyball-dev/flyball/internal/editdistance"
 )
 
 // many are the markers that may stand several times at one place.
@@ -122,7 +124,7 @@ func (w *walk) unknown(v visit) {
 func (w *walk) nearest(name string, target markers.TargetType) string {
 	best, least := "", 4
 	for _, d := range w.registry.AllDefinitions() {
-		if n := distance(strings.ToLower(d.Name), strings.ToLower(name)); d.Target == target && (n < least || n == least && d.Name < best) {
+		if n := editdistance.Of(strings.ToLower(d.Name), strings.ToLower(name)); d.Target == target && (n < least || n == least && d.Name < best) {
 			best, least = d.Name, n
 		}
 	}
@@ -130,25 +132,4 @@ func (w *walk) nearest(name string, target markers.TargetType) string {
 		return ""
 	}
 	return "; is it +" + best + "?"
-}
-
-// distance is the number of letters to insert, remove or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0]++
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -191,14 +191,3 @@ func TestRun_MisuseOfFlags(t *testing.T) {
 		}
 	}
 }
-
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "abc", 0}, {"abc", "", 3}, {"minimun", "minimum", 1}, {"ab", "ba", 2}, {"kitten", "sitting", 3}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("from %q to %q are %d steps, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/flyball-dev/flyball/internal/editdistance"
 )
 
 const scaleMarker = "kubebuilder:subresource:scale"
@@ -56,7 +58,7 @@ func fix(root *apiextensionsv1.JSONSchemaProps, path, of, example string) string
 	}
 	best, least := "", 1<<30
 	for _, other := range fieldsOf(inside, "."+top, of) {
-		if n := distance(other, path); n < least {
+		if n := editdistance.Of(other, path); n < least {
 			best, least = other, n
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/flyball-dev/flyball/internal/editdistance"
 )
 
 // Resolve returns an error for a path that objects of t, a struct or a pointer
@@ -147,7 +149,7 @@ func fields(t reflect.Type) func(func(field) bool) {
 func near(name string, known map[string]reflect.Type) string {
 	all := slices.Sorted(maps.Keys(known))
 	close := slices.DeleteFunc(slices.Clone(all), func(other string) bool {
-		return !strings.EqualFold(name, other) && distance(strings.ToLower(name), strings.ToLower(other)) > max(1, len(name)/3)
+		return !strings.EqualFold(name, other) && editdistance.Of(strings.ToLower(name), strings.ToLower(other)) > max(1, len(name)/3)
 	})
 	switch {
 	case len(close) > 0:
@@ -156,26 +158,4 @@ func near(name string, known map[string]reflect.Type) string {
 		return "it has " + strings.Join(all, ", ")
 	}
 	return fmt.Sprintf("it has %d others, such as %s", len(all), strings.Join(all[:8], ", "))
-}
-
-// distance returns how many letters are to be added, removed or replaced to
-// make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
