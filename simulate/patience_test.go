@@ -8,8 +8,10 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,4 +68,22 @@ func TestLoopback_PatienceWithSlowClients_S24(t *testing.T) {
 		}
 		c.Close()
 	})
+}
+
+// A request that a connection had read when the server was stopped, but whose handler had
+// not begun, would write to a store that is already closed.
+func TestServeOn_NothingIsServedAfterTheEnd_S24(t *testing.T) {
+	var served atomic.Int32
+	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) })}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := serveOn(ctx, NewNetwork().Listener(), server); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if why := recover(); why != http.ErrAbortHandler || served.Load() != 0 {
+			t.Errorf("a request after the end: %v, served %d times, want it aborted", why, served.Load())
+		}
+	}()
+	server.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/api", nil))
 }

@@ -11,12 +11,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/internal/gate"
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/definitions"
@@ -138,14 +138,17 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	return serveOn(ctx, ln, &http.Server{Handler: s})
 }
 
-// serveOn serves on ln until ctx ends, and returns when every request has ended.
+// serveOn serves on ln until ctx ends, and returns when every request has ended. A request
+// that a connection had read by then is served nothing, since its caller no longer reads.
 func serveOn(ctx context.Context, ln net.Listener, server *http.Server) error {
-	var requests sync.WaitGroup
-	defer requests.Wait()
+	var requests gate.Gate
+	defer requests.Close()
 	handler := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		defer requests.Done()
+		if !requests.Enter() {
+			panic(http.ErrAbortHandler)
+		}
+		defer requests.Leave()
 		handler.ServeHTTP(w, r)
 	})
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/gate"
 	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -75,7 +76,7 @@ func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 		}
 		return fmt.Errorf("source %s: add handler: %w", s.name, err)
 	}
-	defer f.gate.close()
+	defer f.gate.Close()
 	defer reg.Remove()
 	return s.follow(ctx, reg, f.log)
 }
@@ -121,16 +122,16 @@ type feed[T informer.Object, K comparable] struct {
 	add    func(K, Cause)
 	sim    simhook.Hooks
 	log    logr.Logger
-	gate   gate
+	gate   gate.Gate
 	filter ownnews.Filter[K]
 	keys   []K // of the present event
 }
 
 func (f *feed[T, K]) handle(typed informer.Event[T]) {
-	if !f.gate.enter() {
+	if !f.gate.Enter() {
 		return
 	}
-	defer f.gate.leave()
+	defer f.gate.Leave()
 	f.source.events.Add(1)
 	e := untyped(typed)
 	if !f.passes(e) {

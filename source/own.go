@@ -35,10 +35,10 @@ func (f *feed[T, K]) quiet(e informer.Event[informer.Object], keys []K, cause Ca
 
 // late decides on a key of an earlier event, unless Run has ended.
 func (f *feed[T, K]) late(key K, cause Cause, own bool) {
-	if !f.gate.enter() {
+	if !f.gate.Enter() {
 		return
 	}
-	defer f.gate.leave()
+	defer f.gate.Leave()
 	switch {
 	case own:
 		f.source.own.Add(1)

@@ -32,10 +32,12 @@ func newLines(out io.Writer) *lines {
 	return l
 }
 
-// whole is the output of one step: it passes on what it is given up to the last line's end.
+// whole is the output of one step: it passes on what it is given up to the last line's end,
+// and remembers which tests and packages failed.
 type whole struct {
-	lines *lines
-	rest  []byte
+	lines  *lines
+	rest   []byte
+	failed []string
 }
 
 // Write implements io.Writer for one goroutine at a time.
@@ -45,9 +47,23 @@ func (w *whole) Write(p []byte) (int, error) {
 	if end == 0 {
 		return len(p), nil
 	}
+	for line := range strings.Lines(string(w.rest[:end])) {
+		w.note(line)
+	}
 	_, err := w.lines.Write(w.rest[:end])
 	w.rest = w.rest[end:]
 	return len(p), err
+}
+
+// note reads the go command's lines about failures.
+func (w *whole) note(line string) {
+	if test, ok := strings.CutPrefix(line, "--- FAIL: "); ok {
+		name, _, _ := strings.Cut(test, " ")
+		w.failed = append(w.failed, strings.TrimSpace(name))
+	} else if pkg, ok := strings.CutPrefix(line, "FAIL\t"); ok {
+		name, _, _ := strings.Cut(strings.TrimSpace(pkg), "\t")
+		w.failed = append(w.failed, "in "+name)
+	}
 }
 
 // end passes on a last line without an end.

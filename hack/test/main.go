@@ -93,7 +93,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return runAll(ctx, root, chosen, lines)
 }
 
-// runAll runs the steps and prints how long each took. The error names those that failed.
+// runAll runs the steps and prints how long each took, and which tests failed. The error
+// names the steps that failed.
 func runAll(ctx context.Context, root string, all []step, lines *lines) error {
 	began := time.Now()
 	results := schedule(all, lanes, func(s step) result {
@@ -118,6 +119,11 @@ func runAll(ctx context.Context, root string, all []step, lines *lines) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	for i, r := range results {
+		if len(r.failed) > 0 {
+			fmt.Fprintf(lines, "failed in %s: %s\n", all[i].name, strings.Join(r.failed, " "))
+		}
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -139,7 +145,7 @@ func runStep(ctx context.Context, root string, s step, to *lines) result {
 	defer processgroup.Kill(cmd)
 	fmt.Fprintf(out, "# %s: %s\n", s.name, s)
 	err := errors.Join(cmd.Run(), out.end())
-	return result{took: time.Since(began), err: err}
+	return result{took: time.Since(began), err: err, failed: out.failed}
 }
 
 // output returns what a command prints, without white space around it.

@@ -12,7 +12,8 @@ import (
 type result struct {
 	took    time.Duration
 	err     error
-	skipped bool // what it needs has failed
+	failed  []string // tests, and then their package
+	skipped bool     // what it needs has failed
 }
 
 func (r result) word() string {

@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -167,6 +168,18 @@ func TestLines_StayWhole(t *testing.T) {
 	}
 	if want := "ok  \tsecond\nok  \tfirst\t1s\nok  \tthird\nno end\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
+	}
+}
+
+func TestRunStep_NamesWhatFailed(t *testing.T) {
+	w := &whole{lines: newLines(io.Discard)}
+	for _, part := range []string{"=== RUN\n--- FA", "IL: TestA (0.01s)\n    --- FAIL: TestA/b (0.01s)\nFAIL\nFAIL\texample.com/a\t0.1s\nok  \texample.com/b\t1s\n", "FAIL\texample.com/c [build failed]\nFAIL\n"} {
+		if _, err := w.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"TestA", "in example.com/a", "in example.com/c [build failed]"}; !slices.Equal(w.failed, want) {
+		t.Errorf("%q failed, want %q", w.failed, want)
 	}
 }
 
