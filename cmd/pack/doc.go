@@ -8,6 +8,9 @@
 //	go run github.com/flyball-dev/flyball/cmd/pack@latest chart -o dist/chart -version 1.2.3 config
 //	go run github.com/flyball-dev/flyball/cmd/pack@latest bundle -o dist/bundle -version 1.2.3 config
 //
+// A module that flyball new has written has make image, chart and bundle, with the pack of the
+// Flyball in its go.mod, a version or a clone.
+//
 //	a commit ──▶ go build ──▶ layer, SBOM ──▶ image ──▶ registry, OCI layout
 //	a base ──▶ kustomize ──▶ objects ──┬──▶ chart: templates, values, schema ──▶ helm
 //	                                   └──▶ bundle: ClusterServiceVersion ────▶ OLM

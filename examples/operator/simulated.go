@@ -43,7 +43,9 @@ func onSimulatedCluster(ctx context.Context, opts manager.Options, data string) 
 		// Free ports on this machine, unless the flags name others. The log has them.
 		opts.MetricsAddress = cmp.Or(opts.MetricsAddress, "127.0.0.1:0")
 		opts.HealthAddress = cmp.Or(opts.HealthAddress, "127.0.0.1:0")
-		opts.Verbosity = max(opts.Verbosity, 2) // a line for each reconcile
+		if opts.LogLevel == "" {
+			opts.Verbosity = max(opts.Verbosity, 2) // a line for each reconcile
+		}
 		return operate(ctx, opts)
 	})
 }

@@ -41,7 +41,9 @@ func tryOut(ctx context.Context, opts manager.Options, demo bool, on trial) erro
 	// Other programs may use the default ports. The log has these.
 	opts.MetricsAddress = cmp.Or(opts.MetricsAddress, "127.0.0.1:0")
 	opts.HealthAddress = cmp.Or(opts.HealthAddress, "127.0.0.1:0")
-	opts.Verbosity = max(opts.Verbosity, 2) // a line for each reconcile
+	if opts.LogLevel == "" {
+		opts.Verbosity = max(opts.Verbosity, 2) // a line for each reconcile
+	}
 	mgr, err := manager.New(opts)
 	if err != nil {
 		return err
