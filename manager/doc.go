@@ -59,6 +59,8 @@
 //	    unless the predecessor's writes include some of unknown version
 //	M16 with Options.Sharding, reconciles begin only for objects seen in this shard; with
 //	    AskParent they write no child of one that has moved
+//	M17 what was removed, or has ended without an error while the manager runs, is
+//	    forgotten: its goroutines, series, checks and entries are gone, its name is free
 //	O6  the informers start when each CustomResourceDefinition of Options.InstallCRDs is
 //	    established
 //	O7  an update of one that would take something from its clients or from stored objects
