@@ -61,6 +61,8 @@
 //	    AskParent they write no child of one that has moved
 //	M17 what was removed, or has ended without an error while the manager runs, is
 //	    forgotten: its goroutines, series, checks and entries are gone, its name is free
+//	M19 Warnings are not dropped because of Normal Events; the first dropped Event of an
+//	    object and type is logged
 //	O6  the informers start when each CustomResourceDefinition of Options.InstallCRDs is
 //	    established
 //	O7  an update of one that would take something from its clients or from stored objects

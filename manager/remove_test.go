@@ -233,7 +233,7 @@ func TestManager_RemoveOnAStandby_M17(t *testing.T) {
 			must(t, m.Remove(t.Context(), i))
 			after := footprintOf(t, m)
 			before.series, after.series = 0, 0 // requests for the Lease go on
-			if after != before { // goroutines, checks and entries
+			if after != before {               // goroutines, checks and entries
 				t.Errorf("after the removal it holds\n%+v, before\n%+v", after, before)
 			}
 		}
