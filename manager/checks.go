@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/health"
+	"github.com/flyball-dev/flyball/manager/internal/election"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
@@ -61,6 +62,9 @@ func (m *Manager) readyChecks() []health.Check {
 			}
 		}
 	}
+	if m.elector != nil {
+		checks = append(checks, health.Answered("leader-election", candidacy(m.elector.State(), time.Now())))
+	}
 	if hooks != nil {
 		checks = append(checks, health.Check{Name: "webhooks", Ask: hooks.Check})
 		if untold := hooks.Snapshot().Untold; len(untold) > 0 {
@@ -72,6 +76,19 @@ func (m *Manager) readyChecks() []health.Check {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append(checks, m.mu.ready...)
+}
+
+// refusedFor is how long a candidate may be refused before it is not ready.
+const refusedFor = 2 * time.Minute
+
+// candidacy returns an error if the server has refused a candidate for too long. An outage
+// is no refusal: no other replica would do better.
+func candidacy(s election.State, now time.Time) error {
+	if s.Refused == nil || s.Leading || now.Sub(s.RefusedSince) < refusedFor {
+		return nil
+	}
+	return fmt.Errorf("this process cannot lead: the server refuses its requests for lease %s since %s: %w",
+		s.Lease, s.RefusedSince.Format(time.RFC3339), s.Refused)
 }
 
 // waits reports whether r has not been run at all, not even as a standby.

@@ -59,6 +59,9 @@
 //	    unless the predecessor's writes include some of unknown version
 //	M16 with Options.Sharding, reconciles begin only for objects seen in this shard; with
 //	    AskParent they write no child of one that has moved
+//	M17 what was removed, or ends without an error during the run, is forgotten
+//	M18 a candidate that is refused the lease says why, and after two minutes is not ready
+//	M19 Normal Events never displace Warnings; an object's first dropped one is logged
 //	O6  the informers start when each CustomResourceDefinition of Options.InstallCRDs is
 //	    established
 //	O7  an update of one that would take something from its clients or from stored objects
@@ -78,12 +81,8 @@
 // /readyz, /livez and /healthz take ?verbose, ?exclude=check, and one check as /readyz/check
 // (docs/operations.md, docs/metrics.md). Each manager has its own registry.
 //
-// # Concurrency
+// # Concurrency and testing
 //
-// Every method is safe for concurrent use. Only Run blocks, and it runs once.
-//
-// # Testing
-//
-// Set Options.Config to a server of yours, and the addresses to "0" or "127.0.0.1:0". A
+// Every method is safe for concurrent use. Only Run and Remove block; Run runs once. Set Options.Config to a server of yours, and the addresses to "0" or "127.0.0.1:0". A
 // manager without servers runs in a testing/synctest bubble.
 package manager

@@ -41,7 +41,9 @@ func newLife(grace time.Duration) *life {
 func (l *life) remember(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.misuse = append(l.mu.misuse, err)
+	if l.mu.phase == PhaseNew {
+		l.mu.misuse = append(l.mu.misuse, err)
+	}
 }
 
 // begin starts the only run, which fail ends, unless there was misuse.

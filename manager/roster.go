@@ -40,7 +40,7 @@ func (r *roster) reserve(one Runnable, name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch other, taken := r.mu.controllers[name]; {
-	case taken && reflect.TypeOf(one).Comparable() && one == other:
+	case taken && same(one, other):
 		return fmt.Errorf("add %s: this very controller has been added already; call Add once for each", name)
 	case taken:
 		return fmt.Errorf("add %s: a controller of that name has been added; give each its own, with reconcile.For in Options.Name "+
@@ -56,6 +56,11 @@ func (r *roster) release(one Runnable, name string) {
 		defer r.mu.Unlock()
 		delete(r.mu.controllers, name)
 	}
+}
+
+// same reports whether both are one Runnable. Functions cannot be compared.
+func same(one, other Runnable) bool {
+	return reflect.ValueOf(one).Comparable() && reflect.ValueOf(other).Comparable() && one == other
 }
 
 func (r *roster) members() []member {

@@ -63,7 +63,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			g.run(stageCtx)
 		})
 		started = append(started, running{g, end, ended})
-		if !opened(ctx, g) {
+		if !g.opened(ctx) {
 			break
 		}
 	}
@@ -136,19 +136,6 @@ func (m *Manager) begin(fail context.CancelCauseFunc) error {
 		}
 	}
 	return m.life.begin(fail)
-}
-
-// opened blocks until the members of g have started. It reports false if ctx ends
-// first.
-func opened(ctx context.Context, g *group) bool {
-	for _, started := range g.started() {
-		select {
-		case <-started:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return ctx.Err() == nil
 }
 
 // stop ends the stages from the last to the first, each when the one below has ended,

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -108,7 +109,8 @@ var (
 // Add runs r, usually a controller, in the last stage: when Run starts, or at once
 // during Run. It does not block. It returns an error if r is nil or remembers misuse,
 // if it is a controller whose name is taken, or if the manager is stopping or has
-// stopped; Run also returns errors of earlier calls.
+// stopped; Run also returns errors of earlier calls. r runs until its Run returns nil,
+// Remove ends it or the manager stops; in the first two cases it is then forgotten.
 func (m *Manager) Add(r Runnable) error { return m.AddTo(StageControllers, r) }
 
 // AddTo is Add for any stage. Informers of the factory need not be added; one created
@@ -142,21 +144,38 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 		return err
 	}
 	if err := m.join(i, r, name); err != nil {
-		m.roster.release(r, name)
 		return fmt.Errorf("add %s: %w", name, errStopped)
 	}
 	return nil
 }
 
-// join runs r in the stage with index i, and before that its Standby, if it has one.
+// join runs r in the stage with index i, and before that its Standby, if it has one. When
+// nothing of r is left, its name is free.
 func (m *Manager) join(i int, r Runnable, name string) error {
+	free := func() { m.roster.release(r, name) }
+	to := notices{fault: m.life.fault, late: m.late, forgotten: free}
 	if s, ok := r.(Standby); ok && stages[i] == StageControllers && m.elector != nil {
-		at := slices.Index(stages[:], StageStandby)
-		if err := m.roster.groups[at].join(RunnableFunc(s.Standby), name, m.life.fault); err != nil {
+		var parts atomic.Int32
+		parts.Store(2)
+		to.forgotten = func() {
+			if parts.Add(-1) == 0 {
+				free()
+			}
+		}
+		at := m.roster.groups[slices.Index(stages[:], StageStandby)]
+		prepares, err := at.join(RunnableFunc(s.Standby), r, name, to)
+		if err != nil {
+			free()
 			return err
 		}
+		part := to.forgotten
+		to.forgotten = func() {
+			at.end(prepares) // what it prepares for has ended
+			part()
+		}
 	}
-	return m.roster.groups[i].join(r, name, m.life.fault)
+	_, err := m.roster.groups[i].join(r, r, name, to)
+	return err
 }
 
 var errStopped = errors.New("the manager is stopping or has stopped")

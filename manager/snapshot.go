@@ -61,6 +61,10 @@ type LeadershipSnapshot struct {
 	Leading bool
 	// Holder last seen in the lease; empty: none.
 	Holder string
+	// Refused is why the server refuses each of this process's requests for the lease,
+	// since RefusedSince, as without the right to update Leases. Nil: it does not.
+	Refused      error
+	RefusedSince time.Time
 }
 
 // StageSnapshot is the state of one stage.

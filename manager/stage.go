@@ -62,40 +62,72 @@ type group struct {
 // fields.
 type member struct {
 	runnable Runnable
+	owner    Runnable // what was added: runnable, or what it is the Standby of
 	name     string
 	entered  chan struct{} // closed when its Run is called
+	gone     chan struct{} // closed when it is forgotten
 	state    RunState
 	since    time.Time
 	err      error
+	task     *nursery.Member // nil until it has joined
+	leaving  bool            // it was removed
+	unheard  bool            // Remove no longer waits for it
+	to       notices
 }
 
-// join runs r in the group: now, or when the group starts. fault receives an error or
-// panic of r.
-func (g *group) join(r Runnable, name string, fault func(error)) error {
-	m := &member{runnable: r, name: name, entered: make(chan struct{}), state: RunWaiting, since: time.Now()}
+// notices are what a group calls about a member, without its lock.
+type notices struct {
+	fault     func(error) // an error or panic that ends the manager
+	late      func(error) // one after the removal, if Remove has returned
+	forgotten func()      // nothing of the member is left
+}
+
+// join runs r in the group: now, or when the group starts.
+func (g *group) join(r, owner Runnable, name string, to notices) (*member, error) {
+	m := &member{
+		runnable: r, owner: owner, name: name, state: RunWaiting, since: time.Now(), to: to,
+		entered: make(chan struct{}), gone: make(chan struct{}),
+	}
 	g.mu.Lock()
 	g.mu.members = append(g.mu.members, m)
 	g.mu.Unlock()
-	err := g.nursery.Go(func(ctx context.Context) error {
-		g.set(m, RunRunning, nil)
-		close(m.entered)
-		err := cmp.Or(guarded(ctx, r), neverStarted(ctx, r))
-		if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			err = nil // the expected end
-		}
-		if err != nil {
-			err = about("run", name, err)
-		}
-		g.set(m, RunEnded, err)
-		if err != nil {
-			fault(err)
-		}
+	task, err := g.nursery.Spawn(func(ctx context.Context) error {
+		g.live(ctx, m)
 		return nil
 	})
 	if err != nil {
-		g.drop(m)
+		g.forget(m)
+		return nil, err
 	}
-	return err
+	g.mu.Lock()
+	m.task = task
+	g.mu.Unlock()
+	return m, nil
+}
+
+// live runs m. The state of a member that ends with the group, or whose error ends the
+// manager, remains for the last Snapshot; any other is forgotten.
+func (g *group) live(ctx context.Context, m *member) {
+	g.set(m, RunRunning, nil)
+	close(m.entered)
+	err := cmp.Or(guarded(ctx, m.runnable), neverStarted(ctx, m.runnable))
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil // the expected end
+	}
+	if err != nil {
+		err = about("run", m.name, err)
+	}
+	leaving, unheard := g.set(m, RunEnded, err)
+	switch {
+	case leaving && unheard && err != nil:
+		m.to.late(err)
+	case err != nil && !leaving:
+		m.to.fault(err)
+		return
+	case !leaving && ctx.Err() != nil:
+		return
+	}
+	g.forget(m)
 }
 
 // guarded runs r and converts a panic to an error with the stack.
@@ -123,16 +155,26 @@ func neverStarted(ctx context.Context, r Runnable) error {
 	}
 }
 
-func (g *group) set(m *member, state RunState, err error) {
+func (g *group) set(m *member, state RunState, err error) (leaving, unheard bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m.state, m.since, m.err = state, time.Now(), err
+	return m.leaving, m.unheard
 }
 
-func (g *group) drop(m *member) {
+// forget drops m. Only the first call has an effect.
+func (g *group) forget(m *member) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.mu.members = slices.DeleteFunc(g.mu.members, func(other *member) bool { return other == m })
+	at := slices.Index(g.mu.members, m)
+	if at >= 0 {
+		g.mu.members = slices.Delete(g.mu.members, at, at+1)
+	}
+	g.mu.Unlock()
+	if at < 0 {
+		return
+	}
+	m.to.forgotten()
+	close(m.gone)
 }
 
 // run runs the members until ctx ends, and returns when all have ended.
@@ -142,17 +184,24 @@ func (g *group) run(ctx context.Context) {
 	_ = g.nursery.Run(ctx)
 }
 
-// started returns what the next stage waits for: the call of each member's Run, and its
-// Started channel.
-func (g *group) started() []<-chan struct{} {
-	var out []<-chan struct{}
+// opened blocks until the members have started, which the next stage waits for: their
+// Run is called, and the Started channel is closed. It reports false if ctx ends first.
+func (g *group) opened(ctx context.Context) bool {
 	for _, m := range g.snapshot() {
-		out = append(out, m.entered)
+		waits := []<-chan struct{}{m.entered}
 		if s, ok := m.runnable.(Started); ok {
-			out = append(out, s.Started())
+			waits = append(waits, s.Started())
+		}
+		for _, started := range waits {
+			select {
+			case <-started:
+			case <-m.gone:
+			case <-ctx.Done():
+				return false
+			}
 		}
 	}
-	return out
+	return ctx.Err() == nil
 }
 
 // running returns the names of the members that have not ended.

@@ -220,9 +220,10 @@ func (c *Controller[K]) misused(err error) {
 }
 
 // Watch adds sources, before or during Run. The workers start when the sources added so
-// far have synced; a source that is added later starts at once and is not waited for. A
-// nil source, one that remembers misuse and a Watch after the end are remembered: Err
-// returns them, and Run if it has not begun.
+// far have synced; a source that is added later starts at once and is not waited for. One
+// that ends, as when its informer is released, is forgotten. A nil source, one that
+// remembers misuse and a Watch after the end are remembered: Err returns them, and Run if it
+// has not begun.
 func (c *Controller[K]) Watch(sources ...source.Source[K]) {
 	for _, s := range sources {
 		c.watchOne(s)
@@ -238,8 +239,9 @@ func (c *Controller[K]) watchOne(s source.Source[K]) {
 		c.misused(fmt.Errorf("watch: %w", err))
 		return
 	}
-	c.sources.add(s)
-	if err := c.group.Go(func(ctx context.Context) error { return c.follow(ctx, s) }); err != nil {
+	drop := c.sources.add(s)
+	if err := c.group.Go(func(ctx context.Context) error { return c.follow(ctx, s, drop) }); err != nil {
+		drop()
 		c.misused(fmt.Errorf("watch %s: the controller has ended; watch before or during Run", s))
 	}
 }
@@ -290,8 +292,9 @@ func (c *Controller[K]) runGroup(ctx context.Context, members ...func(context.Co
 	return nil
 }
 
-// follow runs one source. A panic of a source is its error.
-func (c *Controller[K]) follow(ctx context.Context, s source.Source[K]) error {
+// follow runs one source, and drops it if it ends before the controller does. A panic of a
+// source is its error.
+func (c *Controller[K]) follow(ctx context.Context, s source.Source[K], drop func()) error {
 	if c.sim != nil {
 		c.sim.Step(ctx, "follow", c.name+" "+s.String())
 	}
@@ -309,6 +312,7 @@ func (c *Controller[K]) follow(ctx context.Context, s source.Source[K]) error {
 	}
 	select {
 	case <-s.Synced():
+		drop()
 		return nil
 	default:
 		return fmt.Errorf("watch %s: its Run returned before its Synced channel was closed, so the controller could never start", s)

@@ -22,7 +22,7 @@ type Snapshot struct {
 	HardDeadline time.Duration
 	// HardDeadlineChosen reports whether Options set it.
 	HardDeadlineChosen bool
-	// Sources in the order of their Watch.
+	// Sources that have not ended, in the order of their Watch.
 	Sources []source.Snapshot
 	// Queue statistics, as far as the queue has them.
 	Queue workqueue.Stats

@@ -19,24 +19,35 @@ import (
 // firstSyncReport is when sources that are not synced are first logged.
 const firstSyncReport = 30 * time.Second
 
-// sources are those of a controller, in the order of their Watch.
+// sources are those of a controller that have not ended, in the order of their Watch.
 type sources[K comparable] struct {
 	mu struct {
 		sync.Mutex
-		all []source.Source[K]
+		all []*source.Source[K] // pointers, as a Source need not be comparable
 	}
 }
 
-func (s *sources[K]) add(one source.Source[K]) {
+// add adds one, until drop is called.
+func (s *sources[K]) add(one source.Source[K]) (drop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.all = append(s.mu.all, one)
+	at := &one
+	s.mu.all = append(s.mu.all, at)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.mu.all = slices.DeleteFunc(s.mu.all, func(other *source.Source[K]) bool { return other == at })
+	}
 }
 
 func (s *sources[K]) all() []source.Source[K] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.mu.all)
+	out := make([]source.Source[K], len(s.mu.all))
+	for i, one := range s.mu.all {
+		out[i] = *one
+	}
+	return out
 }
 
 // await blocks until every source present by then has synced. It reports false if ctx

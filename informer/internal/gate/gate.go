@@ -5,6 +5,7 @@ package gate
 
 import (
 	"cmp"
+	"container/heap"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -140,20 +141,27 @@ func (g *gateState) leave(t ticket) {
 // admit returns the requests that may be sent now, most urgent first.
 func (g *gateState) admit(now time.Time) (admitted []ticket) {
 	g.settle(now)
-	var able []queued
-	noPlace := g.crowded(fresh) && g.crowded(retried)
-	for _, w := range g.waiting {
-		if !(w.List && noPlace) && g.mayPass(w, now) {
+	var able []*queued
+	var crowded [classes]bool // asked once, not for each of thousands
+	for c := range classes {
+		crowded[c] = g.crowded(c)
+	}
+	for i := range g.waiting {
+		w := &g.waiting[i]
+		if !(w.List && crowded[w.class()]) && !now.Before(w.until) && g.full(w.asked, now) == nil {
 			able = append(able, w)
 		}
 	}
 	if len(able) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(able, func(a, b queued) int { return a.compare(b, now) })
-	passed := make(map[ticket]bool, len(able))
-	for _, w := range able {
-		if !g.mayPass(w, now) {
+	order := &urgent{able, now}
+	heap.Init(order) // only the few that pass are put in order, not all that wait
+	passed := make(map[ticket]bool)
+	for left := countOf(able); g.anyRoom(left); {
+		w := heap.Pop(order).(*queued)
+		left[w.List][w.class()]--
+		if !g.mayPass(*w, now) {
 			continue // requests before it took its turn or its place
 		}
 		g.send(w.ticket, w.Kind, now)
@@ -165,6 +173,48 @@ func (g *gateState) admit(now time.Time) (admitted []ticket) {
 	}
 	g.waiting = slices.DeleteFunc(g.waiting, func(w queued) bool { return passed[w.ticket] })
 	return admitted
+}
+
+// urgent is a heap of requests, the most urgent first. Tickets are in the order of arrival.
+type urgent struct {
+	all []*queued
+	now time.Time
+}
+
+func (u *urgent) Len() int { return len(u.all) }
+func (u *urgent) Less(i, j int) bool {
+	a, b := u.all[i], u.all[j]
+	return cmp.Or(a.compare(*b, u.now), cmp.Compare(a.ticket, b.ticket)) < 0
+}
+func (u *urgent) Swap(i, j int) { u.all[i], u.all[j] = u.all[j], u.all[i] }
+func (u *urgent) Push(w any)    { u.all = append(u.all, w.(*queued)) }
+func (u *urgent) Pop() any {
+	last := len(u.all) - 1
+	w := u.all[last]
+	u.all = u.all[:last]
+	return w
+}
+
+// counts are numbers of requests, lists apart, by class.
+type counts map[bool]*[classes]int
+
+func countOf(all []*queued) counts {
+	n := counts{false: {}, true: {}}
+	for _, w := range all {
+		n[w.List][w.class()]++
+	}
+	return n
+}
+
+// anyRoom reports whether one of the requests might pass: it is no list, or one of a class
+// with a free place.
+func (g *gateState) anyRoom(left counts) bool {
+	for c := range classes {
+		if left[false][c] > 0 || left[true][c] > 0 && !g.crowded(c) {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *gateState) mayPass(w queued, now time.Time) bool {

@@ -5,7 +5,9 @@ package election
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -25,10 +27,14 @@ type candidate struct {
 	lease   *lease
 	opts    Options
 	changed func(leader string) // called when another process leads
+	refused func(error)         // called with refusals, at a falling rate; nil: nobody asks
 
 	observed coordinationv1.LeaseSpec
 	since    time.Time // when this process saw it change
 	leader   string    // passed to changed last
+
+	reportAt  time.Time // when refused is called next
+	reportGap time.Duration
 }
 
 // acquire tries until this process leads. It returns false if ctx ended before.
@@ -78,11 +84,45 @@ func (c *candidate) try(ctx context.Context) bool {
 	if err != nil {
 		logr.FromContextOrDiscard(ctx).Info("Cannot take or renew the lease", "reason", err.Error())
 	}
+	if ctx.Err() == nil {
+		c.note(err, time.Now())
+	}
 	if leader := holderIn(c.observed); leader != c.leader {
 		c.leader = leader
 		c.changed(leader)
 	}
 	return err == nil && holderIn(c.observed) == c.lease.Identity()
+}
+
+// note records a refusal by the server, which no other try will change, and reports it: at
+// once, then at intervals that double.
+func (c *candidate) note(err error, now time.Time) {
+	switch {
+	case err != nil && !refused(err):
+		return // the server may not have been reached, or is busy
+	case err == nil || apierrors.IsConflict(err):
+		c.lease.refuse(nil, now)
+		c.reportAt, c.reportGap = time.Time{}, 0
+		return
+	}
+	c.lease.refuse(err, now)
+	if c.refused == nil || now.Before(c.reportAt) {
+		return
+	}
+	c.reportGap = min(max(2*c.reportGap, time.Minute), time.Hour)
+	c.reportAt = now.Add(c.reportGap)
+	c.refused(err)
+}
+
+// refused reports whether err is an answer by which the server refuses the request or, as a
+// conflict, has considered it.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout
 }
 
 // attempt sends the requests of one try. Without an error the lease is this process's, or

@@ -60,6 +60,10 @@ type State struct {
 	Identity string
 	Leading  bool
 	Holder   string
+	// Refused is why the server refuses this process's requests for the Lease, since
+	// RefusedSince. Nil: it does not.
+	Refused      error
+	RefusedSince time.Time
 }
 
 // Progress shows whether an elector makes progress.
@@ -185,6 +189,9 @@ func (e *Elector) Run(ctx context.Context) error {
 	log := textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("lease", e.lease.key.String())
 	e.prepare(simhook.Of(ctx))
 	me := &candidate{lease: e.lease, opts: e.opts, changed: func(leader string) { log.Info("Leader elected", "leader", leader) }}
+	me.refused = func(err error) {
+		textlog.Warn(log, err, "The server refuses the requests for the lease; this process cannot lead")
+	}
 	log.Info("Waiting to become the leader", "identity", e.lease.Identity())
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup

@@ -58,7 +58,21 @@ type lease struct {
 		won      bool                    // such a write was carried out
 		was      *coordinationv1.Lease   // what the first of them replaced; nil: nothing
 		end      context.CancelCauseFunc // ends the round
+		refusal  error                   // of the last try; nil: none
+		refused  time.Time               // since when all tries were refused
 	}
+}
+
+// refuse records the refusal of a try; nil: it was not refused.
+func (l *lease) refuse(err error, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		l.mu.refused = time.Time{}
+	} else if l.mu.refusal == nil {
+		l.mu.refused = now
+	}
+	l.mu.refusal = err
 }
 
 // Identity returns the name of this process in the Lease.
@@ -330,5 +344,6 @@ func (l *lease) state() State {
 	defer l.mu.Unlock()
 	return State{
 		Lease: l.key.String(), Identity: l.mu.identity, Leading: l.mu.held, Holder: holderOf(l.mu.seen),
+		Refused: l.mu.refusal, RefusedSince: l.mu.refused,
 	}
 }

@@ -19,7 +19,7 @@ const (
 	maxEventSeries   = 10 * maxEventsWaiting
 	seriesEnds       = 6 * time.Minute // after its last event
 	seriesRefreshed  = 30 * time.Minute
-	eventBurst       = 25 // for one object and controller
+	eventBurst       = 25 // for one object, controller and type: a Warning is no victim of Normal ones
 	eventRefill      = 5 * time.Minute
 )
 
@@ -63,11 +63,12 @@ type eventBook struct {
 	named   int64        // nanoseconds of the last name
 }
 
-// allowance is how many events of one object may be sent.
+// allowance is how many events of one object and type may be sent.
 type allowance struct {
-	of    sameEvent
-	left  float64
-	since time.Time
+	of     sameEvent
+	left   float64
+	since  time.Time
+	logged bool // that one was dropped
 }
 
 func newEventBook() eventBook {
@@ -98,12 +99,14 @@ func (b *eventBook) tell(e *eventsv1.Event, now time.Time) eventResult {
 		}
 		return eventCounted
 	}
-	if len(b.waiting) >= maxEventsWaiting {
+	if len(b.waiting) >= room(e) {
 		return eventOverflow
 	}
-	if !b.allow(e, now) {
+	a := b.allowanceOf(e, now)
+	if a.left < 1 {
 		return eventLimited
 	}
+	a.left--
 	b.named = max(b.named+1, now.UnixNano()) // unique, even at the same moment
 	e.Name = util.GenerateEventName(e.Regarding.Name, b.named)
 	e.EventTime = metav1.NewMicroTime(now)
@@ -122,9 +125,17 @@ func (b *eventBook) tell(e *eventsv1.Event, now time.Time) eventResult {
 	return eventAccepted
 }
 
-// allow uses one unit of the allowance of e's object.
-func (b *eventBook) allow(e *eventsv1.Event, now time.Time) bool {
-	of := sameEvent{controller: e.ReportingController, namespace: e.Namespace, regarding: corev1.ObjectReference{
+// room returns how many events may wait before e: Warnings have places of their own.
+func room(e *eventsv1.Event) int {
+	if e.Type == corev1.EventTypeWarning {
+		return 2 * maxEventsWaiting
+	}
+	return maxEventsWaiting
+}
+
+// allowanceOf returns the allowance of e's object and type.
+func (b *eventBook) allowanceOf(e *eventsv1.Event, now time.Time) *allowance {
+	of := sameEvent{controller: e.ReportingController, namespace: e.Namespace, kind: e.Type, regarding: corev1.ObjectReference{
 		APIVersion: e.Regarding.APIVersion, Kind: e.Regarding.Kind, Name: e.Regarding.Name, UID: e.Regarding.UID,
 	}}
 	a := b.limits[of]
@@ -138,11 +149,16 @@ func (b *eventBook) allow(e *eventsv1.Event, now time.Time) bool {
 		b.limited = append(b.limited, a)
 	}
 	a.refill(now)
-	if a.left < 1 {
-		return false
-	}
-	a.left--
-	return true
+	return a
+}
+
+// firstDropped reports whether e is the first of its object and type that was dropped,
+// until the object has its whole allowance again.
+func (b *eventBook) firstDropped(e *eventsv1.Event, now time.Time) bool {
+	a := b.allowanceOf(e, now)
+	first := !a.logged
+	a.logged = true
+	return first
 }
 
 func (a *allowance) refill(now time.Time) {
@@ -183,7 +199,7 @@ func (b *eventBook) sweep(now time.Time, all bool) {
 	})
 	b.limited = slices.DeleteFunc(b.limited, func(a *allowance) bool {
 		a.refill(now)
-		full := a.left == eventBurst
+		full := a.left == eventBurst // also one of which only an overflow was logged
 		if full {
 			delete(b.limits, a.of)
 		}

@@ -73,3 +73,36 @@ func TestEventBook_EventsThatDifferInTheirNoteAreMergedAndCounted(t *testing.T) 
 		}
 	}
 }
+
+func TestEventBook_WarningsHaveTheirOwnBudget_M19(t *testing.T) {
+	now := time.Unix(0, 0)
+	event := func(object, kind string, n int) *eventsv1.Event {
+		return &eventsv1.Event{Regarding: corev1.ObjectReference{Name: object}, Type: kind, Reason: fmt.Sprint("Reason", n)}
+	}
+	b := newEventBook()
+	logged := 0
+	for n := range 40 {
+		if result := b.tell(event("a", corev1.EventTypeNormal, n), now); result == eventLimited && b.firstDropped(event("a", corev1.EventTypeNormal, n), now) {
+			logged++
+		}
+	}
+	if logged != 1 {
+		t.Errorf("of the dropped events of one object %d are logged, want the first", logged)
+	}
+	if got := b.tell(event("a", corev1.EventTypeWarning, 0), now); got != eventAccepted {
+		t.Errorf("a Warning after 40 other events: %s, want accepted", got)
+	}
+	b = newEventBook()
+	for n := range 2 * maxEventsWaiting {
+		b.tell(event(fmt.Sprint("map-", n), corev1.EventTypeNormal, 0), now)
+	}
+	if got := b.tell(event("a", corev1.EventTypeWarning, 0), now); got != eventAccepted {
+		t.Errorf("a Warning while %d others wait: %s, want accepted", len(b.waiting), got)
+	}
+	for n := range 3 * maxEventsWaiting {
+		b.tell(event(fmt.Sprint("map-", n), corev1.EventTypeWarning, 0), now)
+	}
+	if len(b.waiting) != 2*maxEventsWaiting {
+		t.Errorf("%d events wait, want a bound of %d", len(b.waiting), 2*maxEventsWaiting)
+	}
+}

@@ -79,8 +79,14 @@ func (e *Mail) tell(event *eventsv1.Event, now time.Time) {
 		result = e.mu.book.tell(event, now)
 	}
 	e.mu.told[result]++
+	dropped := result == eventLimited || result == eventOverflow
+	first := dropped && e.mu.book.firstDropped(event, now)
 	e.mu.Unlock()
-	if result == eventLimited || result == eventOverflow {
+	if first {
+		textlog.Warn(e.log, nil, "Dropped an Event, and will drop more of this object without a line; flyball_events_total counts them",
+			"why", string(result), "object", event.Regarding.Kind+" "+event.Regarding.Namespace+"/"+event.Regarding.Name,
+			"type", event.Type, "reason", event.Reason)
+	} else if dropped {
 		e.log.V(1).Info("Dropped an Event", "why", string(result), "object", event.Regarding.Namespace+"/"+event.Regarding.Name, "reason", event.Reason)
 	}
 	select {
