@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"webhook":                              {"informer", "resource/builtin"},
 	"manager": {"client", "informer", "informer/clientgo", "reconcile", "resource/builtin", "source",
 		"webhook", "workqueue", "workqueue/clientgo"},
-	"manager/internal/crdupdate": {},
+	"manager/internal/crdupdate": {"internal/costly"},
 	"manager/internal/crdinstall": {"client", "informer", "internal/linger", "internal/manifest", "internal/textlog",
 		"manager/internal/crdupdate"},
 	"manager/internal/election": {"informer", "internal/codec", "internal/simhook", "internal/textlog", "internal/writegate"},

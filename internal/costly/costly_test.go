@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -170,4 +171,27 @@ func FuzzPlan(f *testing.F) {
 		_ = Of(reflect.TypeFor[*inline]()).JSON(text)
 		_ = Of(reflect.TypeFor[*corev1.Pod]()).Protobuf(text)
 	})
+}
+
+// What a schema of crdgen accepts is decoded.
+func TestPatterns_WhatTheyAcceptIsDecoded(t *testing.T) {
+	bound, all := regexp.MustCompile(BoundQuantity), regexp.MustCompile(AnyQuantity)
+	for text, accepted := range map[string]bool{
+		"1e99": true, "+1.5e-099": true, ".5E+7": true, "1Ei": true, "100m": true, "1e0000000000000000000000000012": true,
+		"99999999999999999999999999999e99": true, "-9999999999999999999999999999e99": true, "0.9999999999999999999999999e-99": true,
+		"1e100": false, "1e-10000000": false, "1e": false, "1e1.5": false, "e5": false,
+	} {
+		if got := bound.MatchString(text); got != accepted {
+			t.Errorf("%s: accepted is %t, want %t", text, got, accepted)
+		}
+		if !accepted {
+			continue
+		}
+		if len(text) > LongestQuantity || !all.MatchString(text) {
+			t.Errorf("%s: it is not accepted in all", text)
+		}
+		if err := ofQuantity.check([]byte(text)); err != nil {
+			t.Errorf("%s: %v, want it decoded", text, err)
+		}
+	}
 }
