@@ -86,7 +86,7 @@ func Mutate[T informer.Object](s *Server, path string, f func(ctx context.Contex
 		if err != nil {
 			return nil, internal(fmt.Errorf("encode the object that the webhook returned: %w", err))
 		}
-		return patch(req.Object.Raw, before, after)
+		return patch(req.Object.Raw, before, after, func(lists []string) error { return unknownIn(req.Object.Raw, obj, lists) })
 	}))
 }
 
