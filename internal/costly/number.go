@@ -29,11 +29,16 @@ var numbers = map[reflect.Type]bounds{
 	reflect.TypeFor[big.Int]():           ofBig,
 	reflect.TypeFor[big.Float]():         ofBig,
 	reflect.TypeFor[big.Rat]():           ofBig,
-	infDec:                               ofBig,
 }
 
-// infDec is gopkg.in/inf.v0.Dec.
-var infDec = reflect.TypeOf((*resource.Quantity).AsDec).Out(0).Elem()
+// numberOf returns the bounds of a type that parses a number of any size.
+func numberOf(t reflect.Type) (b bounds, is bool) {
+	if t.PkgPath() == "gopkg.in/inf.v0" && t.Name() == "Dec" {
+		return ofBig, true
+	}
+	b, is = numbers[t]
+	return b, is
+}
 
 // shown is how much of a refused text an error shows.
 const shown = 40

@@ -92,7 +92,7 @@ func (c *compiler) compile(t reflect.Type) *Plan {
 	}
 	p := &Plan{}
 	c.begun[t] = p
-	if known, is := numbers[t]; is {
+	if known, is := numberOf(t); is {
 		p.number = known
 		return p
 	}
@@ -158,7 +158,7 @@ func decodesItself(t reflect.Type) bool {
 // within returns the narrowest bounds of a number that the fields of t lead to, and
 // whether they lead back to root.
 func within(root, t reflect.Type, seen map[reflect.Type]bool) (number bounds, nests bool) {
-	if known, is := numbers[t]; is {
+	if known, is := numberOf(t); is {
 		return known, false
 	}
 	if seen[t] {
