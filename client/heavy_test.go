@@ -84,6 +84,39 @@ func TestClient_HeavyObjectIsNotDecoded_B13(t *testing.T) {
 	}
 }
 
+// A quantity whose parsing takes far more than its text is not parsed: the parser would
+// accept it.
+func TestClient_CostlyQuantityIsNotParsed_B24(t *testing.T) {
+	answer := []byte(`{` + podHead + `,"spec":{"containers":[{"resources":{"limits":{"cpu":"1e-200"}}}]}}`)
+	c := answering(t, &answer)
+	refused := func(what string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), `the number "1e-200" has more than 128 digits`) {
+			t.Errorf("%s: %v, want an error that names the quantity", what, err)
+		}
+	}
+	key := informer.Key{Namespace: "prod", Name: "b"}
+	refused("get", c.Get(t.Context(), key, &corev1.Pod{}))
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "b", ResourceVersion: "1"}}
+	refused("the answer to a write", c.Update(t.Context(), pod))
+	sound := ""
+	for pod, err := range client.List[*corev1.Pod](t.Context(), c) {
+		if err == nil {
+			sound += pod.Name
+			continue
+		}
+		refused("list", err)
+	}
+	if sound != "ac" {
+		t.Errorf("listed %q beside the costly object, want a and c", sound)
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	if err := c.Get(t.Context(), key, u); err != nil {
+		t.Errorf("as an Unstructured: %v, want the object: it parses no quantity", err)
+	}
+}
+
 // A list of more items than a page may have takes no memory for them.
 func TestClient_ItemsOfAHeavyListAreNotHeld_B14(t *testing.T) {
 	answer := []byte(`{}` + strings.Repeat(",{}", 4<<20))

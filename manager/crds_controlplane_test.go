@@ -5,18 +5,25 @@ package manager_test
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"os"
+	"strings"
 	"testing/fstest"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/manager/internal/crdupdate"
 )
 
 // knobs are files with a definition whose spec has these properties.
@@ -121,5 +128,84 @@ var _ = Describe("A manager with definitions to install", Ordered, func() {
 		before := crd(ctx)
 		together(ctx, knobTwo)
 		Expect(crd(ctx).GetResourceVersion()).To(Equal(before.GetResourceVersion()))
+	})
+	It("has integers and quantities that the Go type can hold", func(ctx context.Context) {
+		script, err := os.ReadFile("../resource/crdgen/testdata/integers.txtar")
+		Expect(err).NotTo(HaveOccurred())
+		_, text, _ := strings.Cut(string(script), "-- want.yaml --\n")
+		definition := &unstructured.Unstructured{}
+		Expect(yaml.Unmarshal([]byte(text), &definition.Object)).To(Succeed())
+		Expect(admin.Create(ctx, definition)).To(Succeed())
+		write := func(name string, field string, value any) error {
+			spec := map[string]any{
+				"generic": map[string]any{"of": int64(-128)}, "i": int64(1), "i8": int64(127), "i16": int64(1), "i32": int64(1), "i64": int64(math.MaxInt64),
+				"pair": map[string]any{"one": int64(0)}, "size": "10Gi", "sum": int64(math.MaxUint32), "u": int64(0), "u64": int64(1), "u8": int64(9),
+			}
+			spec[field] = value
+			gauge := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+			gauge.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Gauge"})
+			gauge.SetNamespace("default")
+			gauge.SetName(name)
+			return admin.Create(ctx, gauge)
+		}
+		Eventually(func() error { return write("first", "i", int64(2)) }).WithTimeout(time.Minute).Should(Succeed())
+		for i, size := range []any{"1e99", "-1.5E-09", int64(5), "100m"} {
+			Expect(write(fmt.Sprint("size-", i), "size", size)).To(Succeed(), "size %v", size)
+		}
+		for _, bad := range []struct {
+			field string
+			value any
+		}{
+			{"sum", int64(math.MaxUint32 + 1)}, {"sum", int64(-1)}, {"i8", int64(128)}, {"i16", int64(-32769)}, {"i32", int64(math.MaxInt32 + 1)},
+			{"u8", int64(256)}, {"u", int64(-1)}, {"u64", int64(-1)}, {"generic", map[string]any{"of": int64(128)}},
+			{"u16", int64(65536)}, {"ports", []any{int64(65536)}}, {"u32", map[string]any{"a": int64(math.MaxUint32 + 1)}},
+			{"size", "1e100"}, {"size", "1e-10000000"}, {"size", "1e1.5"}, {"limits", map[string]any{"cpu": "1e-10000000"}},
+		} {
+			Expect(apierrors.IsInvalid(write("bad", bad.field, bad.value))).To(BeTrue(), "%s: %v", bad.field, bad.value)
+		}
+		for _, large := range []string{"i", "i64", "u64"} {
+			Expect(apierrors.IsInvalid(write("large", large, float64(1<<64)))).To(BeTrue(), large)
+		}
+	})
+	It("refuses a storage version in which the server would drop what is stored", func(ctx context.Context) {
+		const slots = `
+  - name: v1
+    served: true
+    storage: %t
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {turns: {type: integer}, old: {type: string}}}}}}`
+		const second = `
+  - name: v2
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {turns: {type: integer}}}}}}`
+		of := func(versions string) *unstructured.Unstructured {
+			text := strings.NewReplacer("knobs", "slots", "Knob", "Slot").Replace(string(knobs(versions)["crd.yaml"].Data))
+			out := &unstructured.Unstructured{}
+			Expect(yaml.Unmarshal([]byte(text), &out.Object)).To(Succeed())
+			return out
+		}
+		before, after := of(fmt.Sprintf(slots, true)), of(fmt.Sprintf(slots, false)+second)
+		_, err := crdupdate.Decide(before.Object, after.Object)
+		Expect(err).To(MatchError(ContainSubstring("v2, stored instead of v1: .spec.old: the property is removed")))
+
+		// What the server does if it is written all the same.
+		Expect(admin.Create(ctx, before)).To(Succeed())
+		slot := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"turns": int64(1), "old": "kept"}}}
+		slot.SetGroupVersionKind(schema.GroupVersionKind{Group: "manager.flyball.dev", Version: "v1", Kind: "Slot"})
+		slot.SetNamespace("default")
+		slot.SetName("one")
+		Eventually(func() error { return admin.Create(ctx, slot.DeepCopy()) }).WithTimeout(time.Minute).Should(Succeed())
+		now := before.DeepCopy()
+		Expect(admin.Get(ctx, informer.Key{Name: before.GetName()}, now)).To(Succeed())
+		now.Object["spec"] = after.Object["spec"]
+		Expect(admin.Update(ctx, now)).To(Succeed())
+		Eventually(func(g Gomega) {
+			got := slot.DeepCopy()
+			g.Expect(admin.Get(ctx, informer.Key{Namespace: "default", Name: "one"}, got)).To(Succeed())
+			got.SetLabels(map[string]string{"turn": got.GetResourceVersion()}) // a write of v1 stores v2
+			g.Expect(admin.Update(ctx, got)).To(Succeed())
+			_, kept, _ := unstructured.NestedString(got.Object, "spec", "old")
+			g.Expect(kept).To(BeFalse())
+		}).WithTimeout(time.Minute).Should(Succeed())
 	})
 })

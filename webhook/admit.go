@@ -16,6 +16,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/costly"
 	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
@@ -85,7 +86,7 @@ func Mutate[T informer.Object](s *Server, path string, f func(ctx context.Contex
 		if err != nil {
 			return nil, internal(fmt.Errorf("encode the object that the webhook returned: %w", err))
 		}
-		return patch(req.Object.Raw, before, after)
+		return patch(req.Object.Raw, before, after, func(lists []string) error { return unknownIn(req.Object.Raw, obj, lists) })
 	}))
 }
 
@@ -114,6 +115,9 @@ func decode[T informer.Object](req *Request, kind schema.GroupVersionKind, field
 func unmarshal(raw []byte, obj runtime.Object) error {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return u.UnmarshalJSON(raw)
+	}
+	if err := costly.Of(reflect.TypeOf(obj)).JSON(raw); err != nil {
+		return err
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, obj)
 }

@@ -161,7 +161,7 @@ func (c conversions) one(raw json.RawMessage, to schema.GroupVersion) (json.RawM
 		return nil, fmt.Errorf("this webhook does not know version %q of %s; give a webhook.Spoke for it", to.Version, from.GroupKind())
 	}
 	obj := source.new()
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, obj); err != nil {
+	if err := unmarshal(raw, obj); err != nil {
 		return nil, fmt.Errorf("decode as %T: %w", obj, err)
 	}
 	hub, err := source.toHub(obj)

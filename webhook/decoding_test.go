@@ -93,6 +93,33 @@ func TestReview_BombsAllocateNoMoreThanTheLimit_H7(t *testing.T) {
 	}
 }
 
+// A review with a quantity whose parsing takes far more than its text is refused before
+// that is parsed: the parser would accept it.
+func TestReview_CostlyQuantityIsRefusedAndNotParsed_H7(t *testing.T) {
+	s := bombed(t, webhook.Options{})
+	costly := []byte(`{` + podHead + `,"spec":{"containers":[{"resources":{"limits":{"cpu":"1e-200"}}}]}}`)
+	plain := []byte(`{` + podHead + `,"spec":{"containers":[{"resources":{"limits":{"cpu":"1e-9"}}}]}}`)
+	for _, c := range []struct {
+		path     string
+		old, obj []byte
+		code     int
+	}{
+		{"/validate", plain, plain, http.StatusOK},
+		{"/validate", plain, costly, http.StatusBadRequest},
+		{"/validate", costly, plain, http.StatusBadRequest},
+		{"/mutate", plain, costly, http.StatusBadRequest},
+		{"/validate-all", costly, costly, http.StatusOK}, // an Unstructured parses no quantity
+	} {
+		code, answer := post(t, s, c.path, ofPod(admissionv1.Update, c.old, c.obj))
+		if code != c.code {
+			t.Errorf("%s of %s: %d %s, want %d", c.path, c.obj, code, answer, c.code)
+		}
+		if code != http.StatusOK && !strings.Contains(answer, `1e-200`) {
+			t.Errorf("%s: %s, want an answer that names the quantity", c.path, answer)
+		}
+	}
+}
+
 // Reviews of the largest objects that a server accepts are answered.
 func TestReview_LargestOrdinaryObjectsAreTaken_H7(t *testing.T) {
 	s := bombed(t, webhook.Options{})

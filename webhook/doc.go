@@ -28,7 +28,8 @@
 //	    or flood of requests ends the server or takes more memory than Options.MaxBody
 //	    allows
 //	H2  a patch contains what the function changed and nothing else: fields unknown to
-//	    the Go type are preserved
+//	    the Go type are preserved, and go to no other element of their list; where it
+//	    is not certain whose they are, the review fails
 //	H3  a conversion answers with all objects in their order, or with none; each has
 //	    the desired version and its metadata unchanged, except for labels and
 //	    annotations
@@ -39,8 +40,8 @@
 //	H6  a stop interrupts no request in flight, and new requests are answered until
 //	    Options.DrainDelay has passed
 //	H7  a review is weighed before it is decoded: one that would allocate more than
-//	    Options.MaxDecoded is refused with its size, and large ones are decoded one
-//	    at a time
+//	    Options.MaxDecoded is refused with its size, large ones are decoded one at a
+//	    time, and a number that takes far more than its text is refused unparsed
 //	H8  with Options.ClientCAs only clients with a certificate signed by one of them,
 //	    for an allowed name, get an answer to an admission review
 //

@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"strings"
 	"testing"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -43,6 +45,46 @@ func TestMutate_UnknownFieldsStay_H2(t *testing.T) {
 		{"name":"web","image":"w","futureToo":[1,2],"resources":{"limits":{"cpu":"1000m"}},"env":[{"name":"A","value":"1"}]}]}}`
 	if !jsonpatch.Equal(after, []byte(want)) {
 		t.Errorf("patch %s makes\n%s, want\n%s", got.Patch, after, want)
+	}
+}
+
+// Fields that the Go type does not know go to no other element, and are not lost without a
+// word: where it is not certain whose they are, the review is refused.
+func TestMutate_UncertainOriginIsRefused_H2(t *testing.T) {
+	s := newServer(t, webhook.Options{})
+	webhook.Mutate(s, "", func(_ context.Context, _ *webhook.Request, pod *corev1.Pod) error {
+		pod.Spec.Tolerations = []corev1.Toleration{{Key: "mine"}}
+		return nil
+	})
+	must(t, s.Err())
+	for _, c := range []struct {
+		name, tolerations string
+		refused           bool
+	}{
+		{"a field that the type does not know", `[{"key":"theirs","future":1}]`, true},
+		{"one without a value", `[{"key":"theirs","future":false}]`, true},
+		{"a known field without a value, which the type does not write", `[{"key":"theirs","value":""}]`, false},
+		{"an unknown field elsewhere", `[{"key":"theirs"}],"future":true`, false},
+		{"nothing to replace", `[]`, false},
+	} {
+		raw := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"one"},"spec":{"tolerations":` + c.tolerations + `}}`
+		req := ofConfigMap(admissionv1.Create, "null", raw)
+		req.Kind.Kind = "Pod"
+		code, answer := post(t, s, "/mutate--v1-pod", review(t, req))
+		switch {
+		case c.refused && (code != http.StatusInternalServerError || !strings.Contains(answer, `spec.tolerations[0].future`)):
+			t.Errorf("%s: %d %s, want it refused with the field", c.name, code, answer)
+		case !c.refused && code != http.StatusOK:
+			t.Errorf("%s: %d %s, want an answer", c.name, code, answer)
+		case !c.refused:
+			p, err := jsonpatch.DecodePatch(admit(t, s, "/mutate--v1-pod", req).Patch)
+			must(t, err)
+			after, err := p.Apply([]byte(raw))
+			must(t, err)
+			if !strings.Contains(string(after), `"tolerations":[{"key":"mine"}]`) {
+				t.Errorf("%s: %s, want the list that the function returned", c.name, after)
+			}
+		}
 	}
 }
 

@@ -5,7 +5,9 @@ package webhook
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,13 +17,24 @@ import (
 
 // patch returns the JSON patch (RFC 6902) that applies to raw the change from before to
 // after, two views of it that may lack fields of raw. It is nil if nothing changes.
-func patch(raw []byte, before, after any) ([]byte, error) {
+//
+// lost is called with the paths of lists in which it is not known where an element comes
+// from, beside elements with fields that the views do not show. It returns an error if those
+// are to be kept: no element gets fields of another.
+func patch(raw []byte, before, after any, lost func(lists []string) error) ([]byte, error) {
 	var original any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &original); err != nil {
 		return nil, badRequest("decode object: %w", err)
 	}
+	var c carrier
+	result := c.carry("", original, before, after)
+	if len(c.doubts) > 0 {
+		if err := lost(c.doubts); err != nil {
+			return nil, err
+		}
+	}
 	var ops operations
-	ops.difference("", original, carry(original, before, after))
+	ops.difference("", original, result)
 	if len(ops) == 0 {
 		return nil, nil
 	}
@@ -63,9 +76,39 @@ func equal(a, b any) bool {
 	return a == b
 }
 
+// unknownIn returns an error if raw has fields, in one of the lists, that obj does not know.
+func unknownIn(raw []byte, obj any, lists []string) error {
+	strict, err := kjson.UnmarshalStrict(raw, reflect.New(reflect.TypeOf(obj).Elem()).Interface())
+	if err != nil {
+		return badRequest("decode object: %w", err)
+	}
+	const most = 100 // the decoder reports no more
+	if len(strict) >= most {
+		return internal(fmt.Errorf("the function changed the list %s so that it is not certain where its elements come from, and %T does not know %d fields or more: "+
+			"use a type that knows them, or *unstructured.Unstructured", lists[0], obj, most))
+	}
+	for _, one := range strict {
+		_, field, _ := strings.Cut(one.Error(), "unknown field ")
+		if field, err = strconv.Unquote(field); err != nil {
+			continue // a field that is there twice
+		}
+		for _, list := range lists {
+			if strings.HasPrefix(field, list+"[") {
+				return internal(fmt.Errorf("the function changed the list %s so that it is not certain which element has the field %q, which %T does not know: "+
+					"use a type that knows it, or *unstructured.Unstructured", list, field, obj))
+			}
+		}
+	}
+	return nil
+}
+
+// carrier carries changes over to an original. It notes the lists of which it does not
+// know where an element comes from, by the paths that decoders use in errors.
+type carrier struct{ doubts []string }
+
 // carry returns original with the change from before to after. It does not modify its
 // arguments; the result may share values with them.
-func carry(original, before, after any) any {
+func (c *carrier) carry(path string, original, before, after any) any {
 	if equal(before, after) {
 		return original
 	}
@@ -74,19 +117,22 @@ func carry(original, before, after any) any {
 		original, ok1 := original.(map[string]any)
 		before, ok2 := before.(map[string]any)
 		if ok1 && ok2 {
-			return carryMap(original, before, after)
+			return c.carryMap(path, original, before, after)
 		}
 	case []any:
 		original, ok1 := original.([]any)
 		before, ok2 := before.([]any)
 		if ok1 && ok2 && len(original) == len(before) {
-			return carryList(original, before, after)
+			return c.carryList(path, original, before, after)
+		}
+		if ok1 && ok2 {
+			c.doubts = append(c.doubts, path)
 		}
 	}
 	return after
 }
 
-func carryMap(original, before, after map[string]any) map[string]any {
+func (c *carrier) carryMap(path string, original, before, after map[string]any) map[string]any {
 	out := maps.Clone(original)
 	for name := range before {
 		if _, stays := after[name]; !stays {
@@ -100,7 +146,7 @@ func carryMap(original, before, after map[string]any) map[string]any {
 		case known && equal(was, value):
 			// Unchanged: it stays as written, or omitted.
 		case known && there:
-			out[name] = carry(has, was, value)
+			out[name] = c.carry(strings.TrimPrefix(path+"."+name, "."), has, was, value)
 		default:
 			out[name] = value
 		}
@@ -110,78 +156,20 @@ func carryMap(original, before, after map[string]any) map[string]any {
 
 // carryList matches each element of after with the one it comes from, to preserve
 // fields that the view does not show.
-func carryList(original, before, after []any) []any {
-	from := origins(before, after)
+func (c *carrier) carryList(path string, original, before, after []any) []any {
+	m := origins(original, before, after)
+	if m.doubt {
+		c.doubts = append(c.doubts, path)
+	}
 	out := make([]any, len(after))
 	for i, value := range after {
-		if j := from[i]; j >= 0 {
-			out[i] = carry(original[j], before[j], value)
+		if j := m.from[i]; j >= 0 {
+			out[i] = c.carry(path+"["+strconv.Itoa(j)+"]", original[j], before[j], value)
 		} else {
 			out[i] = value
 		}
 	}
 	return out
-}
-
-// manyPairs bounds the pairs of elements that are compared. Beyond it, elements that
-// were moved within a list count as new.
-const manyPairs = 1 << 20
-
-// origins returns for each element of after the index of its origin in before; -1: it
-// is new. It matches equal beginnings and ends, then equal elements in order, then
-// elements of the same name; the rest is matched in order if nothing was added or
-// removed.
-func origins(before, after []any) []int {
-	from := make([]int, len(after))
-	for i := range from {
-		from[i] = -1
-	}
-	taken := make([]bool, len(before))
-	match := func(i, j int) { from[i], taken[j] = j, true }
-
-	start := 0
-	for start < min(len(before), len(after)) && equal(before[start], after[start]) {
-		match(start, start)
-		start++
-	}
-	for end := 1; end <= min(len(before), len(after))-start; end++ {
-		i, j := len(after)-end, len(before)-end
-		if !equal(before[j], after[i]) {
-			break
-		}
-		match(i, j)
-	}
-	if (len(before)-start)*(len(after)-start) > manyPairs {
-		return from
-	}
-	pair := func(same func(a, b any) bool) {
-		for i := range after {
-			for j := 0; from[i] < 0 && j < len(before); j++ {
-				if !taken[j] && same(before[j], after[i]) {
-					match(i, j)
-				}
-			}
-		}
-	}
-	pair(equal)
-	pair(func(a, b any) bool { return nameIn(a) != "" && nameIn(a) == nameIn(b) })
-	if len(before) == len(after) {
-		for i := range after {
-			if from[i] < 0 && !taken[i] && nameIn(before[i]) == nameIn(after[i]) {
-				match(i, i)
-			}
-		}
-	}
-	return from
-}
-
-// nameIn returns the name of a list element; empty: none.
-func nameIn(element any) string {
-	if fields, ok := element.(map[string]any); ok {
-		name, _ := fields["name"].(string)
-		return name
-	}
-	return ""
 }
 
 type operation struct {

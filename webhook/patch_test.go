@@ -5,8 +5,12 @@ package webhook
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,12 +61,18 @@ func TestPatch_CarriesOnlyWhatChanged_H2(t *testing.T) {
 		{"one less, and one changed", `{"l":[{"name":"a","x":1},{"name":"b","x":2},{"name":"c","x":3}]}`, `{"l":[{"name":"a"},{"name":"b"},{"name":"c"}]}`, `{"l":[{"name":"b"},{"name":"c","v":1}]}`, `{"l":[{"name":"b","x":2},{"name":"c","x":3,"v":1}]}`},
 		{"sorted", `{"l":[{"k":2,"x":2},{"k":1,"x":1}]}`, `{"l":[{"k":2},{"k":1}]}`, `{"l":[{"k":1},{"k":2}]}`, `{"l":[{"k":1,"x":1},{"k":2,"x":2}]}`},
 		{"another of the same place", `{"l":[{"name":"a","x":1}]}`, `{"l":[{"name":"a"}]}`, `{"l":[{"name":"z"}]}`, `{"l":[{"name":"z"}]}`},
-		{"elements without names, in place", `{"l":[{"k":1,"x":1},{"k":2,"x":2}]}`, `{"l":[{"k":1},{"k":2}]}`, `{"l":[{"k":1},{"k":3}]}`, `{"l":[{"k":1,"x":1},{"k":3,"x":2}]}`},
+		{"elements without names, of which one is changed that hides nothing", `{"l":[{"k":1,"x":1},{"k":2}]}`, `{"l":[{"k":1},{"k":2}]}`, `{"l":[{"k":1},{"k":3}]}`, `{"l":[{"k":1,"x":1},{"k":3}]}`},
+		{"an element without a name, and one more", `{"l":[{"k":1,"x":1}]}`, `{"l":[{"k":1}]}`, `{"l":[{"k":1},{"k":2}]}`, `{"l":[{"k":1,"x":1},{"k":2}]}`},
+		{"a mount of a volume that two have, the first removed", `{"l":[{"name":"v","mountPath":"/a","x":1},{"name":"v","mountPath":"/b","x":2}]}`, `{"l":[{"name":"v","mountPath":"/a"},{"name":"v","mountPath":"/b"}]}`, `{"l":[{"name":"v","mountPath":"/b","ro":true}]}`, `{"l":[{"name":"v","mountPath":"/b","ro":true,"x":2}]}`},
+		{"ports without names, sorted and changed", `{"l":[{"containerPort":90,"x":1},{"containerPort":80,"x":2}]}`, `{"l":[{"containerPort":90},{"containerPort":80}]}`, `{"l":[{"containerPort":80,"p":"UDP"},{"containerPort":90,"p":"UDP"}]}`, `{"l":[{"containerPort":80,"p":"UDP","x":2},{"containerPort":90,"p":"UDP","x":1}]}`},
+		{"a name that changes, of the same place", `{"l":[{"name":"v","mountPath":"/a","x":1}]}`, `{"l":[{"name":"v","mountPath":"/a"}]}`, `{"l":[{"name":"w","mountPath":"/a"}]}`, `{"l":[{"name":"w","mountPath":"/a","x":1}]}`},
+		{"equal ones, of which all stay", `{"l":[{"k":1,"x":1},{"k":1,"x":2}]}`, `{"l":[{"k":1},{"k":1}]}`, `{"l":[{"k":0},{"k":1},{"k":1}]}`, `{"l":[{"k":0},{"k":1,"x":1},{"k":1,"x":2}]}`},
+		{"equal ones that hide the same, of which one goes", `{"l":[{"k":1,"x":1},{"k":1,"x":1}]}`, `{"l":[{"k":1},{"k":1}]}`, `{"l":[{"k":1}]}`, `{"l":[{"k":1,"x":1}]}`},
 		{"numbers of their kind", `{"a":9007199254740993,"f":1.5,"b":1}`, `{"b":1}`, `{"b":2}`, `{"a":9007199254740993,"f":1.5,"b":2}`},
 		{"a list becomes empty", `{"l":[1,2]}`, `{"l":[1,2]}`, `{"l":[]}`, `{"l":[]}`},
 		{"a list for a map", `{"l":{"a":1}}`, `{"l":{"a":1}}`, `{"l":[1]}`, `{"l":[1]}`},
 	} {
-		ops, err := patch([]byte(c.raw), parse(t, c.before), parse(t, c.after))
+		ops, err := patch([]byte(c.raw), parse(t, c.before), parse(t, c.after), refuse)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -73,6 +83,164 @@ func TestPatch_CarriesOnlyWhatChanged_H2(t *testing.T) {
 	}
 }
 
+var errUncertain = errors.New("uncertain")
+
+// refuse takes all that a view does not show for unknown.
+func refuse([]string) error { return errUncertain }
+
+// Where it is not certain which element has the hidden field, no element gets it, and it
+// is not lost without a word.
+func TestPatch_UncertainOriginsAreRefused_H2(t *testing.T) {
+	for _, c := range []struct{ name, raw, before, after string }{
+		{"a changed element, or another", `[{"k":1,"x":1},{"k":2,"x":2}]`, `[{"k":1},{"k":2}]`, `[{"k":1},{"k":3}]`},
+		{"a toleration is replaced", `[{"key":"a","x":1}]`, `[{"key":"a"}]`, `[{"key":"b"}]`},
+		{"one is changed, and one appended", `[{"k":1,"x":1}]`, `[{"k":1}]`, `[{"k":2},{"k":3}]`},
+		{"one of two equal ones is removed", `[{"k":1,"x":1},{"k":1,"x":2}]`, `[{"k":1},{"k":1}]`, `[{"k":1}]`},
+		{"one of two of a name is removed, and the other changed", `[{"name":"v","x":1},{"name":"v","x":2}]`, `[{"name":"v"},{"name":"v"}]`, `[{"name":"v","ro":true}]`},
+		{"name and port disagree", `[{"name":"a","port":1,"x":1},{"name":"b","port":2,"x":2}]`, `[{"name":"a","port":1},{"name":"b","port":2}]`, `[{"name":"a","port":2},{"name":"b","port":1}]`},
+		{"a port changes", `[{"port":80,"x":1}]`, `[{"port":80}]`, `[{"port":81}]`},
+		{"a list in a list", `[[{"x":1}],[1]]`, `[[{}],[1]]`, `[[{"k":1}],[2]]`},
+	} {
+		ops, err := patch([]byte(`{"l":`+c.raw+`}`), parse(t, `{"l":`+c.before+`}`), parse(t, `{"l":`+c.after+`}`), refuse)
+		if !errors.Is(err, errUncertain) {
+			t.Errorf("%s: %s, %v, want it refused", c.name, ops, err)
+		}
+	}
+}
+
+// More than 1,000 elements that are changed in place keep what they hide.
+func TestPatch_LongListsKeepWhatIsHidden_H2(t *testing.T) {
+	var raw, before, after []any
+	for i := range 3000 {
+		name := fmt.Sprint("n", i)
+		raw = append(raw, map[string]any{"name": name, "x": int64(i)})
+		before = append(before, map[string]any{"name": name})
+		after = append(after, map[string]any{"name": name, "v": int64(1)})
+	}
+	text, err := json.Marshal(map[string]any{"l": raw})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops, err := patch(text, map[string]any{"l": before}, map[string]any{"l": after}, refuse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := parse(t, patched(t, string(text), ops)).(map[string]any)["l"].([]any)
+	for i, element := range got {
+		if e := element.(map[string]any); e["x"] != int64(i) || e["v"] != int64(1) {
+			t.Fatalf("element %d is %v, want it changed, with its hidden field", i, e)
+		}
+	}
+}
+
+// After random edits no element has the hidden field of another. Each hidden field has the
+// number of its element, which the model of the edit carries along.
+func FuzzPatch_NoElementGetsFieldsOfAnother_H2(f *testing.F) {
+	for seed := range uint64(2000) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		type element struct {
+			shown map[string]any
+			id    int // 0: a new one
+		}
+		field := []string{"name", "mountPath", "containerPort", "key", "k", "uid"}[r.IntN(6)]
+		unique, next := r.IntN(2) == 0, 0
+		fresh := func() map[string]any { // a value of the field is never given to another
+			next++
+			shown := map[string]any{field: fmt.Sprint("v", next), "v": int64(r.IntN(2))}
+			if !unique && (next < 3 || r.IntN(2) == 0) { // at least two have it, so that it identifies none
+				shown[field] = "same"
+				return shown
+			}
+			if r.IntN(3) == 0 {
+				delete(shown, field)
+			}
+			return shown
+		}
+		var list []element
+		var raw, before, after []any
+		for i := range 2 + r.IntN(5) {
+			e := element{fresh(), i + 1}
+			list = append(list, e)
+			before = append(before, maps.Clone(e.shown))
+			hidden := maps.Clone(e.shown)
+			if r.IntN(3) != 0 {
+				hidden["x"] = int64(e.id)
+			}
+			raw = append(raw, hidden)
+		}
+		for range r.IntN(4) {
+			switch n := r.IntN(5); {
+			case n == 0:
+				list = slices.Insert(list, r.IntN(len(list)+1), element{shown: fresh()})
+			case len(list) == 0:
+			case n == 1:
+				i := r.IntN(len(list))
+				list = slices.Delete(list, i, i+1)
+			case n == 2:
+				r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+			case n == 3:
+				list[r.IntN(len(list))].shown["v"] = int64(r.IntN(4))
+			case n == 4: // another in its place
+				list[r.IntN(len(list))] = element{shown: fresh()}
+			}
+		}
+		ids := map[string]map[int]bool{} // elements that look the same are the same to the function
+		look := func(v any) string { text, _ := json.Marshal(v); return string(text) }
+		for _, e := range list {
+			after = append(after, maps.Clone(e.shown))
+			if ids[look(e.shown)] == nil {
+				ids[look(e.shown)] = map[int]bool{}
+			}
+			ids[look(e.shown)][e.id] = true
+		}
+		for i, e := range before {
+			if ids[look(e)] != nil {
+				ids[look(e)][i+1] = true
+			}
+		}
+		text, err := json.Marshal(map[string]any{"l": raw})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var uncertain bool
+		ops, err := patch(text, map[string]any{"l": before}, map[string]any{"l": after}, func([]string) error { uncertain = true; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := parse(t, patched(t, string(text), ops)).(map[string]any)["l"].([]any)
+		if len(got) != len(after) {
+			t.Fatalf("%s becomes %v, want %v", text, got, after)
+		}
+		for i := range got {
+			e := maps.Clone(got[i].(map[string]any))
+			x, has := e["x"]
+			delete(e, "x")
+			if !reflect.DeepEqual(e, after[i]) {
+				t.Fatalf("%s becomes %v, want %v", text, got, after)
+			}
+			if id, _ := x.(int64); has && !ids[look(e)][int(id)] {
+				t.Fatalf("%s, with the view %v changed to %v, becomes %v: element %d has the field of element %d", text, before, after, got, i, id-1)
+			}
+			of := list[i].id
+			if has || uncertain || of == 0 || raw[of-1].(map[string]any)["x"] == nil {
+				continue
+			}
+			alike := 0 // with what it looked like before: one of them may have its field
+			for _, other := range list {
+				if s := look(other.shown); other.id != of && (s == look(before[of-1]) || s == look(e)) {
+					alike++
+				}
+			}
+			if alike == 0 {
+				t.Fatalf("%s, with the view %v changed to %v, becomes %v: element %d has lost its field", text, before, after, got, i)
+			}
+		}
+	})
+}
+
 func TestPatch_IsSmall_H2(t *testing.T) {
 	for _, c := range []struct{ raw, before, after, want string }{
 		{`{"a":1}`, `{"a":1}`, `{"a":1}`, ""},
@@ -81,7 +249,7 @@ func TestPatch_IsSmall_H2(t *testing.T) {
 		{`{"l":[1]}`, `{"l":[1]}`, `{"l":[1,false]}`, `[{"op":"add","path":"/l/-","value":false}]`},
 		{`{"l":[1,2,3]}`, `{"l":[1,2,3]}`, `{"l":[1]}`, `[{"op":"remove","path":"/l/2"},{"op":"remove","path":"/l/1"}]`},
 	} {
-		ops, err := patch([]byte(c.raw), parse(t, c.before), parse(t, c.after))
+		ops, err := patch([]byte(c.raw), parse(t, c.before), parse(t, c.after), refuse)
 		if err != nil || string(ops) != c.want {
 			t.Errorf("patch of %s to %s = %s, %v, want %s", c.before, c.after, ops, err, c.want)
 		}
@@ -91,7 +259,7 @@ func TestPatch_IsSmall_H2(t *testing.T) {
 // Reversing a list does not cost quadratic time.
 func TestPatch_LongListsAreNotComparedAllWithAll(t *testing.T) {
 	long := "[" + strings.TrimSuffix(strings.Repeat("1,", 20_000), ",") + "]"
-	ops, err := patch([]byte(`{"l":`+long+`}`), parse(t, `{"l":`+long+`}`), parse(t, `{"l":`+strings.ReplaceAll(long, "1", "2")+`}`))
+	ops, err := patch([]byte(`{"l":`+long+`}`), parse(t, `{"l":`+long+`}`), parse(t, `{"l":`+strings.ReplaceAll(long, "1", "2")+`}`), refuse)
 	if err != nil || len(ops) == 0 {
 		t.Errorf("patch = %d bytes, %v", len(ops), err)
 	}
@@ -111,7 +279,7 @@ func FuzzPatch_H2(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ops, err := patch(raw, parse(t, string(raw)), after)
+		ops, err := patch(raw, parse(t, string(raw)), after, refuse)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +296,7 @@ func FuzzPatch_H2(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ops, err = patch(raw, map[string]any{"shown": before}, map[string]any{"shown": after})
+		ops, err = patch(raw, map[string]any{"shown": before}, map[string]any{"shown": after}, refuse)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/answers"
 	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/costly"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
 	"github.com/flyball-dev/flyball/internal/ration"
 )
@@ -149,6 +150,9 @@ func (a Answer) Decode(obj any) error {
 		if !ok {
 			return errors.New("the answer is protobuf, which the type cannot read")
 		}
+		if err := costly.Of(reflect.TypeOf(obj)).Protobuf(a.Data); err != nil {
+			return err
+		}
 		return message.Unmarshal(a.Data)
 	}
 	if len(a.Data) == 0 {
@@ -156,6 +160,9 @@ func (a Answer) Decode(obj any) error {
 	}
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return kjson.UnmarshalCaseSensitivePreserveInts(a.Data, &u.Object)
+	}
+	if err := costly.Of(reflect.TypeOf(obj)).JSON(a.Data); err != nil {
+		return err
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(a.Data, obj)
 }

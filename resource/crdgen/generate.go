@@ -119,6 +119,7 @@ func (c command) definitions(w *walk, kinds []kind) []definition {
 				continue
 			}
 			d.kinds[version.version.Version] = version.at
+			d.bound(version)
 			if at, ok := markerAt(version.in.types[version.name], scaleMarker); ok {
 				d.scales[version.version.Version] = at
 			}
@@ -130,6 +131,19 @@ func (c command) definitions(w *walk, kinds []kind) []definition {
 	}
 	slices.SortFunc(out, func(a, b definition) int { return strings.Compare(a.crd.Name, b.crd.Name) })
 	return out
+}
+
+// bound adds to the schema of a version the bounds that its Go types have.
+func (d definition) bound(version kind) {
+	for _, v := range d.crd.Spec.Versions {
+		if v.Name != version.version.Version || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			continue
+		}
+		boundQuantities(v.Schema.OpenAPIV3Schema)
+		if t := version.in.pkg.Types.Scope().Lookup(version.name); t != nil {
+			boundIntegers(v.Schema.OpenAPIV3Schema, t.Type(), nil)
+		}
+	}
 }
 
 // header is the first line of the file.

@@ -94,6 +94,12 @@ func (w *walk) named(s *source, name string, at token.Pos, to step) {
 		return
 	}
 	to.open = append(slices.Clip(to.open), id)
+	if d.spec.Assign.IsValid() {
+		switch d.spec.Type.(type) {
+		case *ast.MapType, *ast.ArrayType, *ast.StarExpr, *ast.StructType:
+			d.spec.Assign = token.NoPos // controller-tools has no schema for such an alias
+		}
+	}
 	if fields, ok := d.spec.Type.(*ast.StructType); ok {
 		w.fields(s, d, fields, to)
 		return

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/share"
+	"github.com/flyball-dev/flyball/internal/costly"
 )
 
 // form is how a node decodes values.
@@ -56,6 +57,7 @@ type node struct {
 	alone  reflect.Type // a struct with this field alone
 	prune  *fields.Set  // of a value decoded by the reference
 	site   share.Site   // of values, of a map of keys
+	costly *costly.Plan // of a value that the type's own method or the reference decodes
 }
 
 var (
@@ -93,16 +95,16 @@ func (c *compiler) node(t reflect.Type, sel *fields.Set, addressed bool) (*node,
 			n.form = natively[t]
 			return n, nil
 		case to.Implements(jsonUnmarshaler):
-			n.form = formJSON
+			n.form, n.costly = formJSON, costly.Of(t)
 			return n, nil
 		case to.Implements(textUnmarshaler):
-			n.form = formText
+			n.form, n.costly = formText, costly.Of(t)
 			return n, nil
 		}
 	}
 	err := c.ofKind(n, t, sel)
 	if n.form == formReference {
-		n.alone, n.prune = alone(t, "X"), sel
+		n.alone, n.prune, n.costly = alone(t, "X"), sel, costly.Of(t)
 	}
 	return n, err
 }

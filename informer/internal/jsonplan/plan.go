@@ -14,6 +14,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/share"
+	"github.com/flyball-dev/flyball/internal/costly"
 )
 
 // Plan decodes objects of one type. Make it with Compile. Safe for concurrent
@@ -127,12 +128,16 @@ func kept[E any](s []E) []E {
 	return s[:0]
 }
 
-// reference decodes raw as the decoder of sigs.k8s.io/json does.
+// reference decodes raw as the decoder of sigs.k8s.io/json does, unless that would
+// cost too much.
 func reference(raw []byte, into any) error {
 	if u, ok := into.(*unstructured.Unstructured); ok {
 		// The UnmarshalJSON of Unstructured reads the text twice, to detect a
 		// list.
 		return kjson.UnmarshalCaseSensitivePreserveInts(raw, &u.Object)
+	}
+	if err := costly.Of(reflect.TypeOf(into)).JSON(raw); err != nil {
+		return err
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
 }

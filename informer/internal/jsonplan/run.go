@@ -427,7 +427,7 @@ func float(n *node, p unsafe.Pointer, b []byte, i int) int {
 // byMethod calls the type's UnmarshalJSON with the bytes of the value.
 func (r *run) byMethod(n *node, p unsafe.Pointer, i int) int {
 	end := valid(r.b, i, r.depth)
-	if end < 0 || reflect.NewAt(n.typ, p).Interface().(json.Unmarshaler).UnmarshalJSON(r.b[i:end:end]) != nil {
+	if end < 0 || n.costly.JSON(r.b[i:end]) != nil || reflect.NewAt(n.typ, p).Interface().(json.Unmarshaler).UnmarshalJSON(r.b[i:end:end]) != nil {
 		return bad
 	}
 	return end
@@ -439,7 +439,7 @@ func (r *run) byText(n *node, p unsafe.Pointer, i int) int {
 		return null(r.b, i)
 	}
 	end, plain := quoted(r.b, i+1)
-	if end < 0 {
+	if end < 0 || n.costly.JSON(r.b[i:end+1]) != nil {
 		return bad
 	}
 	content := r.b[i+1 : end : end]
@@ -455,7 +455,7 @@ func (r *run) byText(n *node, p unsafe.Pointer, i int) int {
 // byReference has the reference decode the value as the only field of a struct.
 func (r *run) byReference(n *node, p unsafe.Pointer, i int) int {
 	end := valid(r.b, i, r.depth)
-	if end < 0 {
+	if end < 0 || n.costly.JSON(r.b[i:end]) != nil {
 		return bad
 	}
 	text := append(append([]byte(`{"X":`), r.b[i:end]...), '}')

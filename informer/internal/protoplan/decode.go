@@ -224,6 +224,9 @@ func (s *state) value(f *field, body []byte, p unsafe.Pointer) bool {
 	case instant, microInstant:
 		return moment(f.kind, body, p)
 	}
+	if f.costly.Protobuf(body) != nil {
+		return false
+	}
 	// Its memory is not known; it is about as much as its bytes.
 	s.own += roundUp(int64(len(body)), false)
 	of := reflect.NewAt(f.elem, p)

@@ -134,7 +134,7 @@ func (s *state) dict(f *field, run []byte, tag, count int, p unsafe.Pointer) boo
 		switch f.kind {
 		case quantity:
 			var q resource.Quantity
-			if q.Unmarshal(valueRaw) != nil {
+			if f.costly.Protobuf(valueRaw) != nil || q.Unmarshal(valueRaw) != nil {
 				return false
 			}
 			s.own += roundUp(int64(len(valueRaw)), false)

@@ -24,6 +24,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/protoplan"
 	"github.com/flyball-dev/flyball/informer/internal/share"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/internal/costly"
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
@@ -199,6 +200,9 @@ func (d *Decoder[T]) unmarshalInto(obj T, raw []byte) (size int, err error) {
 	message, ok := any(obj).(protobufMessage)
 	if !ok {
 		return 0, fmt.Errorf("the server answered in protobuf, which %s cannot be read from", d.object)
+	}
+	if err := costly.Of(reflect.TypeOf(obj)).Protobuf(raw); err != nil {
+		return 0, err
 	}
 	meta := d.objectMeta(obj)
 	if meta == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/jsonplan"
+	"github.com/flyball-dev/flyball/internal/costly"
 )
 
 // Differences in decoding between the representations of a kind.
@@ -91,6 +92,9 @@ func readByReference[T base.Object](raw []byte, obj T) error {
 		// The UnmarshalJSON of Unstructured parses the text twice, to detect a
 		// list.
 		return kjson.UnmarshalCaseSensitivePreserveInts(raw, &u.Object)
+	}
+	if err := costly.Of(reflect.TypeOf(obj)).JSON(raw); err != nil {
+		return err
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, obj)
 }

@@ -16,31 +16,34 @@ func Narrowings(from, to map[string]any) []Narrowing {
 	if is(f, "preserveUnknownFields") && !is(t, "preserveUnknownFields") {
 		c.note("spec.preserveUnknownFields", "it changes to false: the server drops fields without a schema")
 	}
-	stored := names(object(from["status"])["storedVersions"])
+	held := names(object(from["status"])["storedVersions"])
 	after := versions(t)
 	for _, v := range inOrder(f) {
 		name := text(v["name"])
 		if is(v, "storage") {
-			stored[name] = true
+			held[name] = true
 		}
 		now, kept := after[name]
 		switch {
-		case !kept && stored[name]:
+		case !kept && held[name]:
 			c.note(name, "the version is removed, and status.storedVersions has it: objects may be stored in it")
 		case !kept && is(v, "served"):
 			c.note(name, "the version is removed, and is served")
 		case !kept:
 		case is(v, "served") && !is(now, "served"):
 			c.note(name, "the version is no longer served")
-		case is(v, "served") || stored[name]:
+		case is(v, "served") || held[name]:
 			c.version(name, v, now)
 		}
-		delete(stored, name)
+		delete(held, name)
 	}
-	for name := range stored {
+	for name := range held {
 		if after[name] == nil {
 			c.note(name, "the version is missing, and status.storedVersions has it: objects may be stored in it")
 		}
+	}
+	if strategy(t) != "Webhook" && !is(t, "preserveUnknownFields") {
+		c.storage(f, t)
 	}
 	if strategy(f) == "Webhook" && strategy(t) != "Webhook" && len(after) > 1 {
 		c.note("spec.conversion", "the webhook is removed: the server no longer converts fields between versions")
@@ -94,6 +97,28 @@ func (c *comparison) version(name string, from, to node) {
 		}
 	})
 	c.schema(name+": ", schemaOf(from), schemaOf(to), true)
+}
+
+// storage compares what is kept if the objects of one version are stored in another without
+// a conversion: the server drops what has no schema there.
+func (c *comparison) storage(from, to node) {
+	before, after := stored(from), stored(to)
+	if before == nil || after == nil || text(before["name"]) == text(after["name"]) {
+		return
+	}
+	lost := comparison{dropped: true}
+	lost.schema(text(after["name"])+", stored instead of "+text(before["name"])+": ", schemaOf(before), schemaOf(after), true)
+	c.found = append(c.found, lost.found...)
+}
+
+// stored returns the version in which objects are stored.
+func stored(spec node) (out node) {
+	each(spec["versions"], func(v node) {
+		if is(v, "storage") {
+			out = v
+		}
+	})
+	return out
 }
 
 func schemaOf(version node) node { return object(object(version["schema"])["openAPIV3Schema"]) }

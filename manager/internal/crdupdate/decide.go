@@ -179,7 +179,13 @@ func trimmed(v any) any {
 			if key == "default" || key == "enum" || key == "example" {
 				continue // values of users
 			}
-			value = trimmed(value)
+			if key == "properties" {
+				for _, property := range object(value) {
+					trimmed(property) // its name is not a keyword
+				}
+			} else {
+				value = trimmed(value)
+			}
 			v[key] = value
 			nested, isNode := value.(node)
 			if value == nil || value == false || value == "" || isNode && len(nested) == 0 && key != "status" {
@@ -244,12 +250,10 @@ func equal(a, b any) bool {
 		b, ok := b.([]any)
 		return ok && slices.EqualFunc(a, b, equal)
 	}
-	x, isNumber := number(a)
-	y, alsoNumber := number(b)
-	if isNumber && alsoNumber {
-		return x == y
+	if x, y := number(a), number(b); x != nil && y != nil {
+		return x.Cmp(y) == 0
 	}
-	return isNumber == alsoNumber && a == b
+	return a == b
 }
 
 // show renders a value for an error.

@@ -185,3 +185,17 @@ func FuzzDecide(f *testing.F) {
 		}
 	})
 }
+
+// The name of a property is not a keyword: the server completes the schema of one that is
+// called default as that of any other.
+func TestDecide_NamesOfPropertiesAreNoKeywords_O8(t *testing.T) {
+	for _, name := range []string{"default", "enum", "example", "properties", "status"} {
+		program := widget(t, `{type: object, properties: {`+name+`: {type: object, description: "", nullable: false, properties: {`+name+`: {type: string, required: []}}}}}`)
+		s := &server{}
+		s.start(t, program)
+		s.crd["spec"] = copied(t, widget(t, `{type: object, properties: {`+name+`: {type: object, properties: {`+name+`: {type: string}}}}}`))["spec"]
+		if got := s.start(t, program); got != "keep" {
+			t.Errorf("a property called %s, and the server has left out what is empty: the program does %q at its second start, want keep", name, got)
+		}
+	}
+}

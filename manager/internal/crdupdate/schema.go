@@ -7,9 +7,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
+	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/flyball-dev/flyball/internal/costly"
 )
 
 // Narrowing is a change that takes something from the clients of a CustomResourceDefinition.
@@ -30,10 +32,18 @@ func anything() node { return node{"x-kubernetes-preserve-unknown-fields": true}
 
 // comparison collects what a new schema takes from the values of an old one.
 type comparison struct {
-	found []Narrowing
+	found   []Narrowing
+	dropped bool // collects only what is dropped, not what is refused
 }
 
 func (c *comparison) note(path, format string, args ...any) {
+	if !c.dropped {
+		c.drop(path, format, args...)
+	}
+}
+
+// drop notes that values are lost.
+func (c *comparison) drop(path, format string, args ...any) {
 	c.found = append(c.found, Narrowing{path, fmt.Sprintf(format, args...)})
 }
 
@@ -128,23 +138,23 @@ func (c *comparison) bounds(path string, from, to node) {
 		{"minItems", "", true}, {"maxItems", "", false},
 		{"minProperties", "", true}, {"maxProperties", "", false},
 	} {
-		after, bounded := number(to[b.keyword])
-		if !bounded {
+		after := number(to[b.keyword])
+		if after == nil || b.keyword == "maxLength" && boundsQuantity(from, to) {
 			continue
 		}
-		before, had := number(from[b.keyword])
-		if !had && b.lower && b.exclusive == "" {
-			before, had = 0, true // a length is never negative
+		before := number(from[b.keyword])
+		if before == nil && b.lower && b.exclusive == "" {
+			before = number(0) // a length is never negative
 		}
-		tighter := !had || b.lower && after > before || !b.lower && after < before ||
-			after == before && b.exclusive != "" && is(to, b.exclusive) && !is(from, b.exclusive)
+		tighter := before == nil || b.lower && after.Cmp(before) > 0 || !b.lower && after.Cmp(before) < 0 ||
+			after.Cmp(before) == 0 && b.exclusive != "" && is(to, b.exclusive) && !is(from, b.exclusive)
 		if !tighter {
 			continue
 		}
 		c.note(path, "%s changes from %s to %s", b.keyword, bound(from, b.keyword, b.exclusive), bound(to, b.keyword, b.exclusive))
 	}
-	if after, has := number(to["multipleOf"]); has {
-		if before, had := number(from["multipleOf"]); !had || math.Mod(before, after) != 0 {
+	if after := number(to["multipleOf"]); after != nil && after.Sign() != 0 {
+		if before := number(from["multipleOf"]); before == nil || !new(big.Rat).Quo(before, after).IsInt() {
 			c.note(path, "multipleOf changes from %s to %s", show(from["multipleOf"]), show(to["multipleOf"]))
 		}
 	}
@@ -167,9 +177,18 @@ func (c *comparison) values(path string, from, to node) {
 			c.note(path, "the enum loses %s", show(gone))
 		}
 	}
-	if before, after := text(from["pattern"]), text(to["pattern"]); after != "" && before != after {
+	if before, after := text(from["pattern"]), text(to["pattern"]); after != "" && before != after && !boundsQuantity(from, to) {
 		c.note(path, "the pattern changes from %s to %q, which may refuse values", orNone(before), after)
 	}
+}
+
+// boundsQuantity reports whether to accepts the quantities of from that a program can
+// decode: crdgen bounds their exponents.
+func boundsQuantity(from, to node) bool {
+	if text(to["pattern"]) != costly.BoundQuantity || !equal(to["maxLength"], costly.LongestQuantity) || from["maxLength"] != nil {
+		return false
+	}
+	return text(from["pattern"]) == costly.AnyQuantity
 }
 
 // lists compares what a list demands of its items together.
@@ -232,7 +251,7 @@ func (c *comparison) required(path string, from, to node) {
 			c.note(path+"."+name, "it is required, and loses its default")
 		}
 	}
-	if _, limited := number(to["maxProperties"]); limited {
+	if to["maxProperties"] != nil {
 		for name := range object(to["properties"]) {
 			_, defaulted := property(to, name)["default"]
 			if _, was := property(from, name)["default"]; defaulted && !was {
@@ -266,7 +285,7 @@ func (c *comparison) properties(path string, from, to node, root bool) {
 		switch {
 		case f == nil: // it was dropped
 		case t == nil:
-			c.note(path+"."+name, "the property is removed: the server drops its values")
+			c.drop(path+"."+name, "the property is removed: the server drops its values")
 		default:
 			c.schema(path+"."+name, f, t, false)
 		}
@@ -274,7 +293,7 @@ func (c *comparison) properties(path string, from, to node, root bool) {
 	switch f, t := others(from), others(to); {
 	case f == nil || !holdsObjects(to):
 	case t == nil:
-		c.note(path, "properties without a schema are no longer kept: the server drops their values")
+		c.drop(path, "properties without a schema are no longer kept: the server drops their values")
 	case !equal(f, t):
 		c.schema(path+"[*]", f, t, false)
 	}
@@ -360,16 +379,18 @@ func text(v any) string { s, _ := v.(string); return s }
 
 func is(n node, keyword string) bool { b, _ := n[keyword].(bool); return b }
 
-func number(v any) (float64, bool) {
+// number returns the exact value of a number, since integers above 1<<53 are not all a
+// float64; nil: v is not a number.
+func number(v any) *big.Rat {
 	switch v := v.(type) {
 	case int64:
-		return float64(v), true
+		return new(big.Rat).SetInt64(v)
 	case float64:
-		return v, true
+		return new(big.Rat).SetFloat64(v)
 	case int:
-		return float64(v), true
+		return new(big.Rat).SetInt64(int64(v))
 	}
-	return 0, false
+	return nil
 }
 
 // compareNames orders changes by their path.

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flyball-dev/flyball/internal/costly"
 	"github.com/flyball-dev/flyball/manager/internal/crdupdate"
 )
 
@@ -200,5 +202,111 @@ func TestNarrowings_OfADefinition_O7(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
+	}
+}
+
+// exactly parses a schema with exact integers, as those that a server and a program's
+// manifest have.
+func exactly(t testing.TB, spec string) map[string]any {
+	t.Helper()
+	text, err := yaml.YAMLToJSON([]byte(spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Integers above 1<<53 that differ in their last digit are the same float64.
+func TestNarrowings_LargeIntegersAreExact_O7(t *testing.T) {
+	of := func(spec string) map[string]any {
+		crd := widget(t, `{}`)
+		version := crd["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+		version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["properties"].(map[string]any)["spec"] = exactly(t, spec)
+		return crd
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{`{type: integer, enum: [9007199254740993]}`, `{type: integer, enum: [9007199254740992]}`, "the enum loses [9007199254740993]"},
+		{`{type: integer, enum: [9223372036854775807]}`, `{type: integer, enum: [9223372036854775806, 9223372036854775807]}`, ""},
+		{`{type: integer, maximum: 9007199254740993}`, `{type: integer, maximum: 9007199254740992}`, "maximum changes from 9007199254740993 to 9007199254740992"},
+		{`{type: integer, minimum: 9007199254740992}`, `{type: integer, minimum: 9007199254740993}`, "minimum changes from 9007199254740992 to 9007199254740993"},
+		{`{type: integer, minimum: 9007199254740993}`, `{type: integer, minimum: 9007199254740992}`, ""},
+		{`{type: integer, multipleOf: 9007199254740993}`, `{type: integer, multipleOf: 9007199254740992}`, "multipleOf changes from 9007199254740993 to 9007199254740992"},
+		{`{type: integer, enum: [5]}`, `{type: integer, enum: [5.0]}`, ""},
+	} {
+		got := texts(crdupdate.Narrowings(of(c.from), of(c.to)))
+		if want := "v1: .spec: " + c.want; got != want && (c.want != "" || got != "") {
+			t.Errorf("from %s to %s: %q, want %q", c.from, c.to, got, c.want)
+		}
+		d, err := crdupdate.Decide(of(c.from), of(c.to))
+		if narrows := err != nil; narrows != (c.want != "") {
+			t.Errorf("from %s to %s: decided %+v, %v", c.from, c.to, d, err)
+		}
+	}
+}
+
+// Without a conversion the server drops from objects what the version that it stores
+// them in has no schema for.
+func TestNarrowings_AnotherStorageVersionKeepsWhatIsStored_O7(t *testing.T) {
+	const schema = `{type: object, properties: {a: {type: string}, list: {type: array, items: {type: object, properties: {b: {type: integer, maximum: 5}}}}}}`
+	two := func(spec string, edit func(spec map[string]any)) map[string]any {
+		crd := widget(t, schema)
+		s := crd["spec"].(map[string]any)
+		second := widget(t, spec)["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+		second["name"] = "v2"
+		first := s["versions"].([]any)[0].(map[string]any)
+		first["storage"] = false
+		s["versions"] = []any{first, second}
+		if edit != nil {
+			edit(s)
+		}
+		return crd
+	}
+	converts := func(spec map[string]any) {
+		spec["conversion"] = map[string]any{"strategy": "Webhook"}
+	}
+	v2 := "v2, stored instead of v1: "
+	for _, c := range []struct {
+		name string
+		to   map[string]any
+		want string
+	}{
+		{"the same schema", two(schema, nil), ""},
+		{"a wider one", two(`{type: object, x-kubernetes-preserve-unknown-fields: true}`, nil), ""},
+		{"one that refuses more, since what is stored is not judged", two(`{type: object, required: [a], properties: {a: {type: string}, list: {type: array, items: {type: object, properties: {b: {type: integer, maximum: 3}}}}}}`, nil), ""},
+		{"a field is missing", two(`{type: object, properties: {list: {type: array, items: {type: object, properties: {b: {type: integer}}}}}}`, nil), v2 + ".spec.a: the property is removed: the server drops its values"},
+		{"a field of an element is missing", two(`{type: object, properties: {a: {type: string}, list: {type: array, items: {type: object}}}}`, nil), v2 + ".spec.list[].b: the property is removed: the server drops its values"},
+		{"a webhook converts", two(`{type: object}`, converts), ""},
+		{"nothing is pruned", two(`{type: object}`, func(spec map[string]any) { spec["preserveUnknownFields"] = true }), ""},
+	} {
+		if got := texts(crdupdate.Narrowings(widget(t, schema), c.to)); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// The bounds that crdgen gives quantities refuse none that a program could decode.
+func TestNarrowings_BoundsOfQuantitiesAreNone_O7(t *testing.T) {
+	of := func(pattern string, more string) map[string]any {
+		return widget(t, fmt.Sprintf(`{x-kubernetes-int-or-string: true, pattern: %q%s}`, pattern, more))
+	}
+	bound := of(costly.BoundQuantity, ", maxLength: 32")
+	for _, c := range []struct {
+		from, to map[string]any
+		narrows  bool
+	}{
+		{of(costly.AnyQuantity, ""), bound, false},
+		{bound, bound, false},
+		{of("^.*$", ""), bound, true},
+		{of(costly.AnyQuantity, ", maxLength: 64"), bound, true},
+		{of(costly.AnyQuantity, ""), of(costly.BoundQuantity, ", maxLength: 3"), true},
+		{of(costly.AnyQuantity, ""), of("^1$", ", maxLength: 32"), true},
+	} {
+		if got := crdupdate.Narrowings(c.from, c.to); (len(got) > 0) != c.narrows {
+			t.Errorf("from %v to %v: %v, want a narrowing: %t", c.from, c.to, got, c.narrows)
+		}
 	}
 }
