@@ -22,8 +22,8 @@ type Replacement struct {
 	deltas  deque.Deque[Delta]
 	heap    int64 // of the deltas
 	epoch   bool
-	content bool // compare by content
-	keeps   *keeps // nil: none
+	content bool                      // compare by content
+	keeps   *keeps                    // nil: none
 	undone  map[base.Key]base.Version // known versions of objects that the list has in an older version
 	rewound bool                      // a list of new revisions waits, so known versions may be of the earlier ones
 }
