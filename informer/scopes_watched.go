@@ -85,6 +85,9 @@ func (c *core) openLocked(w *watched) {
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
 	w.reflector.Schema = c.schemaOf(w, w.reflector)
+	if c.auditList != nil {
+		w.reflector.Recall = c.recall
+	}
 	w.reflector.Borrow = c.borrower(w.scope, w.id, w.reflector.Schema)
 	w.lw = nil
 	beginKeptLocked(c, w)

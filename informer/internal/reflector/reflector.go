@@ -91,6 +91,12 @@ type Reflector struct {
 	madeUp  time.Time      // when such a list was last demanded
 	undone  int            // consecutive lists with objects in older versions; used only by Run
 	Schema  *schemas.Scope // nil: schema not observed
+	newest  shown          // the newest event or object seen; used only by Run
+	broken  bool           // the connection broke since the last watch was opened; used only by Run
+
+	// Recall reads key as it was at a version, from the server's present history; 0: it was not
+	// there. Nil: it cannot.
+	Recall func(ctx context.Context, key base.Key, at string) (base.Version, error)
 
 	Borrow  func(from base.Version) *Tap // returns a watch with the full objects, or nil
 	follows atomic.Pointer[Tap]          // feeds the scope in place of its own watch
@@ -181,6 +187,7 @@ func (r *Reflector) Run(ctx context.Context) error {
 		}
 		o.Now = time.Now()
 		r.note(p, o, began)
+		r.recall(ctx, p, o)
 		d := steps.Next(p, o)
 		if d.FellBack {
 			r.fellBack(d.Next, o, cmp.Or(p.Probing, base.TextOf(o.Err)))
@@ -270,6 +277,9 @@ func failed(err error, continued bool) steps.Outcome {
 
 // delta returns item as a change of this scope.
 func (r *Reflector) delta(typ store.DeltaType, item listwatch.Item[base.Object]) store.Delta {
+	if v := base.ParseVersion(item.ResourceVersion); v >= r.newest.version {
+		r.newest = shown{key: item.Key, version: v, ended: typ == store.Deleted}
+	}
 	d := store.Delta{
 		Type: typ, Key: item.Key, Scope: r.id, Object: item.Object,
 		UID: item.UID, Version: base.ParseVersion(item.ResourceVersion), Err: item.Err, Metadata: item.Metadata,
