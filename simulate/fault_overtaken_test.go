@@ -111,11 +111,13 @@ func TestInformer_BrokenConnectionFindsARewindThatWasOvertaken_A33(t *testing.T)
 		if s := stateOf(i); s.Audits.Rewinds != 1 {
 			t.Errorf("got %+v, relists %v; want one rewind", s.Audits, s.Relists)
 		}
-		lists := w.lists(configMaps)
+		lists, recalls := w.lists(configMaps), w.recalls(configMaps)
 		w.network.Cut()
 		pass(2 * time.Minute)
-		if n := w.lists(configMaps) - lists; n > 1 {
-			t.Errorf("%d lists after a broken connection with the same history, want one read at most", n)
+		w.CloseWatches(configMaps)
+		pass(2 * time.Minute)
+		if n, m := w.lists(configMaps)-lists, w.recalls(configMaps)-recalls; n != 0 || m != 1 {
+			t.Errorf("%d lists and %d reads after a broken connection and a clean end with the same history, want one read for the first", n, m)
 		}
 	})
 }
