@@ -207,3 +207,24 @@ func (c *core) identitiesIn(ctx context.Context, w *watched, enough func(Version
 
 // auditLists returns a ListerWatcher of the metadata of a scope.
 type auditLists func(WatchScope) (ListerWatcher[Object], error)
+
+// recall returns the version of key in the server's history at a version; 0: it was not there.
+func (c *core) recall(ctx context.Context, key Key, at string) (Version, error) {
+	lw, err := c.auditList(WatchScope{Namespace: key.Namespace, FieldSelector: "metadata.name=" + key.Name})
+	if err != nil {
+		return 0, err
+	}
+	page, err := lw.List(ctx, listwatch.ListOptions{Limit: 1, ResourceVersion: at, ResourceVersionMatch: "Exact"})
+	switch {
+	case err != nil:
+		return 0, err
+	case page.ResourceVersion != at || page.Unreadable > 0:
+		return 0, errNoVersion // the server has not answered what was asked
+	}
+	for _, item := range page.Items {
+		if item.Key == key {
+			return ParseVersion(item.ResourceVersion), nil
+		}
+	}
+	return 0, nil
+}

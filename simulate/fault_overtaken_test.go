@@ -25,7 +25,10 @@ func overtaken(t *testing.T, w *world, i *informer.SharedInformer[cmap]) {
 		w.put(newWidget("other", fmt.Sprint(n)))
 	}
 	w.network.Refuse(false)
-	pass(2 * time.Minute)
+	w.network.Delay(5 * time.Second) // the read after the broken connection is given up
+	pass(time.Minute)
+	w.network.Delay(0)
+	pass(time.Minute)
 }
 
 // A store that went back and has overtaken the watch again cannot be told from a
@@ -53,7 +56,7 @@ func TestInformer_AuditFindsARewindThatWasOvertaken_A20(t *testing.T) {
 	})
 }
 
-// Without audits the next list finds it, whatever it is asked for.
+// Where the read after the broken connection was not answered, the next list finds it, whatever it is asked for.
 func TestInformer_ListFindsARewindThatWasOvertaken_A28(t *testing.T) {
 	for _, paged := range []bool{false, true} {
 		simulated(t, informer.Options{PagedLists: paged}, func(t *testing.T, w *world) {
@@ -84,4 +87,37 @@ func TestInformer_ListFindsARewindThatWasOvertaken_A28(t *testing.T) {
 			holds(t, i, "a=3 b=1", "the informer does not follow the restored store")
 		})
 	}
+}
+
+// Without audits and lists, one read after the broken connection finds it.
+func TestInformer_BrokenConnectionFindsARewindThatWasOvertaken_A33(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		w.put(configMap("a", "1"), configMap("b", "1"))
+		i := informer.For[cmap](w.factory)
+		h := told(w, i)
+		start(w)
+		w.put(configMap("a", "2"), configMap("c", "1"))
+		pass(2 * time.Minute)
+		h.next()
+		w.network.Refuse(true)
+		w.network.Cut()
+		w.Rewind(2)
+		for n := range 10 {
+			w.put(newWidget("other", fmt.Sprint(n)))
+		}
+		w.network.Refuse(false)
+		pass(2 * time.Minute)
+		holds(t, i, "a=1 b=1", "what was undone stays")
+		if s := stateOf(i); s.Audits.Rewinds != 1 {
+			t.Errorf("got %+v, relists %v; want one rewind", s.Audits, s.Relists)
+		}
+		lists, recalls := w.lists(configMaps), w.recalls(configMaps)
+		w.network.Cut()
+		pass(2 * time.Minute)
+		w.CloseWatches(configMaps)
+		pass(2 * time.Minute)
+		if n, m := w.lists(configMaps)-lists, w.recalls(configMaps)-recalls; n != 0 || m != 1 {
+			t.Errorf("%d lists and %d reads after a broken connection and a clean end with the same history, want one read for the first", n, m)
+		}
+	})
 }

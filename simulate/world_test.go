@@ -212,7 +212,17 @@ func (w *world) asked(verb, part string) (n int) {
 
 // lists counts lists of a kind, streaming ones among them.
 func (w *world) lists(r schema.GroupResource) int {
-	return w.asked("list", "/"+r.Resource+"?") + w.streams(r)
+	return w.asked("list", "/"+r.Resource+"?") - w.recalls(r) + w.streams(r)
+}
+
+// recalls counts the reads of one object after a broken connection (A33).
+func (w *world) recalls(r schema.GroupResource) (n int) {
+	for _, q := range w.Served() {
+		if strings.HasSuffix(q.Path, "/"+r.Resource) && strings.Contains(q.Query, "resourceVersionMatch=Exact") {
+			n++
+		}
+	}
+	return n
 }
 
 // streams counts streaming lists of a kind.

@@ -81,7 +81,7 @@ func (r *Reflector) begins(replace replacement, p steps.Progress, version string
 	switch {
 	case p.Epoch, p.Rewound(version):
 		r.Status.wentBack(p.Last, version, p.Epoch)
-		r.order = streamOrder{}
+		r.order, r.newest = streamOrder{}, shown{}
 		replace.Epoch()
 		r.noteEpoch()
 	case steps.Below(version, p.Last):

@@ -91,6 +91,12 @@ type Reflector struct {
 	madeUp  time.Time      // when such a list was last demanded
 	undone  int            // consecutive lists with objects in older versions; used only by Run
 	Schema  *schemas.Scope // nil: schema not observed
+	newest  shown          // the newest event or object seen; used only by Run
+	broken  bool           // the connection broke since the last watch was opened; used only by Run
+
+	// Recall reads key as it was at a version, from the server's present history; 0: it was not
+	// there. Nil: it cannot.
+	Recall func(ctx context.Context, key base.Key, at string) (base.Version, error)
 
 	Borrow  func(from base.Version) *Tap // returns a watch with the full objects, or nil
 	follows atomic.Pointer[Tap]          // feeds the scope in place of its own watch
@@ -181,6 +187,7 @@ func (r *Reflector) Run(ctx context.Context) error {
 		}
 		o.Now = time.Now()
 		r.note(p, o, began)
+		r.recall(ctx, p, o)
 		d := steps.Next(p, o)
 		if d.FellBack {
 			r.fellBack(d.Next, o, cmp.Or(p.Probing, base.TextOf(o.Err)))
@@ -231,15 +238,21 @@ func (r *Reflector) note(p steps.Progress, o steps.Outcome, began time.Time) {
 	}
 	switch {
 	case o.Result == steps.ResultCompleted:
-		r.Schema.Complete(began, p.ByContent())
+		r.schemas(func(s *schemas.Scope) { s.Complete(began, p.ByContent()) })
 	case o.Result == steps.ResultOpened:
-		r.Schema.Open()
+		r.schemas((*schemas.Scope).Open)
 	case p.Phase != steps.PhaseWatch, o.Result == steps.ResultDemanded, o.Result == steps.ResultHeld:
 	case o.Result != steps.ResultEnded:
-		r.Schema.Broke(r.Status.lastContact(), true)
+		r.schemas(func(s *schemas.Scope) { s.Broke(r.Status.lastContact(), true) })
 	case o.Early:
-		r.Schema.Broke(o.Now, false)
+		r.schemas(func(s *schemas.Scope) { s.Broke(o.Now, false) })
 	}
+}
+
+// schemas calls f for the scope and for those that share its watch.
+func (r *Reflector) schemas(f func(*schemas.Scope)) {
+	f(r.Schema)
+	r.Tee.each(func(t *Tap) { f(t.Schema) })
 }
 
 // wait returns the pause before the next step. A step that the gate holds until
@@ -264,6 +277,9 @@ func failed(err error, continued bool) steps.Outcome {
 
 // delta returns item as a change of this scope.
 func (r *Reflector) delta(typ store.DeltaType, item listwatch.Item[base.Object]) store.Delta {
+	if v := base.ParseVersion(item.ResourceVersion); v >= r.newest.version {
+		r.newest = shown{key: item.Key, version: v, ended: typ == store.Deleted}
+	}
 	d := store.Delta{
 		Type: typ, Key: item.Key, Scope: r.id, Object: item.Object,
 		UID: item.UID, Version: base.ParseVersion(item.ResourceVersion), Err: item.Err, Metadata: item.Metadata,

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"time"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/internal/steps"
+)
+
+// recallWithin is how long a new watch waits for the answer.
+const recallWithin = 2 * time.Second
+
+// recall asks the server, once after a broken connection, whether its history still has the newest
+// event of the scope. A restore that new revisions have overtaken undoes the last events, so the
+// newest is among them if any is. The read is of the exact version that the scope has reached: no
+// later change answers it, and a server that lags refuses it. Another answer leads to a list, which
+// proves the rest (A28).
+func (r *Reflector) recall(ctx context.Context, p steps.Progress, o steps.Outcome) {
+	switch {
+	case o.Result == steps.ResultUnreachable, o.Result == steps.ResultCut, o.Result == steps.ResultSilent:
+		r.broken = true
+		return
+	case o.Result == steps.ResultCompleted:
+		r.broken = false // the list has been compared
+		return
+	case o.Result != steps.ResultOpened || !r.broken:
+		return
+	}
+	r.broken = false
+	n := r.newest
+	if r.Recall == nil || n.version == 0 || base.ParseVersion(p.Last) < n.version {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, recallWithin)
+	defer cancel()
+	was, err := r.Recall(restclient.Elsewhere(ctx), n.key, p.Last)
+	if undone := n.ended && was != 0 && was < n.version || !n.ended && was != n.version; err == nil && undone {
+		r.Wants.Add(steps.Demand{Reason: steps.RelistUndone, Elsewhere: true})
+	}
+}
