@@ -26,15 +26,17 @@
 // # Promises
 //
 //   - C1 There is no cache: each Get, each page of a List and each write is one
-//     request (C16 omits some), and nothing else sends requests except discovery.
+//     request (C16 omits some, C17 may read before), and nothing else sends requests
+//     except discovery.
 //   - C2 Before a write returns, the Observer has received its effect, with an
-//     object that is not shared. It never receives dry runs, and receives Removed only
+//     object that is not shared, and with the answer for caches of other Go types. It never receives dry runs, and receives Removed only
 //     for an object that is gone. (The client's part of R4.)
 //   - C3 On an error the caller's object is unchanged; after success it is exactly
 //     what the server answered (C16: what the cache has), kind and apiVersion included.
 //   - C4 Applying a typed object claims every field that is not empty, and no other.
 //   - C5 Misuse is an error before the object is requested: no name, a missing or
-//     superfluous namespace, an option that does not fit, no field owner.
+//     superfluous namespace, an option that does not fit, no field owner, an update without
+//     a resourceVersion.
 //   - C6 Errors wrap the server's Status, so apierrors.IsNotFound and the like work; a
 //     missing kind or subresource is never reported as a missing object.
 //   - C7 A write with a field that the server does not know is refused, unless
@@ -49,6 +51,7 @@
 //   - C9 A client limited to a namespace by With sends no request outside of it.
 //   - C10 PatchChanges sends only what differs, object and status separately, and only
 //     to the object that was read (by UID); lists only to the version that was read.
+//     If the kind has gained a status subresource since, the status is sent there.
 //   - C11 A call that would overwrite an object of the cache, or write one without what its
 //     informer drops (D4 of informer), is an error that says the fix, and nothing is sent.
 //   - C12 An answer, or a frame of a watch, of more than 128 MiB after decompression is a
@@ -64,6 +67,9 @@
 //   - C16 IfChanged omits an apply only if it would leave every field of the object in
 //     the cache as it is: this client's last one within the hour wanted the same, and the
 //     object is as it was answered but for its status, which must explain a newer version.
+//   - C17 PatchChanges, CreateOrUpdate and MergeFrom change the elements of a list one by
+//     one, so that those of the server keep what the Go type does not know, each its own.
+//     What cannot be changed without loss is an UnknownFieldsError.
 //
 // # Concurrency
 //

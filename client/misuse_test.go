@@ -147,3 +147,20 @@ func TestClient_CauseOfAnErrorIsKept_C6(t *testing.T) {
 		t.Errorf("got %v, want context.Canceled: the caller has ended it", err)
 	}
 }
+
+// An update without a version would overwrite what others have changed, for the kinds that
+// allow it, so none is sent.
+func TestUpdate_WithoutAVersionIsRefused_C5(t *testing.T) {
+	c, s := scripted(t, client.Options{})
+	loose := &unstructured.Unstructured{}
+	loose.SetGroupVersionKind(websiteKind)
+	loose.SetNamespace("prod")
+	loose.SetName("web")
+	for _, obj := range []informer.Object{configMap("prod", "web", nil), website("prod", "web"), loose} {
+		for name, update := range map[string]func(context.Context, informer.Object, ...client.Option) error{"update": c.Update, "update status": c.Status().Update} {
+			if err := update(t.Context(), obj); err == nil || !strings.Contains(err.Error(), "resourceVersion") || len(s.requests()) > 0 {
+				t.Errorf("%s of a %T: got %v after %v, want an error that names the resourceVersion, and nothing sent", name, obj, err, s.requests())
+			}
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
@@ -67,8 +68,11 @@ func (o JSONOp) MarshalJSON() ([]byte, error) {
 
 // MergeFrom returns the JSON merge patch that turns old into the object that is
 // patched: copy the object that was read, change the copy, and patch it with MergeFrom
-// the original. The patch is unconditional. If the change depends on what was read, as
-// a change of a list does, add Preconditions{ResourceVersion:
+// the original. The patch is unconditional, unless it changes elements of a list of
+// objects: it is then a JSON patch of these elements, to old's resourceVersion, so that
+// they keep fields that the Go type does not know. If the two objects do not show which
+// element became which, the error is an *UnknownFieldsError. If the change depends
+// on what was read, as a change of any list does, add Preconditions{ResourceVersion:
 // old.GetResourceVersion()}.
 func MergeFrom(old informer.Object) Patch {
 	return Patch{kind: types.MergePatchType, from: old, data: func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error) {
@@ -182,6 +186,14 @@ func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, p
 	if err := checkPatch(c.opts.Observer, at, obj, patch, body); err != nil {
 		return answer{}, err
 	}
+	if operations, err := elementsOf(at, obj, patch.from); err != nil {
+		return answer{}, at.wrap(err)
+	} else if operations != nil {
+		patch.kind = types.JSONPatchType
+		if body, err = json.Marshal(operations); err != nil {
+			return answer{}, at.wrap(err)
+		}
+	}
 	if body, err = at.preconditions.patch(patch.kind, body); err != nil {
 		return answer{}, at.wrap(err)
 	}
@@ -189,6 +201,31 @@ func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, p
 		at.version = versionIn(patch.kind, body)
 	}
 	return c.write(ctx, at, http.MethodPatch, string(patch.kind), c.accept(obj), body)
+}
+
+// elementsOf returns the operations that turn from into obj, if a merge patch would replace a
+// list whose elements may have fields that the Go type does not know. They fit only the version
+// that was read, which becomes a precondition of the call.
+func elementsOf(at *call, obj, from informer.Object) ([]JSONOp, error) {
+	if _, loose := obj.(*unstructured.Unstructured); loose || isNil(from) {
+		return nil, nil
+	}
+	before, err := changeable(from, at)
+	if err != nil {
+		return nil, err
+	}
+	after, err := changeable(obj, at)
+	if err != nil || !elementsChange(before, after) {
+		return nil, err
+	}
+	operations, unsure := operationsOf(before, after)
+	if at.preconditions.ResourceVersion == "" {
+		at.preconditions.ResourceVersion = from.GetResourceVersion()
+	}
+	if unsure != "" || at.preconditions.ResourceVersion == "" {
+		return nil, &UnknownFieldsError{Kind: at.kind, Key: at.key, List: unsure, fix: fixUnsure}
+	}
+	return operations, nil
 }
 
 // patch adds the preconditions to the body of a patch. The API has no other place for

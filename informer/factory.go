@@ -186,7 +186,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 		_, m, err := f.resolver.Resolve(ctx, t)
 		return m.Namespaced, err
 	}
-	c.convert = func(obj Object) (Object, error) { return convertTo(id.object, c.gvk(), obj) }
+	c.convert = func(w Written) (Object, error) { return convertTo(id.object, c.gvk(), w) }
 	c.borrow = func(t *reflector.Tap, from Version) bool {
 		return slices.ContainsFunc(f.cores(), func(other *core) bool { return other.gvk() == c.gvk() && other.lend(t, from) })
 	}

@@ -137,7 +137,14 @@ func withClient(t *testing.T, cfg *rest.Config) writer {
 	}
 	return writer{
 		create: func(ctx context.Context, name, value string) error { return c.Create(ctx, object(name, value)) },
-		update: func(ctx context.Context, name, value string) error { return c.Update(ctx, object(name, value)) },
+		update: func(ctx context.Context, name, value string) error {
+			obj := &corev1.ConfigMap{}
+			if err := c.Get(ctx, informer.Key{Namespace: "default", Name: name}, obj); err != nil {
+				return err
+			}
+			obj.Data = object(name, value).Data
+			return c.Update(ctx, obj)
+		},
 		patch: func(ctx context.Context, name, value string) error {
 			return c.Patch(ctx, object(name, value), client.MergePatch(mergePatch(value)))
 		},
