@@ -115,14 +115,27 @@ func (c *Client) settle(ctx context.Context, at *call, options []Option) error {
 	if err := at.check(); err != nil {
 		return at.wrap(err)
 	}
+	if err = c.place(ctx, at); errors.As(err, new(scopeError)) {
+		// The kind may have been defined anew, with another scope.
+		c.mapper.forget(at.kind.GroupVersion())
+		err = c.place(ctx, at)
+	}
+	return at.wrap(err)
+}
+
+// place finds the resource of a call, and checks that the namespace fits its scope.
+func (c *Client) place(ctx context.Context, at *call) (err error) {
 	if at.resource, err = c.mapper.find(ctx, at.kind); err != nil {
-		return at.wrap(err)
+		return err
 	}
 	if err := c.confine(at); err != nil {
-		return at.wrap(err)
+		return err
 	}
-	return at.wrap(at.checkScope())
+	return at.checkScope()
 }
+
+// scopeError reports that a namespace does not fit the scope of a kind, as far as it is known.
+type scopeError struct{ error }
 
 func (at *call) check() error {
 	one := at.verb&selections == 0
@@ -142,11 +155,11 @@ func (at *call) check() error {
 func (at *call) checkScope() error {
 	switch {
 	case !at.resource.namespaced && at.key.Namespace != "":
-		return fmt.Errorf("kind %s is cluster-scoped; leave the namespace %q out", at.kind.Kind, at.key.Namespace)
+		return scopeError{fmt.Errorf("kind %s is cluster-scoped; leave the namespace %q out", at.kind.Kind, at.key.Namespace)}
 	case at.resource.namespaced && at.key.Namespace == "" && at.verb == verbDeleteAllOf:
-		return fmt.Errorf("kind %s is namespaced and the API deletes collections in one namespace at a time; pass client.InNamespace", at.kind.Kind)
+		return scopeError{fmt.Errorf("kind %s is namespaced and the API deletes collections in one namespace at a time; pass client.InNamespace", at.kind.Kind)}
 	case at.resource.namespaced && at.key.Namespace == "" && at.verb&(verbList|verbWatch) == 0:
-		return fmt.Errorf("kind %s is namespaced; set metadata.namespace", at.kind.Kind)
+		return scopeError{fmt.Errorf("kind %s is namespaced; set metadata.namespace", at.kind.Kind)}
 	}
 	return nil
 }
@@ -224,8 +237,8 @@ func (c *Client) KindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 		return own, nil
 	}
 	kinds, _, err := c.scheme.ObjectKinds(obj)
-	if err != nil {
-		return own, fmt.Errorf("type %T is not in the scheme; call AddToScheme of its package on the scheme that the client is made with: %w", obj, err)
+	if err != nil { // it names a file of apimachinery
+		return own, fmt.Errorf("type %T is not in the scheme; call AddToScheme of its package on the scheme that the client is made with", obj)
 	}
 	for _, kind := range kinds {
 		if kind == own {

@@ -164,3 +164,42 @@ func TestUpdate_WithoutAVersionIsRefused_C5(t *testing.T) {
 		}
 	}
 }
+
+// A CustomResourceDefinition that is defined anew with another scope: what the client knows of
+// the old one refuses nothing.
+func TestClient_KindChangesItsScope_C5(t *testing.T) {
+	answer := reply{body: thing("example.com/v1", "Website", "", "")}
+	s := &script{answers: []reply{answer, answer, answer}}
+	namespaced := websiteDiscovery
+	clustered := strings.ReplaceAll(websiteDiscovery, `"namespaced":true`, `"namespaced":false`)
+	served := namespaced
+	c, err := client.New(&rest.Config{Host: "http://api.test", Transport: discovering{s, &served}}, testScheme(t), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(namespace string) error {
+		return c.Get(t.Context(), informer.Key{Namespace: namespace, Name: "web"}, &Website{})
+	}
+	if err := get("prod"); err != nil {
+		t.Fatal(err)
+	}
+	served = clustered
+	if err := get(""); err != nil {
+		t.Errorf("the kind is cluster-scoped now: %v", err)
+	}
+	served = namespaced
+	if err := get("prod"); err != nil {
+		t.Errorf("the kind is namespaced again: %v", err)
+	}
+	if err := get(""); err == nil || !strings.Contains(err.Error(), "set metadata.namespace") {
+		t.Errorf("got %v, want the misuse reported", err)
+	}
+}
+
+// The scheme's own error names a file of apimachinery.
+func TestClient_TypeWithoutSchemeNamesNoFile_C5(t *testing.T) {
+	c, _ := scripted(t, client.Options{})
+	if err := c.Create(t.Context(), &Unknown{*website("prod", "web")}); err == nil || strings.Contains(err.Error(), ".go:") {
+		t.Errorf("got %v, want an error without a line of code", err)
+	}
+}

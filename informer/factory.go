@@ -240,7 +240,7 @@ func KindOf[T Object](scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	obj := reflect.New(t.Elem()).Interface().(runtime.Object)
 	kinds, _, err := scheme.ObjectKinds(obj)
 	if err != nil {
-		return schema.GroupVersionKind{Kind: t.Elem().Name()}, fmt.Errorf("informer for %s: the type is not in the scheme; call its package's AddToScheme(scheme) first: %w", t, err)
+		return schema.GroupVersionKind{Kind: t.Elem().Name()}, fmt.Errorf("informer for %s: the type is not in the scheme; call its package's AddToScheme(scheme) first", t)
 	}
 	return kinds[0], nil
 }

@@ -80,7 +80,7 @@ func (f *SharedInformerFactory) idOf(like runtime.Object) (coreID, error) {
 	kinds, _, err := f.scheme.ObjectKinds(like)
 	switch {
 	case err != nil:
-		return id, fmt.Errorf("informer.ForObject of %T: the type is not in the scheme; call its package's AddToScheme(scheme) first: %w", like, err)
+		return id, fmt.Errorf("informer.ForObject of %T: the type is not in the scheme; call its package's AddToScheme(scheme) first", like)
 	case slices.Contains(kinds, own):
 		return coreID{object: t, kind: own}, nil
 	case len(kinds) > 1:

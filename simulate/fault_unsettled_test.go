@@ -57,7 +57,9 @@ func TestInformer_LostAnswersAreSettled_A32(t *testing.T) {
 		write func(ctx context.Context, w *world, c *client.Client) error
 		want  string
 	}{
-		"update": {func(ctx context.Context, w *world, c *client.Client) error { return c.Update(ctx, asStored(w, configMap("a", "2"))) }, "2"},
+		"update": {func(ctx context.Context, w *world, c *client.Client) error {
+			return c.Update(ctx, asStored(w, configMap("a", "2")))
+		}, "2"},
 		"patch": {func(ctx context.Context, w *world, c *client.Client) error {
 			return c.Patch(ctx, configMap("a", ""), client.MergePatch([]byte(`{"data":{"v":"2"}}`)))
 		}, "2"},
@@ -65,7 +67,9 @@ func TestInformer_LostAnswersAreSettled_A32(t *testing.T) {
 			return c.Apply(ctx, configMap("a", "2"), client.Force{})
 		}, "2"},
 		"delete": {func(ctx context.Context, w *world, c *client.Client) error { return c.Delete(ctx, configMap("a", "")) }, "gone"},
-		"create": {func(ctx context.Context, w *world, c *client.Client) error { return c.Create(ctx, configMap("new", "2")) }, "2"},
+		"create": {func(ctx context.Context, w *world, c *client.Client) error {
+			return c.Create(ctx, configMap("new", "2"))
+		}, "2"},
 		"delete all of": {func(ctx context.Context, w *world, c *client.Client) error {
 			return client.DeleteAllOf[cmap](ctx, c, client.InNamespace("ns"))
 		}, "gone"},
