@@ -115,23 +115,21 @@ func (c *Client) settle(ctx context.Context, at *call, options []Option) error {
 	if err := at.check(); err != nil {
 		return at.wrap(err)
 	}
-	if err = c.place(ctx, at); errors.As(err, new(scopeError)) {
+	place := func() error {
+		if at.resource, err = c.mapper.find(ctx, at.kind); err != nil {
+			return err
+		}
+		if err := c.confine(at); err != nil {
+			return err
+		}
+		return at.checkScope()
+	}
+	if err = place(); errors.As(err, new(scopeError)) {
 		// The kind may have been defined anew, with another scope.
 		c.mapper.forget(at.kind.GroupVersion())
-		err = c.place(ctx, at)
+		err = place()
 	}
 	return at.wrap(err)
-}
-
-// place finds the resource of a call, and checks that the namespace fits its scope.
-func (c *Client) place(ctx context.Context, at *call) (err error) {
-	if at.resource, err = c.mapper.find(ctx, at.kind); err != nil {
-		return err
-	}
-	if err := c.confine(at); err != nil {
-		return err
-	}
-	return at.checkScope()
 }
 
 // scopeError reports that a namespace does not fit the scope of a kind, as far as it is known.

@@ -82,7 +82,8 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 	if guarded {
 		conditions.ResourceVersion = cmp.Or(conditions.ResourceVersion, from.GetResourceVersion())
 	}
-	if err := c.elementwise(ctx, at, to, before, after, parts, unsaid); err != nil {
+	read := func(live informer.Object) error { return c.Get(ctx, at.key, live) }
+	if err := at.elementwise(read, to, before, after, parts, unsaid); err != nil {
 		return false, err
 	}
 	got := shallow(to)
@@ -103,7 +104,7 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 		if err := c.settled(at, a, got); err != nil {
 			return false, err
 		}
-		if status, sent := part.patch[statusName]; sent && part.sub == "" && c.ignoredStatus(ctx, at, got, after) {
+		if status, sent := part.patch[statusName]; sent && part.sub == "" && c.mapper.ignoredStatus(ctx, at, got, after) {
 			parts = append(parts, changedPart{sub: statusName, patch: map[string]any{statusName: status}})
 		}
 	}
@@ -114,19 +115,19 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 // ignoredStatus reports whether the server did not take the status from a patch of the object,
 // because the kind has a status subresource now: its CustomResourceDefinition may have gained
 // one since the client learned the kind.
-func (c *Client) ignoredStatus(ctx context.Context, at *call, got informer.Object, wanted map[string]any) bool {
+func (m *mapper) ignoredStatus(ctx context.Context, at *call, got informer.Object, wanted map[string]any) bool {
 	is, err := changeable(got, at)
 	if err != nil || reflect.DeepEqual(is[statusName], wanted[statusName]) {
 		return false
 	}
-	c.mapper.forget(at.kind.GroupVersion())
-	now, err := c.mapper.find(ctx, at.kind)
+	m.forget(at.kind.GroupVersion())
+	now, err := m.find(ctx, at.kind)
 	return err == nil && slices.Contains(now.subresources, statusName)
 }
 
 // elementwise replaces the patches of parts that would replace lists of objects by ones that
 // change their elements.
-func (c *Client) elementwise(ctx context.Context, at *call, to informer.Object, before, after map[string]any, parts []changedPart, unsaid bool) error {
+func (at *call) elementwise(read func(informer.Object) error, to informer.Object, before, after map[string]any, parts []changedPart, unsaid bool) error {
 	if _, loose := to.(*unstructured.Unstructured); loose {
 		return nil // it has all fields
 	}
@@ -145,7 +146,7 @@ func (c *Client) elementwise(ctx context.Context, at *call, to informer.Object, 
 		if raw == nil {
 			live := &unstructured.Unstructured{}
 			live.SetGroupVersionKind(at.kind)
-			err := c.Get(ctx, at.key, live)
+			err := read(live)
 			if err != nil {
 				return err
 			}
@@ -177,17 +178,6 @@ func sameObject(from, to informer.Object) error {
 		return errors.New("the object as it was read has no uid or resourceVersion; pass one that was read from the server")
 	}
 	return nil
-}
-
-// changeable returns obj as JSON values, without the fields that the server sets.
-func changeable(obj informer.Object, at *call) (map[string]any, error) {
-	t, err := tree(obj, at.kind)
-	if metadata, ok := t["metadata"].(map[string]any); ok {
-		for _, field := range setByServer {
-			delete(metadata, field)
-		}
-	}
-	return t, err
 }
 
 // changedPart is the patch of the object or of one subresource.
@@ -231,24 +221,6 @@ func changedParts(before, after map[string]any, apart, unsaid bool) (parts []cha
 		parts = slices.Insert(parts, 0, changedPart{apart: apart, patch: object})
 	}
 	return parts, replacesList
-}
-
-// saysNothing reports whether a JSON value holds only zeros.
-func saysNothing(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		for _, field := range v {
-			if !saysNothing(field) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		return len(v) == 0
-	}
-	return reflect.ValueOf(value).IsZero()
 }
 
 // withZeros adds to a merge patch the fields of after that it lacks.

@@ -201,6 +201,24 @@ func share(a, b any) bool {
 	return false
 }
 
+// saysNothing reports whether a JSON value holds only zeros.
+func saysNothing(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, field := range v {
+			if !saysNothing(field) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	}
+	return reflect.ValueOf(value).IsZero()
+}
+
 // operations are those of a JSON patch.
 type operations struct {
 	all    []JSONOp

@@ -129,6 +129,23 @@ func tree(obj informer.Object, kind schema.GroupVersionKind) (map[string]any, er
 	return t, kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
 }
 
+// setByServer lists the fields of metadata that an applied object does not claim.
+var setByServer = [...]string{
+	"managedFields", "resourceVersion", "creationTimestamp", "uid", "generation",
+	"selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
+}
+
+// changeable returns obj as JSON values, without the fields that the server sets.
+func changeable(obj informer.Object, at *call) (map[string]any, error) {
+	t, err := tree(obj, at.kind)
+	if metadata, ok := t["metadata"].(map[string]any); ok {
+		for _, field := range setByServer {
+			delete(metadata, field)
+		}
+	}
+	return t, err
+}
+
 // difference returns the merge patch from one tree to another: null for removed fields,
 // lists as a whole.
 func difference(from, to map[string]any) map[string]any {
