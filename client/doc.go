@@ -51,8 +51,7 @@
 //     *TooLargeError, and so is an object that would allocate more than 256 MiB. One
 //     answer above 16 MiB is read at a time, and eight above 1 MiB. A List whose page is
 //     too large continues in smaller pages.
-//   - C13 No error and, at any level, no log has content of Secrets, TokenReviews and
-//     TokenRequests: errors name the field and not the value.
+//   - C13 No error and no log of any level has content of Secrets, TokenReviews, TokenRequests.
 //   - C14 A failed write that may have taken effect is reported as Touched. The client, not the
 //     server, turns a generateName into a name.
 //   - C15 Requests of a client with an Observer say so in their context, so that no transport

@@ -45,27 +45,6 @@ func JSONPatch(ops ...JSONOp) Patch {
 	return given(types.JSONPatchType, ops)
 }
 
-// JSONOp is one operation of a JSONPatch. Op is add, remove, replace, move, copy or
-// test; Path and From are JSON pointers.
-type JSONOp struct {
-	Op, Path string
-	From     string
-	Value    any
-}
-
-// MarshalJSON omits the fields that the operation does not have. A nil Value is null if
-// the operation requires one.
-func (o JSONOp) MarshalJSON() ([]byte, error) {
-	op := map[string]any{"op": o.Op, "path": o.Path}
-	switch o.Op {
-	case "add", "replace", "test":
-		op["value"] = o.Value
-	case "move", "copy":
-		op["from"] = o.From
-	}
-	return json.Marshal(op)
-}
-
 // MergeFrom returns the JSON merge patch that turns old into the object that is
 // patched: copy the object that was read, change the copy, and patch it with MergeFrom
 // the original. The patch is unconditional, unless it changes elements of a list of
