@@ -54,8 +54,7 @@
 //   - C13 No error and no log of any level has content of Secrets, TokenReviews, TokenRequests.
 //   - C14 A failed write that may have taken effect is reported as Touched. The client, not the
 //     server, turns a generateName into a name.
-//   - C15 Requests of a client with an Observer say so in their context, so that no transport
-//     of a manager reports their effects again.
+//   - C15 Requests of a client with an Observer say so in their context, against double reports.
 //   - C16 IfChanged omits an apply only if it would leave every field of the object in
 //     the cache as it is: this client's last one within the hour wanted the same, and the
 //     object is as it was answered but for its status, which must explain a newer version.
