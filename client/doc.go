@@ -58,8 +58,8 @@
 //   - C16 IfChanged omits an apply only if it would leave every field of the object in
 //     the cache as it is: this client's last one within the hour wanted the same, and the
 //     object is as it was answered but for its status, which must explain a newer version.
-//   - C17 PatchChanges, CreateOrUpdate and MergeFrom change elements of lists alone, so that
-//     each keeps what the Go type does not know, or return an UnknownFieldsError.
+//   - C17 PatchChanges, CreateOrUpdate and MergeFrom keep what the Go type does not know of
+//     elements of lists, or return an UnknownFieldsError.
 //
 // # Concurrency
 //
