@@ -21,12 +21,6 @@ import (
 	"github.com/flyball-dev/flyball/internal/confidential"
 )
 
-// setByServer lists the fields of metadata that an applied object does not claim.
-var setByServer = [...]string{
-	"managedFields", "resourceVersion", "creationTimestamp", "uid", "generation",
-	"selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
-}
-
 // Apply creates or changes an object by server-side apply. The field owner comes to own
 // the fields in obj; fields that it owned before and that obj omits are removed. Apply
 // requires a FieldOwner. If another owner holds a field with another value, the error

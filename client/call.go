@@ -115,14 +115,25 @@ func (c *Client) settle(ctx context.Context, at *call, options []Option) error {
 	if err := at.check(); err != nil {
 		return at.wrap(err)
 	}
-	if at.resource, err = c.mapper.find(ctx, at.kind); err != nil {
-		return at.wrap(err)
+	place := func() error {
+		if at.resource, err = c.mapper.find(ctx, at.kind); err != nil {
+			return err
+		}
+		if err := c.confine(at); err != nil {
+			return err
+		}
+		return at.checkScope()
 	}
-	if err := c.confine(at); err != nil {
-		return at.wrap(err)
+	if err = place(); errors.As(err, new(scopeError)) {
+		// The kind may have been defined anew, with another scope.
+		c.mapper.forget(at.kind.GroupVersion())
+		err = place()
 	}
-	return at.wrap(at.checkScope())
+	return at.wrap(err)
 }
+
+// scopeError reports that a namespace does not fit the scope of a kind, as far as it is known.
+type scopeError struct{ error }
 
 func (at *call) check() error {
 	one := at.verb&selections == 0
@@ -142,11 +153,11 @@ func (at *call) check() error {
 func (at *call) checkScope() error {
 	switch {
 	case !at.resource.namespaced && at.key.Namespace != "":
-		return fmt.Errorf("kind %s is cluster-scoped; leave the namespace %q out", at.kind.Kind, at.key.Namespace)
+		return scopeError{fmt.Errorf("kind %s is cluster-scoped; leave the namespace %q out", at.kind.Kind, at.key.Namespace)}
 	case at.resource.namespaced && at.key.Namespace == "" && at.verb == verbDeleteAllOf:
-		return fmt.Errorf("kind %s is namespaced and the API deletes collections in one namespace at a time; pass client.InNamespace", at.kind.Kind)
+		return scopeError{fmt.Errorf("kind %s is namespaced and the API deletes collections in one namespace at a time; pass client.InNamespace", at.kind.Kind)}
 	case at.resource.namespaced && at.key.Namespace == "" && at.verb&(verbList|verbWatch) == 0:
-		return fmt.Errorf("kind %s is namespaced; set metadata.namespace", at.kind.Kind)
+		return scopeError{fmt.Errorf("kind %s is namespaced; set metadata.namespace", at.kind.Kind)}
 	}
 	return nil
 }
@@ -224,8 +235,8 @@ func (c *Client) KindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 		return own, nil
 	}
 	kinds, _, err := c.scheme.ObjectKinds(obj)
-	if err != nil {
-		return own, fmt.Errorf("type %T is not in the scheme; call AddToScheme of its package on the scheme that the client is made with: %w", obj, err)
+	if err != nil { // it names a file of apimachinery
+		return own, fmt.Errorf("type %T is not in the scheme; call AddToScheme of its package on the scheme that the client is made with", obj)
 	}
 	for _, kind := range kinds {
 		if kind == own {

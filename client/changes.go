@@ -8,8 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-dev/flyball/informer"
 )
@@ -29,11 +32,16 @@ import (
 // included: a Go type cannot distinguish a zero that was never written, and is
 // therefore missing where people and schemas expect it, from one that was.
 //
-// The patches apply only to the object with from's UID. A patch that contains a list
-// replaces it as a whole and, like the patch of a first status, also requires from's
-// resourceVersion; if the object has changed since, the error is a *ConflictError. To
-// require it for other fields too, pass Preconditions{ResourceVersion:
-// from.GetResourceVersion()}.
+// The patches apply only to the object with from's UID. A patch that changes a list, like
+// the patch of a first status, also requires from's resourceVersion; if the object has
+// changed since, the error is a *ConflictError. To require it for other fields too, pass
+// Preconditions{ResourceVersion: from.GetResourceVersion()}.
+//
+// Of a list of objects, only the elements that differ are changed, by a JSON patch, so that
+// the others keep fields that the Go type does not know. If from and to do not show which
+// element became which, the object is first read from the server, which requires the right
+// to get it. If the change would then remove unknown fields, the error is an
+// *UnknownFieldsError.
 //
 // If an informer keeps only some fields of the objects, to must be a copy of from, and a
 // change of a list needs the whole list: otherwise the error is a *ProjectedObjectError.
@@ -74,22 +82,90 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 	if guarded {
 		conditions.ResourceVersion = cmp.Or(conditions.ResourceVersion, from.GetResourceVersion())
 	}
+	read := func(live informer.Object) error { return c.Get(ctx, at.key, live) }
+	if err := at.elementwise(read, to, before, after, parts, unsaid); err != nil {
+		return false, err
+	}
 	got := shallow(to)
-	for i, part := range parts {
+	for i := 0; i < len(parts); i++ {
+		part := parts[i]
 		at.sub, at.preconditions = part.sub, conditions
 		if i > 0 && conditions.ResourceVersion != "" {
 			at.preconditions.ResourceVersion = got.GetResourceVersion()
 		}
-		a, err := c.sendPatch(ctx, at, to, MergePatch(part.patch))
+		patch := MergePatch(part.patch)
+		if part.operations != nil {
+			patch = JSONPatch(part.operations...)
+		}
+		a, err := c.sendPatch(ctx, at, to, patch)
 		if err != nil {
 			return false, err
 		}
 		if err := c.settled(at, a, got); err != nil {
 			return false, err
 		}
+		if status, sent := part.patch[statusName]; sent && part.sub == "" && c.mapper.ignoredStatus(ctx, at, got, after) {
+			parts = append(parts, changedPart{sub: statusName, patch: map[string]any{statusName: status}})
+		}
 	}
 	fill(to, got)
 	return true, nil
+}
+
+// ignoredStatus reports whether the server did not take the status from a patch of the object,
+// because the kind has a status subresource now: its CustomResourceDefinition may have gained
+// one since the client learned the kind.
+func (m *mapper) ignoredStatus(ctx context.Context, at *call, got informer.Object, wanted map[string]any) bool {
+	is, err := changeable(got, at)
+	if err != nil || reflect.DeepEqual(is[statusName], wanted[statusName]) {
+		return false
+	}
+	m.forget(at.kind.GroupVersion())
+	now, err := m.find(ctx, at.kind)
+	return err == nil && slices.Contains(now.subresources, statusName)
+}
+
+// elementwise replaces the patches of parts that would replace lists of objects by ones that
+// change their elements.
+func (at *call) elementwise(read func(informer.Object) error, to informer.Object, before, after map[string]any, parts []changedPart, unsaid bool) error {
+	if _, loose := to.(*unstructured.Unstructured); loose {
+		return nil // it has all fields
+	}
+	var raw map[string]any
+	for i := range parts {
+		p := &parts[i]
+		b, a := p.of(before), p.of(after)
+		if !elementsChange(b, a) {
+			continue
+		}
+		operations, unsure := operationsOf(b, a)
+		if unsure == "" {
+			p.operations = operations
+			continue
+		}
+		if raw == nil {
+			live := &unstructured.Unstructured{}
+			live.SetGroupVersionKind(at.kind)
+			err := read(live)
+			if err != nil {
+				return err
+			}
+			if raw, err = changeable(live, at); err != nil {
+				return at.wrap(err)
+			}
+		}
+		r := p.of(raw)
+		edited, lossy := editFields("", r, b, a)
+		if lossy != "" {
+			return at.wrap(&UnknownFieldsError{Kind: at.kind, Key: at.key, List: lossy, fix: fixLoss})
+		}
+		p.patch = difference(r, edited)
+		status, changed := p.patch[statusName].(map[string]any)
+		if whole, is := a[statusName].(map[string]any); changed && is && unsaid {
+			withZeros(status, whole)
+		}
+	}
+	return nil
 }
 
 func sameObject(from, to informer.Object) error {
@@ -104,21 +180,25 @@ func sameObject(from, to informer.Object) error {
 	return nil
 }
 
-// changeable returns obj as JSON values, without the fields that the server sets.
-func changeable(obj informer.Object, at *call) (map[string]any, error) {
-	t, err := tree(obj, at.kind)
-	if metadata, ok := t["metadata"].(map[string]any); ok {
-		for _, field := range setByServer {
-			delete(metadata, field)
-		}
-	}
-	return t, err
+// changedPart is the patch of the object or of one subresource.
+type changedPart struct {
+	sub        string
+	apart      bool // the status has a part of its own
+	patch      map[string]any
+	operations []JSONOp // if not nil, in place of the merge patch
 }
 
-// changedPart is the merge patch of the object or of one subresource.
-type changedPart struct {
-	sub   string
-	patch map[string]any
+// of returns the fields of an object that the part concerns.
+func (p changedPart) of(object map[string]any) map[string]any {
+	status, has := object[statusName]
+	if p.sub == statusName {
+		return map[string]any{statusName: status}
+	}
+	if has && p.apart {
+		object = maps.Clone(object)
+		delete(object, statusName)
+	}
+	return object
 }
 
 // changedParts returns the non-empty patches that turn before into after: of the object
@@ -135,30 +215,12 @@ func changedParts(before, after map[string]any, apart, unsaid bool) (parts []cha
 	replacesList = replacesList || listIn(object, before)
 	if status, changed := object[statusName]; changed && apart {
 		delete(object, statusName)
-		parts = append(parts, changedPart{statusName, map[string]any{statusName: status}})
+		parts = append(parts, changedPart{sub: statusName, patch: map[string]any{statusName: status}})
 	}
 	if len(object) > 0 {
-		parts = slices.Insert(parts, 0, changedPart{"", object})
+		parts = slices.Insert(parts, 0, changedPart{apart: apart, patch: object})
 	}
 	return parts, replacesList
-}
-
-// saysNothing reports whether a JSON value holds only zeros.
-func saysNothing(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		for _, field := range v {
-			if !saysNothing(field) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		return len(v) == 0
-	}
-	return reflect.ValueOf(value).IsZero()
 }
 
 // withZeros adds to a merge patch the fields of after that it lacks.

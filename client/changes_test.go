@@ -6,12 +6,14 @@ package client_test
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
@@ -251,4 +253,45 @@ func TestCreateOrUpdate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A kind whose CustomResourceDefinition gains the status subresource while the client runs: the
+// status is written nevertheless.
+func TestPatchChanges_StatusSubresourceAppears_C10(t *testing.T) {
+	s := &script{answers: []reply{
+		{body: thing("example.com/v1", "Website", "", `"status":{"replicas":1}`)}, // ignores the status
+		{body: thing("example.com/v1", "Website", "", `"status":{"replicas":2}`)},
+	}}
+	served := strings.Replace(websiteDiscovery, `{"name":"websites/status"`, `{"name":"websites/other"`, 1)
+	c, err := client.New(&rest.Config{Host: "http://api.test", Transport: discovering{s, &served}}, testScheme(t), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := readSite()
+	if _, err := c.PatchChanges(t.Context(), from, informer.Copy(from)); err != nil { // learns the kind
+		t.Fatal(err)
+	}
+	served = websiteDiscovery
+	to := informer.Copy(from)
+	to.Status.Replicas = 2
+	changed, err := c.PatchChanges(t.Context(), from, to)
+	if err != nil || !changed || to.Status.Replicas != 2 {
+		t.Fatalf("got %v, %v and %+v, want the status written", changed, err, to.Status)
+	}
+	if got := s.requests(); len(got) != 2 || !strings.HasSuffix(got[1].path, "/web/status") {
+		t.Errorf("sent %v, want the status to its subresource at last", got)
+	}
+}
+
+// discovering is a server whose discovery of example.com/v1 changes.
+type discovering struct {
+	*script
+	served *string
+}
+
+func (d discovering) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path == "/apis/example.com/v1" {
+		return respond(r, reply{body: *d.served}), nil
+	}
+	return d.script.RoundTrip(r)
 }

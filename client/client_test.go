@@ -53,7 +53,7 @@ func TestClient_ObjectBecomesTheAnswer_C3(t *testing.T) {
 		},
 	} {
 		c, _ := scripted(t, client.Options{FieldOwner: "test"}, reply{body: answer}, status(500, "InternalError", "no", ""), reply{body: `{"kind":"ConfigMap","apiVersion":"v1","data":7}`})
-		obj := configMap("prod", "web", map[string]string{"left": "over"})
+		obj := asRead(configMap("prod", "web", map[string]string{"left": "over"}))
 		obj.Labels = map[string]string{"left": "over"}
 		if err := call(c, obj); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -62,7 +62,7 @@ func TestClient_ObjectBecomesTheAnswer_C3(t *testing.T) {
 			t.Errorf("%s made the object %v\nwant what the server answered, %v", name, obj, &want)
 		}
 		for _, what := range []string{"a refusal", "an answer that cannot be read"} {
-			obj := configMap("prod", "web", map[string]string{"k": "mine"})
+			obj := asRead(configMap("prod", "web", map[string]string{"k": "mine"}))
 			before := obj.DeepCopy()
 			if err := call(c, obj); err == nil || !reflect.DeepEqual(obj, before) {
 				t.Errorf("%s: after %s (%v) the object is %v, want it as it was", name, what, err, obj)

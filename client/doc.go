@@ -20,21 +20,18 @@
 //	                                                                     ▼
 //	                                                            the caller's object
 //
-// A controller reads from a Lister and writes through a Client. docs/writing.md says which
-// call to choose.
-//
 // # Promises
 //
-//   - C1 There is no cache: each Get, each page of a List and each write is one
-//     request (C16 omits some), and nothing else sends requests except discovery.
-//   - C2 Before a write returns, the Observer has received its effect, with an
-//     object that is not shared. It never receives dry runs, and receives Removed only
-//     for an object that is gone. (The client's part of R4.)
+//   - C1 There is no cache: each Get, page of a List and write is one request (C16 omits
+//     some, C17 may read first), and nothing but discovery sends others.
+//   - C2 Before a write returns, the Observer has received its effect, with an object that is
+//     not shared, and the answer for caches of other Go types. It receives no dry run, and
+//     Removed only for an object that is gone. (The client's part of R4.)
 //   - C3 On an error the caller's object is unchanged; after success it is exactly
 //     what the server answered (C16: what the cache has), kind and apiVersion included.
 //   - C4 Applying a typed object claims every field that is not empty, and no other.
-//   - C5 Misuse is an error before the object is requested: no name, a missing or
-//     superfluous namespace, an option that does not fit, no field owner.
+//   - C5 Misuse is an error before the object is requested: no name, field owner, or version
+//     of an update, a missing or superfluous namespace, an option that does not fit.
 //   - C6 Errors wrap the server's Status, so apierrors.IsNotFound and the like work; a
 //     missing kind or subresource is never reported as a missing object.
 //   - C7 A write with a field that the server does not know is refused, unless
@@ -44,36 +41,33 @@
 //     Idempotent are get, list, watch and dry runs, apply, update and patch that name
 //     a resourceVersion, and delete with Preconditions. A read is also retried when its
 //     connection breaks. Retries end with the context, and after Options.RetryWithin. With
-//     OmitOwnNews, an apply with IfChanged names the cached version, and is sent again
-//     without if that is old.
+//     OmitOwnNews, an apply with IfChanged first names the cached version.
 //   - C9 A client limited to a namespace by With sends no request outside of it.
-//   - C10 PatchChanges sends only what differs, object and status separately, and only
-//     to the object that was read (by UID); lists only to the version that was read.
+//   - C10 PatchChanges sends only what differs, object and status separately, and only to the
+//     object that was read (by UID), lists to its version.
 //   - C11 A call that would overwrite an object of the cache, or write one without what its
 //     informer drops (D4 of informer), is an error that says the fix, and nothing is sent.
 //   - C12 An answer, or a frame of a watch, of more than 128 MiB after decompression is a
 //     *TooLargeError, and so is an object that would allocate more than 256 MiB. One
 //     answer above 16 MiB is read at a time, and eight above 1 MiB. A List whose page is
 //     too large continues in smaller pages.
-//   - C13 The content of Secrets, TokenReviews and TokenRequests is in no error and, at
-//     any level, in no log: errors name the field and not the value.
-//   - C14 A failed write that may have taken effect is reported to the Observer as
-//     Touched. The client, not the server, turns a generateName into a name.
-//   - C15 Requests of a client with an Observer say so in their context, so that the
-//     transport of a manager does not report their effects once more.
+//   - C13 No error and no log of any level has content of Secrets, TokenReviews, TokenRequests.
+//   - C14 A failed write that may have taken effect is reported as Touched. The client, not the
+//     server, turns a generateName into a name.
+//   - C15 Requests of a client with an Observer say so in their context, against double reports.
 //   - C16 IfChanged omits an apply only if it would leave every field of the object in
 //     the cache as it is: this client's last one within the hour wanted the same, and the
 //     object is as it was answered but for its status, which must explain a newer version.
+//   - C17 PatchChanges, CreateOrUpdate and MergeFrom keep what the Go type does not know of
+//     elements of lists, or return an UnknownFieldsError.
 //
 // # Concurrency
 //
-// A Client, its views and its SubResources are safe for concurrent use. Each call blocks
-// until the server has answered, its context ends or Options.Timeout has passed. The
-// client starts no goroutines.
+// A Client, its views and SubResources are safe for concurrent use. Each call blocks until the
+// server has answered, its context ends or Options.Timeout has passed. No goroutine is started.
 //
 // # Testing
 //
-// How answers are judged (internal/effects), which applies are known (internal/applied) and
-// empty values left out (prune.go) is decided by pure functions with tables and fuzz
-// targets. The rest is tested against scripted answers, and on a real control plane.
+// Pure functions (internal/effects, internal/applied, prune.go, elements.go) have tables and
+// fuzz targets. The rest is tested against scripted answers, and on a real control plane.
 package client

@@ -37,7 +37,6 @@ func TestConflictError_OnlyOfStaleVersions_R6(t *testing.T) {
 		waits  bool
 	}{
 		{"update", versioned, conflict, true},
-		{"update without a version", func(c *client.Client) error { return c.Update(t.Context(), configMap("prod", "web", nil)) }, conflict, false},
 		{"update of another UID", versioned, status(409, "Conflict", anotherUID, details), false},
 		{"create", func(c *client.Client) error { return c.Create(t.Context(), configMap("prod", "web", nil)) },
 			status(409, "AlreadyExists", `configmaps "web" already exists`, details), false},
@@ -119,9 +118,9 @@ func TestClient_ErrorsSayWhatWasDone_C6(t *testing.T) {
 		want string
 	}{
 		{func(c *client.Client) error { return c.Get(t.Context(), key, configMap("", "", nil)) }, `get ConfigMap prod/web: configmaps "web" not found`},
-		{func(c *client.Client) error { return c.Update(t.Context(), configMap("prod", "web", nil)) }, `update ConfigMap prod/web: configmaps "web" not found`},
+		{func(c *client.Client) error { return c.Update(t.Context(), asRead(configMap("prod", "web", nil))) }, `update ConfigMap prod/web: configmaps "web" not found`},
 		{func(c *client.Client) error { return c.Delete(t.Context(), configMap("prod", "web", nil)) }, `delete ConfigMap prod/web: configmaps "web" not found`},
-		{func(c *client.Client) error { return c.Status().Update(t.Context(), website("prod", "web")) }, `update status of Website prod/web: configmaps "web" not found`},
+		{func(c *client.Client) error { return c.Status().Update(t.Context(), asRead(website("prod", "web"))) }, `update status of Website prod/web: configmaps "web" not found`},
 		{func(c *client.Client) error { return c.Delete(t.Context(), namespace("web")) }, `delete Namespace web: configmaps "web" not found`},
 		{func(c *client.Client) error {
 			obj := configMap("prod", "", nil)
@@ -153,10 +152,10 @@ func TestClient_MissingKindIsNoMissingObject_C6(t *testing.T) {
 			return c.Get(t.Context(), informer.Key{Namespace: "prod", Name: "web"}, &Website{})
 		}, page, "is its CustomResourceDefinition installed?"},
 		{"the subresource's path is not there", func(c *client.Client) error {
-			return c.SubResource("scale").Update(t.Context(), website("prod", "web"))
+			return c.SubResource("scale").Update(t.Context(), asRead(website("prod", "web")))
 		}, page, `serves no subresource "scale" of Website`},
 		{"the server says the object is not found, for want of a subresource", func(c *client.Client) error {
-			return c.SubResource("scale").Update(t.Context(), website("prod", "web"))
+			return c.SubResource("scale").Update(t.Context(), asRead(website("prod", "web")))
 		}, status(404, "NotFound", `websites.example.com "web" not found`, `"name":"web"`), `serves no subresource "scale" of Website`},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -162,8 +162,8 @@ func FuzzClient_NoAnswerPanics_C6(f *testing.F) {
 		u.SetNamespace("prod")
 		u.SetName("web")
 		for _, call := range []func(c *client.Client) error{
-			func(c *client.Client) error { return c.Update(t.Context(), configMap("prod", "web", nil)) },
-			func(c *client.Client) error { return c.Update(t.Context(), u.DeepCopy()) },
+			func(c *client.Client) error { return c.Update(t.Context(), asRead(configMap("prod", "web", nil))) },
+			func(c *client.Client) error { return c.Update(t.Context(), asRead(u.DeepCopy())) },
 			func(c *client.Client) error { return c.Delete(t.Context(), u) },
 			func(c *client.Client) error { return c.Delete(t.Context(), configMap("prod", "web", nil)) },
 			func(c *client.Client) error { return firstError[*corev1.ConfigMap](t.Context(), c) },

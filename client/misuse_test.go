@@ -147,3 +147,59 @@ func TestClient_CauseOfAnErrorIsKept_C6(t *testing.T) {
 		t.Errorf("got %v, want context.Canceled: the caller has ended it", err)
 	}
 }
+
+// An update without a version would overwrite what others have changed, for the kinds that
+// allow it, so none is sent.
+func TestUpdate_WithoutAVersionIsRefused_C5(t *testing.T) {
+	c, s := scripted(t, client.Options{})
+	loose := &unstructured.Unstructured{}
+	loose.SetGroupVersionKind(websiteKind)
+	loose.SetNamespace("prod")
+	loose.SetName("web")
+	for _, obj := range []informer.Object{configMap("prod", "web", nil), website("prod", "web"), loose} {
+		for name, update := range map[string]func(context.Context, informer.Object, ...client.Option) error{"update": c.Update, "update status": c.Status().Update} {
+			if err := update(t.Context(), obj); err == nil || !strings.Contains(err.Error(), "resourceVersion") || len(s.requests()) > 0 {
+				t.Errorf("%s of a %T: got %v after %v, want an error that names the resourceVersion, and nothing sent", name, obj, err, s.requests())
+			}
+		}
+	}
+}
+
+// A CustomResourceDefinition that is defined anew with another scope: what the client knows of
+// the old one refuses nothing.
+func TestClient_KindChangesItsScope_C5(t *testing.T) {
+	answer := reply{body: thing("example.com/v1", "Website", "", "")}
+	s := &script{answers: []reply{answer, answer, answer}}
+	namespaced := websiteDiscovery
+	clustered := strings.ReplaceAll(websiteDiscovery, `"namespaced":true`, `"namespaced":false`)
+	served := namespaced
+	c, err := client.New(&rest.Config{Host: "http://api.test", Transport: discovering{s, &served}}, testScheme(t), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(namespace string) error {
+		return c.Get(t.Context(), informer.Key{Namespace: namespace, Name: "web"}, &Website{})
+	}
+	if err := get("prod"); err != nil {
+		t.Fatal(err)
+	}
+	served = clustered
+	if err := get(""); err != nil {
+		t.Errorf("the kind is cluster-scoped now: %v", err)
+	}
+	served = namespaced
+	if err := get("prod"); err != nil {
+		t.Errorf("the kind is namespaced again: %v", err)
+	}
+	if err := get(""); err == nil || !strings.Contains(err.Error(), "set metadata.namespace") {
+		t.Errorf("got %v, want the misuse reported", err)
+	}
+}
+
+// The scheme's own error names a file of apimachinery.
+func TestClient_TypeWithoutSchemeNamesNoFile_C5(t *testing.T) {
+	c, _ := scripted(t, client.Options{})
+	if err := c.Create(t.Context(), &Unknown{*website("prod", "web")}); err == nil || strings.Contains(err.Error(), ".go:") {
+		t.Errorf("got %v, want an error without a line of code", err)
+	}
+}

@@ -63,6 +63,12 @@ func at(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
+// asRead returns obj as it was read from the server.
+func asRead[T informer.Object](obj T) T {
+	obj.SetResourceVersion("6")
+	return obj
+}
+
 func namespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: at("", name)}
 }

@@ -57,7 +57,7 @@ func TestClient_ObserverLearnsWhatEachAnswerMeans_R4(t *testing.T) {
 	gone := func(details string) string {
 		return `{"kind":"Status","apiVersion":"v1","status":"Success","details":{` + details + `}}`
 	}
-	update := func(c *client.Client) error { return c.Update(ctx, configMap("prod", "web", nil)) }
+	update := func(c *client.Client) error { return c.Update(ctx, asRead(configMap("prod", "web", nil))) }
 	create := func(c *client.Client) error { return c.Create(ctx, configMap("prod", "web", nil)) }
 	patch := func(c *client.Client) error {
 		return c.Patch(ctx, configMap("prod", "web", nil), client.MergePatch([]byte(`{}`)))
@@ -94,7 +94,7 @@ func TestClient_ObserverLearnsWhatEachAnswerMeans_R4(t *testing.T) {
 		{"patch", patch, cm(""), "Stored u@7"},
 		{"apply of a typed object", apply, cm(""), "Stored u@7"},
 		{"apply of a configuration", applyConfiguration, cm(""), "Stored u@7"},
-		{"status update", func(c *client.Client) error { return c.Status().Update(ctx, website("prod", "web")) }, site(""), "Stored u@7"},
+		{"status update", func(c *client.Client) error { return c.Status().Update(ctx, asRead(website("prod", "web"))) }, site(""), "Stored u@7"},
 		{"status patch", func(c *client.Client) error {
 			return c.Status().Patch(ctx, website("prod", "web"), client.MergePatch([]byte(`{}`)))
 		}, site(""), "Stored u@7"},
@@ -134,8 +134,8 @@ func TestClient_ObserverLearnsWhatEachAnswerMeans_R4(t *testing.T) {
 
 		{"delete of a namespace, its own finalizers", func(c *client.Client) error { return c.Delete(ctx, namespace("prod")) }, namespaceAnswer, "Stored u@7"},
 		{"the same, unstructured", func(c *client.Client) error { return c.Delete(ctx, unstructuredNamespace()) }, namespaceAnswer, "Stored u@7"},
-		{"update of a namespace that is going", func(c *client.Client) error { return c.Update(ctx, namespace("prod")) }, namespaceAnswer, "Stored u@7"},
-		{"a namespace loses its last finalizer", func(c *client.Client) error { return c.Update(ctx, unstructuredNamespace()) }, freeNamespace, "Removed u@7"},
+		{"update of a namespace that is going", func(c *client.Client) error { return c.Update(ctx, asRead(namespace("prod"))) }, namespaceAnswer, "Stored u@7"},
+		{"a namespace loses its last finalizer", func(c *client.Client) error { return c.Update(ctx, asRead(unstructuredNamespace())) }, freeNamespace, "Removed u@7"},
 
 		{"scale", func(c *client.Client) error {
 			return c.SubResource("scale").Update(ctx, deployment("prod", "web"), client.Body{Object: &autoscalingv1.Scale{}})
@@ -165,7 +165,7 @@ func TestClient_ObserverLearnsWhatEachAnswerMeans_R4(t *testing.T) {
 		{"delete all of, Status", removeAll, gone(``), "Touched @0"},
 
 		{"dry run", func(c *client.Client) error {
-			return c.Update(ctx, configMap("prod", "web", nil), client.DryRun{})
+			return c.Update(ctx, asRead(configMap("prod", "web", nil)), client.DryRun{})
 		}, cm(""), ""},
 		{"dry run of a delete", func(c *client.Client) error {
 			return c.Delete(ctx, configMap("prod", "web", nil), client.DryRun{})
@@ -224,18 +224,20 @@ func TestClient_LostWritesAreReported_C14(t *testing.T) {
 		lost string
 	}{
 		"create": {func(c *client.Client) error { return c.Create(ctx, configMap("prod", "web", nil)) }, "Touched prod/web @0"},
-		"update": {func(c *client.Client) error { return c.Update(ctx, configMap("prod", "web", nil)) }, "Touched prod/web @0"},
+		"update": {func(c *client.Client) error { return c.Update(ctx, asRead(configMap("prod", "web", nil))) }, "Touched prod/web @0"},
 		"patch": {func(c *client.Client) error {
 			return c.Patch(ctx, configMap("prod", "web", nil), client.MergePatch([]byte(`{}`)))
 		}, "Touched prod/web @0"},
 		"apply":  {func(c *client.Client) error { return c.Apply(ctx, configMap("prod", "web", nil)) }, "Touched prod/web @0"},
-		"status": {func(c *client.Client) error { return c.Status().Update(ctx, website("prod", "web")) }, "Touched prod/web @0"},
+		"status": {func(c *client.Client) error { return c.Status().Update(ctx, asRead(website("prod", "web"))) }, "Touched prod/web @0"},
 		"delete": {func(c *client.Client) error { return c.Delete(ctx, configMap("prod", "web", nil)) }, "Touched prod/web @0"},
 		"evict":  {func(c *client.Client) error { return c.Evict(ctx, pod("prod", "web")) }, "Touched prod/web @0"},
 		"delete all of": {func(c *client.Client) error {
 			return client.DeleteAllOf[*corev1.ConfigMap](ctx, c, client.InNamespace("prod"))
 		}, all},
-		"dry run": {func(c *client.Client) error { return c.Update(ctx, configMap("prod", "web", nil), client.DryRun{}) }, ""},
+		"dry run": {func(c *client.Client) error {
+			return c.Update(ctx, asRead(configMap("prod", "web", nil)), client.DryRun{})
+		}, ""},
 		"get": {func(c *client.Client) error {
 			return c.Get(ctx, informer.Key{Namespace: "prod", Name: "web"}, configMap("", "", nil))
 		}, ""},
@@ -329,7 +331,7 @@ func TestClient_ObserverGetsItsOwnCopy_R4(t *testing.T) {
 		call func(c *client.Client, obj *corev1.ConfigMap) error
 	}{
 		{"create", func(c *client.Client, obj *corev1.ConfigMap) error { return c.Create(t.Context(), obj) }},
-		{"update", func(c *client.Client, obj *corev1.ConfigMap) error { return c.Update(t.Context(), obj) }},
+		{"update", func(c *client.Client, obj *corev1.ConfigMap) error { return c.Update(t.Context(), asRead(obj)) }},
 		{"patch", func(c *client.Client, obj *corev1.ConfigMap) error {
 			return c.Patch(t.Context(), obj, client.MergePatch([]byte(`{}`)))
 		}},
@@ -389,7 +391,7 @@ func TestClient_SaysToWhomItReports_C15(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Update(t.Context(), configMap("prod", "web", nil)); err != nil {
+		if err := c.Update(t.Context(), asRead(configMap("prod", "web", nil))); err != nil {
 			t.Fatal(err)
 		}
 		if len(r.to) != 1 || r.to[0] != row.want {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
@@ -44,31 +45,13 @@ func JSONPatch(ops ...JSONOp) Patch {
 	return given(types.JSONPatchType, ops)
 }
 
-// JSONOp is one operation of a JSONPatch. Op is add, remove, replace, move, copy or
-// test; Path and From are JSON pointers.
-type JSONOp struct {
-	Op, Path string
-	From     string
-	Value    any
-}
-
-// MarshalJSON omits the fields that the operation does not have. A nil Value is null if
-// the operation requires one.
-func (o JSONOp) MarshalJSON() ([]byte, error) {
-	op := map[string]any{"op": o.Op, "path": o.Path}
-	switch o.Op {
-	case "add", "replace", "test":
-		op["value"] = o.Value
-	case "move", "copy":
-		op["from"] = o.From
-	}
-	return json.Marshal(op)
-}
-
 // MergeFrom returns the JSON merge patch that turns old into the object that is
 // patched: copy the object that was read, change the copy, and patch it with MergeFrom
-// the original. The patch is unconditional. If the change depends on what was read, as
-// a change of a list does, add Preconditions{ResourceVersion:
+// the original. The patch is unconditional, unless it changes elements of a list of
+// objects: it is then a JSON patch of these elements, to old's resourceVersion, so that
+// they keep fields that the Go type does not know. If the two objects do not show which
+// element became which, the error is an *UnknownFieldsError. If the change depends
+// on what was read, as a change of any list does, add Preconditions{ResourceVersion:
 // old.GetResourceVersion()}.
 func MergeFrom(old informer.Object) Patch {
 	return Patch{kind: types.MergePatchType, from: old, data: func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error) {
@@ -123,6 +106,23 @@ func tree(obj informer.Object, kind schema.GroupVersionKind) (map[string]any, er
 	}
 	var t map[string]any
 	return t, kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
+}
+
+// setByServer lists the fields of metadata that an applied object does not claim.
+var setByServer = [...]string{
+	"managedFields", "resourceVersion", "creationTimestamp", "uid", "generation",
+	"selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
+}
+
+// changeable returns obj as JSON values, without the fields that the server sets.
+func changeable(obj informer.Object, at *call) (map[string]any, error) {
+	t, err := tree(obj, at.kind)
+	if metadata, ok := t["metadata"].(map[string]any); ok {
+		for _, field := range setByServer {
+			delete(metadata, field)
+		}
+	}
+	return t, err
 }
 
 // difference returns the merge patch from one tree to another: null for removed fields,
@@ -182,6 +182,14 @@ func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, p
 	if err := checkPatch(c.opts.Observer, at, obj, patch, body); err != nil {
 		return answer{}, err
 	}
+	if operations, err := elementsOf(at, obj, patch.from); err != nil {
+		return answer{}, at.wrap(err)
+	} else if operations != nil {
+		patch.kind = types.JSONPatchType
+		if body, err = json.Marshal(operations); err != nil {
+			return answer{}, at.wrap(err)
+		}
+	}
 	if body, err = at.preconditions.patch(patch.kind, body); err != nil {
 		return answer{}, at.wrap(err)
 	}
@@ -189,6 +197,31 @@ func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, p
 		at.version = versionIn(patch.kind, body)
 	}
 	return c.write(ctx, at, http.MethodPatch, string(patch.kind), c.accept(obj), body)
+}
+
+// elementsOf returns the operations that turn from into obj, if a merge patch would replace a
+// list whose elements may have fields that the Go type does not know. They fit only the version
+// that was read, which becomes a precondition of the call.
+func elementsOf(at *call, obj, from informer.Object) ([]JSONOp, error) {
+	if _, loose := obj.(*unstructured.Unstructured); loose || isNil(from) {
+		return nil, nil
+	}
+	before, err := changeable(from, at)
+	if err != nil {
+		return nil, err
+	}
+	after, err := changeable(obj, at)
+	if err != nil || !elementsChange(before, after) {
+		return nil, err
+	}
+	operations, unsure := operationsOf(before, after)
+	if at.preconditions.ResourceVersion == "" {
+		at.preconditions.ResourceVersion = from.GetResourceVersion()
+	}
+	if unsure != "" || at.preconditions.ResourceVersion == "" {
+		return nil, &UnknownFieldsError{Kind: at.kind, Key: at.key, List: unsure, fix: fixUnsure}
+	}
+	return operations, nil
 }
 
 // patch adds the preconditions to the body of a patch. The API has no other place for

@@ -57,7 +57,6 @@ func TestClient_SendsAgainWhatMayBeSentAgain_C8(t *testing.T) {
 		{"create, 503", func(ctx context.Context, c *client.Client) error { return c.Create(ctx, known()) }, later(503, "3"), false},
 		{"create, dry run, 503", func(ctx context.Context, c *client.Client) error { return c.Create(ctx, known(), client.DryRun{}) }, later(503, "3"), true},
 		{"update, 500", func(ctx context.Context, c *client.Client) error { return c.Update(ctx, known()) }, later(500, "3"), true},
-		{"update of any version, 500", func(ctx context.Context, c *client.Client) error { return c.Update(ctx, configMap("prod", "web", nil)) }, later(500, "3"), false},
 		{"apply, 500", func(ctx context.Context, c *client.Client) error { return c.Apply(ctx, known()) }, later(500, "3"), true},
 		{"patch, 429", func(ctx context.Context, c *client.Client) error { return c.Patch(ctx, known(), patch) }, later(429, "3"), true},
 		{"patch, 500", func(ctx context.Context, c *client.Client) error { return c.Patch(ctx, known(), patch) }, later(500, "3"), false},

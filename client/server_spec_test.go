@@ -306,7 +306,7 @@ var _ = Describe("subresources", func() {
 		Expect(err).To(MatchError(ContainSubstring(`serves no subresource "status" of Plain`)))
 		Expect(apierrors.IsNotFound(err)).To(BeFalse())
 		Expect(c.Get(ctx, informer.KeyOf(plain), plain)).To(Succeed())
-		err = c.Status().Update(ctx, website("nosub", "nobody"))
+		err = c.Status().Update(ctx, asRead(website("nosub", "nobody")))
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 	})
 

@@ -4,6 +4,7 @@
 package client_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func cached(t *testing.T, kind schema.GroupVersionKind, obj informer.Object, ans
 	}
 	obj.SetUID("u")
 	obj.SetResourceVersion("5")
-	informers.Observe(informer.Written{Kind: kind, Effect: informer.Stored, Key: informer.KeyOf(obj), UID: "u", Version: 5, Object: informer.Copy(obj)})
+	informers.Observe(stored(t, kind, informer.Copy(obj)))
 	for _, l := range listers {
 		got, err := l.Get(informer.KeyOf(obj))
 		if err != nil {
@@ -108,5 +109,19 @@ func TestClient_CopiesAndNamesOfTheCacheAreFine_C11(t *testing.T) {
 	}
 	if obj.ResourceVersion != "5" {
 		t.Errorf("the object of the cache is at version %s, want it untouched at 5", obj.ResourceVersion)
+	}
+}
+
+// stored returns the effect of a write that the server answered with obj.
+func stored(t testing.TB, kind schema.GroupVersionKind, obj informer.Object) informer.Written {
+	t.Helper()
+	obj.GetObjectKind().SetGroupVersionKind(kind)
+	data, err := json.Marshal(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return informer.Written{
+		Kind: kind, Effect: informer.Stored, Key: informer.KeyOf(obj), UID: obj.GetUID(), Version: informer.ParseVersion(obj.GetResourceVersion()),
+		Object: obj, Decode: func(into informer.Object) error { return json.Unmarshal(data, into) },
 	}
 }

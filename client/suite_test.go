@@ -75,6 +75,9 @@ func crd(kind string, subresources map[string]any) *unstructured.Unstructured {
 			"content":  crdfixture.String,
 			"host":     map[string]any{"type": "string", "default": "localhost"},
 			"replicas": crdfixture.Integer,
+			"members": map[string]any{"type": "array", "items": crdfixture.Object(map[string]any{
+				"name": crdfixture.String, "weight": crdfixture.Integer, "zone": crdfixture.String,
+			})},
 		}),
 		"status": crdfixture.Object(map[string]any{"replicas": crdfixture.Integer}),
 	}, subresources)

@@ -54,7 +54,7 @@ func (c *Client) confine(at *call) error {
 	case c.namespace == "" || at.key.Namespace == c.namespace && at.resource.namespaced:
 		return nil
 	case !at.resource.namespaced:
-		return fmt.Errorf("kind %s is cluster-scoped, and the client is limited to namespace %q", at.kind.Kind, c.namespace)
+		return scopeError{fmt.Errorf("kind %s is cluster-scoped, and the client is limited to namespace %q", at.kind.Kind, c.namespace)}
 	case at.key.Namespace != "":
 		return fmt.Errorf("the client is limited to namespace %q", c.namespace)
 	}

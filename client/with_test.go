@@ -22,12 +22,12 @@ func TestClient_WritesAreStrictUnlessAskedOtherwise_C7(t *testing.T) {
 		want string // in the query
 	}{
 		{"create", client.Options{}, create, "fieldValidation=Strict"},
-		{"update", client.Options{}, func(c *client.Client) error { return c.Update(t.Context(), configMap("prod", "web", nil)) }, "fieldValidation=Strict"},
+		{"update", client.Options{}, func(c *client.Client) error { return c.Update(t.Context(), asRead(configMap("prod", "web", nil))) }, "fieldValidation=Strict"},
 		{"patch", client.Options{}, func(c *client.Client) error {
 			return c.Patch(t.Context(), configMap("prod", "web", nil), client.MergePatch([]byte(`{}`)))
 		}, "fieldValidation=Strict"},
 		{"apply", client.Options{FieldOwner: "a"}, func(c *client.Client) error { return c.Apply(t.Context(), configMap("prod", "web", nil)) }, "fieldValidation=Strict"},
-		{"status", client.Options{}, func(c *client.Client) error { return c.Status().Update(t.Context(), website("prod", "web")) }, "fieldValidation=Strict"},
+		{"status", client.Options{}, func(c *client.Client) error { return c.Status().Update(t.Context(), asRead(website("prod", "web"))) }, "fieldValidation=Strict"},
 		{"options", client.Options{FieldValidation: client.Warn}, create, "fieldValidation=Warn"},
 		{"with", client.Options{}, func(c *client.Client) error { return create(c.With(client.Ignore)) }, "fieldValidation=Ignore"},
 		{"one call", client.Options{FieldValidation: client.Ignore}, func(c *client.Client) error {

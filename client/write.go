@@ -5,6 +5,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,8 +59,10 @@ func generatedName(sim simhook.Hooks, base string) string {
 }
 
 // Update replaces the object with obj, and sets obj to the stored object; on an error
-// obj is unchanged. obj must carry its resourceVersion: if the object has changed
-// since, the error is a *ConflictError. An obj from a Lister is shared, and the error
+// obj is unchanged. obj must carry its resourceVersion, else nothing is sent: if the
+// object has changed since, the error is a *ConflictError. Fields on the server that
+// obj's Go type does not know are removed; to keep them, use PatchChanges, or read and
+// update an *unstructured.Unstructured. An obj from a Lister is shared, and the error
 // is a *SharedObjectError: update an informer.Copy of it. If an informer keeps only some
 // fields of it, the error is a *ProjectedObjectError.
 func (c *Client) Update(ctx context.Context, obj informer.Object, opts ...Option) error {
@@ -77,12 +80,15 @@ func (c *Client) put(ctx context.Context, v verb, sub, method string, obj inform
 	if err := checkWhole(c.opts.Observer, at, obj); err != nil {
 		return err
 	}
-	if v == verbUpdate {
-		at.version = obj.GetResourceVersion()
-	}
 	body, contentType, err := encode(obj, at.kind, c.protobuf(obj))
 	if err != nil {
 		return at.wrap(err)
+	}
+	if v == verbUpdate {
+		if at.version = obj.GetResourceVersion(); at.version == "" {
+			return at.wrap(errors.New("the object has no resourceVersion, so that it would overwrite what others have changed; read it with Get, " +
+				"or set the fields that you want with Apply or Patch, which need no version"))
+		}
 	}
 	a, err := c.write(ctx, at, method, contentType, c.accept(obj), body)
 	if err != nil {
@@ -114,7 +120,7 @@ func (c *Client) settled(at *call, a answer, obj informer.Object) error {
 		return at.wrap(err)
 	}
 	if c.watched(at) {
-		c.observe(at, effects.Changed(at.kind, informer.Copy(got)))
+		c.observe(at, effects.Changed(at.kind, informer.Copy(got), a))
 	}
 	fill(obj, got)
 	return nil

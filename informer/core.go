@@ -53,7 +53,7 @@ type core struct {
 	discover         func(context.Context) (namespaced bool, err error) // nil: unknown
 	resource         func() schema.GroupResource
 	learned          func() (schema.GroupVersionKind, bool)                               // the kind, if only the resource was given
-	convert          func(Object) (Object, error)                                         // to this representation, without shared memory
+	convert          func(Written) (Object, error)                                        // to this representation, without shared memory
 	follow           func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] // nil: not possible
 	forget           func()                                                               // called when the last handle is released
 	closeIdle        func()                                                               // frees connections after Run
@@ -120,11 +120,11 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		resource: func() schema.GroupResource {
 			return schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
 		},
-		convert: func(obj Object) (Object, error) {
+		convert: func(w Written) (Object, error) {
 			if object.Kind() != reflect.Pointer {
 				return nil, errors.New("the type of the informer's objects is not known")
 			}
-			return convertTo(object, kind, obj)
+			return convertTo(object, kind, w)
 		},
 		forget: func() {},
 	}
@@ -285,10 +285,7 @@ func (c *core) guarded() {
 		return compact.Is(obj, k.object)
 	}
 	c.guard.mend = func(k *kept) bool {
-		truth, ok := k.truth.DeepCopyObject().(Object)
-		if !ok {
-			return false
-		}
+		truth := Copy(k.truth)
 		fresh := c.guard.keep(k.key, truth)
 		mended := c.indexer.Restore(k.key, k.object, truth)
 		if !mended && fresh != nil {

@@ -248,7 +248,7 @@ func (c *core) typed(w Written) (Object, error) {
 	if same := w.Kind.Version == c.kind.Version || restclient.OfMetadata(c.object) || own && !restclient.OfAnyKind(c.object); !same {
 		return nil, errors.New("another version of the kind, which the server alone converts")
 	}
-	obj, err := c.convert(w.Object)
+	obj, err := c.convert(w)
 	if err == nil {
 		obj.GetObjectKind().SetGroupVersionKind(c.gvk())
 	}

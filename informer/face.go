@@ -58,6 +58,7 @@ type (
 	//	Version         in the answer; 0: unknown
 	//	Object          of a Stored write, in any representation; the informer
 	//	                copies it if it keeps it
+	//	Decode          decodes the answer, for informers of another Go type
 	Written = base.Written
 	// WriteEffect is the effect of a write.
 	WriteEffect = base.WriteEffect

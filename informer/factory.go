@@ -186,7 +186,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 		_, m, err := f.resolver.Resolve(ctx, t)
 		return m.Namespaced, err
 	}
-	c.convert = func(obj Object) (Object, error) { return convertTo(id.object, c.gvk(), obj) }
+	c.convert = func(w Written) (Object, error) { return convertTo(id.object, c.gvk(), w) }
 	c.borrow = func(t *reflector.Tap, from Version) bool {
 		return slices.ContainsFunc(f.cores(), func(other *core) bool { return other.gvk() == c.gvk() && other.lend(t, from) })
 	}
@@ -240,7 +240,7 @@ func KindOf[T Object](scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	obj := reflect.New(t.Elem()).Interface().(runtime.Object)
 	kinds, _, err := scheme.ObjectKinds(obj)
 	if err != nil {
-		return schema.GroupVersionKind{Kind: t.Elem().Name()}, fmt.Errorf("informer for %s: the type is not in the scheme; call its package's AddToScheme(scheme) first: %w", t, err)
+		return schema.GroupVersionKind{Kind: t.Elem().Name()}, fmt.Errorf("informer for %s: the type is not in the scheme; call its package's AddToScheme(scheme) first", t)
 	}
 	return kinds[0], nil
 }

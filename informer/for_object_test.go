@@ -4,6 +4,7 @@
 package informer
 
 import (
+	"encoding/json"
 	"net/http"
 	"reflect"
 	"strings"
@@ -18,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
-	"github.com/flyball-dev/flyball/informer/internal/restclient"
 )
 
 // sitesFactory returns a factory of the built-in kinds and Site. It sends
@@ -64,14 +64,15 @@ func TestForObject_OwnWritesAreShown_B11(t *testing.T) {
 			t.Errorf("%s: it has an informer of its own, want the one that the type has anyway", c.name)
 		}
 		key := KeyOf(c.obj)
-		loosely, err := convertTo(restclient.UnstructuredType, c.same.kind, c.obj)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loosely := looselyOf(t, c.obj, c.same.kind)
 		for _, obj := range []Object{c.obj, loosely} {
 			version++
 			obj.SetResourceVersion(version.String())
-			f.Observe(Written{Kind: i.Kind(), Effect: Stored, Key: key, UID: "u", Version: version, Object: obj})
+			data, err := json.Marshal(obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Observe(answered(i.Kind(), obj, data))
 			got, err := i.Lister().Get(key)
 			if err != nil || got.GetResourceVersion() != version.String() {
 				t.Fatalf("%s: after an own write of a %T Get gives %v and %v, want version %s", c.name, obj, got, err, version)

@@ -74,8 +74,8 @@ func faithfulCopy(obj Object) (truth Object, err error) {
 			err = fmt.Errorf("copy %T: panic: %v", obj, p)
 		}
 	}()
-	truth, ok := obj.DeepCopyObject().(Object)
-	if fields := differences(obj, truth); !ok || len(fields) > 0 {
+	truth = Copy(obj)
+	if fields := differences(obj, truth); len(fields) > 0 {
 		return nil, fmt.Errorf("copy %T: it differs at %v", obj, fields)
 	}
 	return truth, nil

@@ -587,10 +587,7 @@ func TestProjected_WholeObjectsAreTold_D4(t *testing.T) {
 		narrow, _ := notes.Lister().Get(keyA)
 		other := narrow.DeepCopy()
 		other.Data, other.ResourceVersion = map[string]string{"a": "b"}, ""
-		loose, err := convertTo(reflect.TypeFor[*unstructured.Unstructured](), fixture.ConfigMapKind, narrow)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loose := looselyOf(t, narrow, fixture.ConfigMapKind)
 		told("cached", narrow, true)
 		told("a copy", Copy(narrow), true)
 		told("a changed copy without version", other, true)

@@ -4,6 +4,7 @@
 package informer
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -79,7 +80,7 @@ func (f *SharedInformerFactory) idOf(like runtime.Object) (coreID, error) {
 	kinds, _, err := f.scheme.ObjectKinds(like)
 	switch {
 	case err != nil:
-		return id, fmt.Errorf("informer.ForObject of %T: the type is not in the scheme; call its package's AddToScheme(scheme) first: %w", like, err)
+		return id, fmt.Errorf("informer.ForObject of %T: the type is not in the scheme; call its package's AddToScheme(scheme) first", like)
 	case slices.Contains(kinds, own):
 		return coreID{object: t, kind: own}, nil
 	case len(kinds) > 1:
@@ -152,29 +153,28 @@ func (id coreID) named() schema.GroupVersionKind {
 	return id.kind
 }
 
-// convertTo converts obj to t without sharing memory.
-func convertTo(t reflect.Type, kind schema.GroupVersionKind, obj Object) (Object, error) {
+// convertTo returns the object of an own write as a t, without sharing memory. A Go type may
+// lack fields that the server has, so an object is never converted from one Go type to
+// another, nor to unstructured: the answer is decoded again.
+func convertTo(t reflect.Type, kind schema.GroupVersionKind, w Written) (Object, error) {
 	if restclient.OfMetadata(t) {
-		return base.MetadataOf(obj, kind).DeepCopy(), nil
+		return base.MetadataOf(w.Object, kind).DeepCopy(), nil
 	}
-	if reflect.TypeOf(obj) == t {
-		return Copy(obj), nil
+	if reflect.TypeOf(w.Object) == t {
+		return Copy(w.Object), nil
 	}
-	if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		return nil, fmt.Errorf("read %T as %s: it is the metadata alone", obj, kind.Kind)
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-	if err != nil {
-		return nil, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
-	}
-	if t == restclient.UnstructuredType {
-		out := &unstructured.Unstructured{Object: content}
-		out.SetGroupVersionKind(kind)
-		return out, nil
+	if _, ok := w.Object.(*metav1.PartialObjectMetadata); ok {
+		return nil, fmt.Errorf("read %T as %s: it is the metadata alone", w.Object, kind.Kind)
 	}
 	out := reflect.New(t.Elem()).Interface().(Object)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, out); err != nil {
-		return nil, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
+	err := errors.New("its Go type may lack fields of the answer")
+	if w.Decode != nil {
+		err = w.Decode(out)
+	} else if u, ok := w.Object.(*unstructured.Unstructured); ok {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(Copy(u).Object, out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %T as %s: %w", w.Object, kind.Kind, err)
 	}
 	return out, nil
 }

@@ -147,8 +147,7 @@ func TestInformer_EventOfAnotherKindHarmsNoObject_B7(t *testing.T) {
 	})
 	t.Run("unstructured", func(t *testing.T) {
 		run(t, json, func(f *SharedInformerFactory) *SharedInformer[Object] {
-			like, _ := convertTo(restclient.UnstructuredType, fixture.ConfigMapKind, &corev1.ConfigMap{})
-			return ForObject(f, like)
+			return ForObject(f, looselyOf(t, &corev1.ConfigMap{}, fixture.ConfigMapKind))
 		})
 	})
 	t.Run("metadata", func(t *testing.T) {

@@ -112,7 +112,8 @@ func (t *three) missed(ctx context.Context, forget func()) {
 	t.maps.told()
 
 	t.network.Shut()
-	Expect(outside.Update(ctx, configMap(t.namespace, "changes", map[string]string{"value": "2"}))).To(Succeed())
+	change := client.MergePatch(map[string]any{"data": map[string]string{"value": "2"}})
+	Expect(outside.Patch(ctx, configMap(t.namespace, "changes", nil), change)).To(Succeed())
 	for _, name := range []string{"goes", "comes-again"} {
 		Expect(outside.Delete(ctx, configMap(t.namespace, name, nil))).To(Succeed())
 	}

@@ -242,15 +242,30 @@ func (m *Manager) serve(opts Options) error {
 }
 
 // Informers returns the factory to pass to informer.For. The manager runs it.
-func (m *Manager) Informers() *informer.SharedInformerFactory { return m.informers }
+func (m *Manager) Informers() *informer.SharedInformerFactory {
+	if m == nil {
+		return nil
+	}
+	return m.informers
+}
 
 // Client returns the client for controllers. Listers of Informers show its writes at
 // once. With leader election it writes only while this process leads; otherwise a write
 // returns an error that wraps ErrNotLeading.
-func (m *Manager) Client() *client.Client { return m.client }
+func (m *Manager) Client() *client.Client {
+	if m == nil {
+		return nil
+	}
+	return m.client
+}
 
 // StandbyClient is Client for what runs on every replica: no gate stops its writes.
-func (m *Manager) StandbyClient() *client.Client { return m.ungated }
+func (m *Manager) StandbyClient() *client.Client {
+	if m == nil {
+		return nil
+	}
+	return m.ungated
+}
 
 // Webhooks returns the server to pass to webhook.Validate, Mutate and Convert, with
 // Options.Webhooks. The first call creates it. The manager runs it on every replica,
@@ -278,7 +293,12 @@ func (m *Manager) webhookServer() *webhook.Server {
 }
 
 // Scheme returns the scheme of kinds with Go types.
-func (m *Manager) Scheme() *runtime.Scheme { return m.scheme }
+func (m *Manager) Scheme() *runtime.Scheme {
+	if m == nil {
+		return nil
+	}
+	return m.scheme
+}
 
 // Config returns a copy of the connection's configuration, for other clients. Their
 // requests count in the manager's metrics, and Listers show their writes at once, unless

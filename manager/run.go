@@ -41,6 +41,9 @@ type running struct {
 // Run waits in StageLeadership until this process leads, and returns ErrLeadershipLost
 // when it no longer does. Run runs once; it returns an error if an earlier Add failed.
 func (m *Manager) Run(ctx context.Context) error {
+	if m == nil {
+		return errNil
+	}
 	asked := ctx
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)

@@ -116,12 +116,18 @@ func (m *Manager) Add(r Runnable) error { return m.AddTo(StageControllers, r) }
 // AddTo is Add for any stage. Informers of the factory need not be added; one created
 // with informer.New belongs in StageInformers.
 func (m *Manager) AddTo(stage Stage, r Runnable) error {
+	if m == nil {
+		return errNil
+	}
 	err := m.add(stage, r)
 	if err != nil {
 		m.life.remember(err)
 	}
 	return err
 }
+
+// errNil is the error of a nil Manager.
+var errNil = errors.New("the manager is nil: manager.New returned an error; check it")
 
 func (m *Manager) add(stage Stage, r Runnable) error {
 	i := slices.Index(stages[:], stage)

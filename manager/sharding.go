@@ -64,7 +64,7 @@ func (o *Options) shard() error {
 	for _, like := range s.Kinds {
 		kinds, _, err := o.Scheme.ObjectKinds(like)
 		if err != nil {
-			misuse = append(misuse, fmt.Errorf("kind of Kinds: %w", err))
+			misuse = append(misuse, fmt.Errorf("type %T of Kinds is not in the scheme; call AddToScheme of its package", like))
 		}
 		for _, kind := range kinds {
 			if other, taken := o.Informers.SelectByKind[kind.GroupKind()]; taken {

@@ -39,7 +39,7 @@ func TestSharding_ScopeAndLeaseAreThoseOfTheShard_M16(t *testing.T) {
 		{"a program without shards", nil, []string{"-shard=a"}, "", "", `the shard is "a" (-shard), and the program has no Label for shards`},
 		{"a label that is none", &manager.Sharding{Label: "a b", Kinds: kinds}, nil, "", "", `Label "a b"`},
 		{"no kinds", &manager.Sharding{Label: "shard"}, nil, "", "", "it has no Kinds"},
-		{"an unknown kind", &manager.Sharding{Label: "shard", Kinds: []runtime.Object{&unknown{}}}, nil, "", "", "kind of Kinds"},
+		{"an unknown kind", &manager.Sharding{Label: "shard", Kinds: []runtime.Object{&unknown{}}}, nil, "", "", "of Kinds is not in the scheme"},
 		{"a value that names no Lease", label(), []string{"-shard=A_b"}, "", "", `Shard "A_b"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -54,19 +54,23 @@ func isNotSettled(err error) bool {
 // though watches are late, and one read from the server settles it.
 func TestInformer_LostAnswersAreSettled_A32(t *testing.T) {
 	for name, row := range map[string]struct {
-		write func(ctx context.Context, c *client.Client) error
+		write func(ctx context.Context, w *world, c *client.Client) error
 		want  string
 	}{
-		"update": {func(ctx context.Context, c *client.Client) error { return c.Update(ctx, configMap("a", "2")) }, "2"},
-		"patch": {func(ctx context.Context, c *client.Client) error {
+		"update": {func(ctx context.Context, w *world, c *client.Client) error {
+			return c.Update(ctx, asStored(w, configMap("a", "2")))
+		}, "2"},
+		"patch": {func(ctx context.Context, w *world, c *client.Client) error {
 			return c.Patch(ctx, configMap("a", ""), client.MergePatch([]byte(`{"data":{"v":"2"}}`)))
 		}, "2"},
-		"apply": {func(ctx context.Context, c *client.Client) error {
+		"apply": {func(ctx context.Context, w *world, c *client.Client) error {
 			return c.Apply(ctx, configMap("a", "2"), client.Force{})
 		}, "2"},
-		"delete": {func(ctx context.Context, c *client.Client) error { return c.Delete(ctx, configMap("a", "")) }, "gone"},
-		"create": {func(ctx context.Context, c *client.Client) error { return c.Create(ctx, configMap("new", "2")) }, "2"},
-		"delete all of": {func(ctx context.Context, c *client.Client) error {
+		"delete": {func(ctx context.Context, w *world, c *client.Client) error { return c.Delete(ctx, configMap("a", "")) }, "gone"},
+		"create": {func(ctx context.Context, w *world, c *client.Client) error {
+			return c.Create(ctx, configMap("new", "2"))
+		}, "2"},
+		"delete all of": {func(ctx context.Context, w *world, c *client.Client) error {
 			return client.DeleteAllOf[cmap](ctx, c, client.InNamespace("ns"))
 		}, "gone"},
 	} {
@@ -84,7 +88,7 @@ func TestInformer_LostAnswersAreSettled_A32(t *testing.T) {
 				w.LagKindTo(configMaps, w.Revision())
 				reads := w.asked("list", "metadata.name")
 				w.LoseResponse(1)
-				if err := row.write(w.ctx, c); err == nil {
+				if err := row.write(w.ctx, w, c); err == nil {
 					t.Fatal("the answer was not lost; this test tests nothing")
 				}
 				if got := reading(maps, of); got == before {
@@ -124,7 +128,7 @@ func TestInformer_PendingUntilTheServerAnswers_I12(t *testing.T) {
 		list := func(opts informer.QueryOptions) error { _, err := maps.Lister().List(opts); return err }
 		w.LoseResponse(1)
 		w.network.Refuse(true) // new connections alone
-		if err := c.Update(w.ctx, configMap("a", "2")); err == nil {
+		if err := c.Update(w.ctx, asStored(w, configMap("a", "2"))); err == nil {
 			t.Fatal("the answer was not lost; this test tests nothing")
 		}
 		w.network.Cut()
@@ -271,7 +275,7 @@ func TestPath_ParkedKeyRunsWhenTheServerIsBack_R12(t *testing.T) {
 			w.must(c.Get(ctx, key, configMap("", ""))) // opens the connection
 			w.LoseResponse(1)
 			w.network.Refuse(true)
-			err := c.Update(ctx, configMap("a", "2"))
+			err := c.Update(ctx, asStored(w, configMap("a", "2")))
 			w.network.Cut()
 			return reconcile.Result{}, err
 		}, reconcile.Options{})
@@ -293,4 +297,14 @@ func TestPath_ParkedKeyRunsWhenTheServerIsBack_R12(t *testing.T) {
 			t.Errorf("read %s; the key ran again %v after the server was back, want once the state was known, within the pause between two reads", reading(maps, "a"), known.Sub(back))
 		}
 	})
+}
+
+// asStored returns obj with the version that the server has.
+func asStored(w *world, obj cmap) cmap {
+	for _, is := range w.Objects(configMaps) {
+		if is.GetNamespace() == obj.Namespace && is.GetName() == obj.Name {
+			obj.ResourceVersion = is.GetResourceVersion()
+		}
+	}
+	return obj
 }

@@ -108,11 +108,22 @@ func (p changed[T]) judge(c change, _ informer.Object) verdict {
 	}
 	before, ok1 := c.Old.(T)
 	after, ok2 := c.New.(T)
-	return verdictOf(!ok1 || !ok2 || !equality.Semantic.DeepEqual(p.pick(before), p.pick(after)))
+	return verdictOf(!ok1 || !ok2 || !equal(p.pick(before), p.pick(after)))
 }
 
 func (p changed[T]) check(of objects) error {
 	return checkFunc[T]("Changed", p.pick == nil, of.like)
+}
+
+// equal reports whether two values are semantically equal. That comparison panics on types
+// with unexported fields, such as time.Time, which are compared as Go does.
+func equal(a, b any) (same bool) {
+	defer func() {
+		if recover() != nil {
+			same = reflect.DeepEqual(a, b)
+		}
+	}()
+	return equality.Semantic.DeepEqual(a, b)
 }
 
 // plainUpdate reports whether c is a change of a known object that may be
@@ -149,7 +160,7 @@ func sameOwners(a, b []metav1.OwnerReference) bool {
 func statusChanged(before, after informer.Object) bool {
 	a, ok1 := statusOf(before)
 	b, ok2 := statusOf(after)
-	return !ok1 || !ok2 || !equality.Semantic.DeepEqual(a, b)
+	return !ok1 || !ok2 || !equal(a, b)
 }
 
 func statusOf(obj informer.Object) (any, bool) {

@@ -157,7 +157,7 @@ func (s *Server) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 	kinds, _, err := s.scheme.ObjectKinds(obj)
 	switch {
 	case err != nil:
-		return schema.GroupVersionKind{}, fmt.Errorf("type %v is not in the scheme; call AddToScheme of its package: %w", t, err)
+		return schema.GroupVersionKind{}, fmt.Errorf("type %v is not in the scheme; call AddToScheme of its package", t)
 	case len(kinds) > 1:
 		return schema.GroupVersionKind{}, fmt.Errorf("type %v is registered for %d kinds in the scheme; register it for one", t, len(kinds))
 	}

@@ -80,7 +80,7 @@ func (e *entry) read(key client.ObjectKey, out client.Object, shared bool) error
 		to.Elem().Set(from.Elem())
 		return nil
 	}
-	to.Elem().Set(reflect.ValueOf(obj.DeepCopyObject()).Elem())
+	to.Elem().Set(reflect.ValueOf(informer.Copy(obj)).Elem())
 	out.GetObjectKind().SetGroupVersionKind(e.kind)
 	return nil
 }
@@ -108,7 +108,7 @@ func (e *entry) list(out client.ObjectList, o client.ListOptions) error {
 	for i, obj := range found {
 		items[i] = obj
 		if !ptr.Deref(o.UnsafeDisableDeepCopy, false) && !e.shares(obj.GetNamespace()) {
-			items[i] = obj.DeepCopyObject()
+			items[i] = informer.Copy(obj)
 			items[i].GetObjectKind().SetGroupVersionKind(e.kind)
 		}
 	}

@@ -76,18 +76,18 @@ func (w Write) changedBy(a Answer, empty func() informer.Object) informer.Writte
 	if key := informer.KeyOf(obj); key.Name == "" || key.Namespace != w.Key.Namespace || w.Key.Name != "" && key.Name != w.Key.Name {
 		return w.Touched()
 	}
-	return Changed(w.Kind, obj)
+	return Changed(w.Kind, obj, a)
 }
 
 // Changed returns the effect of a create, update, patch or apply that was answered with
-// obj, an object of the kind that was written or the metadata of one. An informer of whole
-// objects treats Stored metadata as Touched.
-func Changed(kind schema.GroupVersionKind, obj informer.Object) informer.Written {
+// a, decoded as obj: an object of the kind that was written or the metadata of one. An
+// informer of whole objects treats Stored metadata as Touched.
+func Changed(kind schema.GroupVersionKind, obj informer.Object, a Answer) informer.Written {
 	// A write that removes the last finalizer of a deleted object is answered with the
 	// object as it was when it was removed.
 	switch _, partial := obj.(*metav1.PartialObjectMetadata); {
 	case obj.GetDeletionTimestamp() == nil || lingers(obj):
-		return written(informer.Stored, kind, obj)
+		return stored(kind, obj, a)
 	case partial && kind.GroupKind() == namespaces: // its spec may have finalizers
 		return written(informer.Touched, kind, obj)
 	}
@@ -132,15 +132,15 @@ func (w Write) Deleted(a Answer, like informer.Object) informer.Written {
 	if err := a.Into(like, w.Kind); err != nil {
 		return w.Touched()
 	}
-	return deleted(w.Kind, like)
+	return deleted(w.Kind, like, a)
 }
 
 // deleted returns the effect of a deletion that was answered with obj. Only finalizers
 // and the grace period show whether the object is gone: the server answers some
 // deletions with the object as it was before.
-func deleted(kind schema.GroupVersionKind, obj informer.Object) informer.Written {
+func deleted(kind schema.GroupVersionKind, obj informer.Object, a Answer) informer.Written {
 	if lingers(obj) {
-		return written(informer.Stored, kind, obj)
+		return stored(kind, obj, a)
 	}
 	return written(informer.Removed, kind, obj)
 }
@@ -233,8 +233,13 @@ func written(effect informer.WriteEffect, kind schema.GroupVersionKind, obj info
 		UID:     obj.GetUID(),
 		Version: informer.ParseVersion(obj.GetResourceVersion()),
 	}
-	if effect == informer.Stored {
-		w.Object = obj
-	}
+	return w
+}
+
+// stored returns the effect of a write that was answered with a, decoded as obj.
+func stored(kind schema.GroupVersionKind, obj informer.Object, a Answer) informer.Written {
+	w := written(informer.Stored, kind, obj)
+	w.Object = obj
+	w.Decode = func(into informer.Object) error { return a.Into(into, kind) }
 	return w
 }

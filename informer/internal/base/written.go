@@ -35,4 +35,8 @@ type Written struct {
 	// Object of a Stored write, in any representation. The informer makes a
 	// copy if it keeps it.
 	Object Object
+	// Decode decodes the answer that Object was decoded from into an empty object.
+	// Informers of another Go type use it, because the type of Object may lack fields of
+	// the answer. Nil, or an error: they read the object from the server instead.
+	Decode func(into Object) error
 }

@@ -123,7 +123,7 @@ func (e *Entry) GetManagedFields() []metav1.ManagedFieldsEntry {
 func (e *Entry) GetObjectKind() schema.ObjectKind { return e.object().GetObjectKind() }
 
 // DeepCopyObject returns a copy of the opened object.
-func (e *Entry) DeepCopyObject() runtime.Object { return e.object().DeepCopyObject() }
+func (e *Entry) DeepCopyObject() runtime.Object { return base.Copy(e.object()) }
 
 // readOnly has the setters of metav1.Object. They do nothing.
 type readOnly struct{}

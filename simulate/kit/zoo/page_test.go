@@ -125,7 +125,7 @@ func (r *pages) child(ctx context.Context, p *page) (again time.Duration, err er
 	child = informer.Copy(child)
 	child.Data["content"] = p.Spec.Content
 	if r.bug == "update without a version" {
-		child.ResourceVersion = ""
+		return 0, r.client.Patch(ctx, child, client.JSONPatch(client.JSONOp{Op: "replace", Path: "/data", Value: child.Data}))
 	}
 	return 0, r.client.Update(ctx, child)
 }
