@@ -75,6 +75,15 @@ func (c *Client) EnsureChild(ctx context.Context, child informer.Object, fieldOw
 	return err == nil, err
 }
 
+// ChildOwner returns the client's own field owner; empty: none.
+func (c *Client) ChildOwner() string {
+	own, err := c.collect(verbApply, nil)
+	if err != nil {
+		return "" // each call returns the error
+	}
+	return own.fieldOwner
+}
+
 // DeleteChild deletes child if the object on the server still has child's UID and
 // resourceVersion; if it has changed, the error is a *ConflictError. Dependents of the
 // child are deleted in the background. child is not modified, so it may come from a
