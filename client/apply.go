@@ -36,15 +36,18 @@ var setByServer = [...]string{
 //   - an apply configuration of client-go, or anything else that marshals to an object
 //     with apiVersion, kind and metadata.name. It is sent as it is;
 //   - a typed object. It is sent without status, without the server-set fields of
-//     metadata, and without empty values (zero scalars, empty structs, maps and lists),
-//     so that a plain struct does not claim zeros. To claim a zero, use a pointer to
-//     it. Entries of maps and elements of lists are always kept. obj is set to the
-//     stored object;
+//     metadata, without null and empty structs, and without empty values of fields with
+//     omitempty, so that a plain struct does not claim what it does not say. A zero, or an
+//     empty list, of a field without omitempty is claimed. To claim another zero, use a
+//     pointer to it. Entries of maps and elements of lists are always kept. obj is set to
+//     the stored object;
 //   - an *unstructured.Unstructured. It is sent without status and the server-set
 //     fields of metadata, zeros included. obj is set to the stored object.
 //
 // A copy of a cached object of which the informer keeps only some fields is a
 // *ProjectedObjectError: apply a new object.
+//
+// The stringData of a Secret is sent as data, so that what is no longer in it is removed.
 //
 // resourceVersion is sent only if an apply configuration has it or with Preconditions.
 func (c *Client) Apply(ctx context.Context, obj any, opts ...Option) error {
@@ -91,6 +94,9 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 			return err
 		}
 	}
+	if err := c.handOver(ctx, at, wish.key); err != nil {
+		return at.wrap(fmt.Errorf("hand over fields: %w", err))
+	}
 	end := wish.begin()
 	a, err := wish.send(ctx, c, body)
 	if err != nil {
@@ -114,7 +120,7 @@ func (c *Client) configuration(at *call, obj any) (tree map[string]any, object i
 	object, ok := objectIn(obj)
 	if !ok {
 		tree, err = foreignTree(at, obj)
-		return tree, nil, err
+		return withoutStringData(at.kind, tree), nil, err
 	}
 	at.key, at.uid = informer.KeyOf(object), object.GetUID()
 	if at.kind, err = c.KindOf(object); err != nil {
@@ -125,7 +131,7 @@ func (c *Client) configuration(at *call, obj any) (tree map[string]any, object i
 	} else if tree, err = pruned(object); err != nil {
 		return nil, nil, err
 	}
-	return claimed(tree, at), object, nil
+	return withoutStringData(at.kind, claimed(tree, at)), object, nil
 }
 
 // claimed reduces an object to the fields that a client can claim: all except status

@@ -32,7 +32,8 @@
 //     for an object that is gone. (The client's part of R4.)
 //   - C3 On an error the caller's object is unchanged; after success it is exactly
 //     what the server answered (C16: what the cache has), kind and apiVersion included.
-//   - C4 Applying a typed object claims every field that is not empty, and no other.
+//   - C4 Applying a typed object claims every field that is not empty, zeros and empty
+//     lists of fields without omitempty, and no other. stringData is applied as data.
 //   - C5 Misuse is an error before the object is requested: no name, a missing or
 //     superfluous namespace, an option that does not fit, no field owner.
 //   - C6 Errors wrap the server's Status, so apierrors.IsNotFound and the like work; a
@@ -64,6 +65,8 @@
 //   - C16 IfChanged omits an apply only if it would leave every field of the object in
 //     the cache as it is: this client's last one within the hour wanted the same, and the
 //     object is as it was answered but for its status, which must explain a newer version.
+//   - C21 HandOver gives an apply what others have written by Update, once per object and
+//     process, and never on a dry run.
 //
 // # Concurrency
 //

@@ -32,6 +32,7 @@ type callOptions struct {
 	force           bool
 	ifChanged       bool
 	confirm         func(context.Context) error // nil: none
+	handOver        []string
 	fieldValidation FieldValidation
 	preconditions   Preconditions
 	propagation     metav1.DeletionPropagation

@@ -12,7 +12,7 @@ import (
 // With returns a view of the client whose calls use these options by default, each
 // where it fits; options of a call override them. The view shares everything else with
 // c: connection, Observer, discovery. With accepts FieldOwner, Force, DryRun,
-// FieldValidation, Propagation, Limit and InNamespace:
+// FieldValidation, Propagation, Limit, HandOver and InNamespace:
 //
 //	prod := c.With(client.InNamespace("prod"), client.FieldOwner("website"))
 //
@@ -42,7 +42,7 @@ func (c *Client) prefer(o Option) error {
 		}
 		c.namespace = string(o)
 		return nil
-	case FieldOwner, Force, DryRun, FieldValidation, Propagation, Limit:
+	case FieldOwner, Force, DryRun, FieldValidation, Propagation, Limit, HandOver:
 		c.defaults = append(c.defaults, o)
 		return o.set(&callOptions{})
 	}
