@@ -39,6 +39,11 @@ type ChildWriter interface {
 	// If there is none, it calls prepare, returns its error if there is one, and creates child
 	// as fieldOwner. It never changes an existing object, even if that is created in between.
 	EnsureChild(ctx context.Context, child informer.Object, fieldOwner string, prepare func(context.Context) error) (created bool, err error)
+	// RecreateChild deletes is, the object on the server, at its UID and resourceVersion with the
+	// propagation, and applies child in its place as fieldOwner, if the server would accept
+	// child as a new object; otherwise it returns the error of that. It returns false if is
+	// still exists, as while a finalizer holds it.
+	RecreateChild(ctx context.Context, child, is informer.Object, fieldOwner string, propagation metav1.DeletionPropagation) (recreated bool, err error)
 	// ChildOwner returns the writer's own field owner.
 	ChildOwner() string
 	// DeleteChild deletes child if the object on the server still has its UID and
@@ -80,7 +85,8 @@ type ChildSet struct {
 	opts   ChildSetOptions
 	misuse error
 
-	foreign versions // of objects that the parent controls and the set has not made
+	foreign   memory // the versions, by UID, of objects that the parent controls and the set has not made
+	recreated memory // the content, by name, of children that were deleted for it
 }
 
 // NewChildSet returns a set of children of the given kinds, written by w. Kinds of
@@ -103,7 +109,7 @@ func NewChildSet(w ChildWriter, scheme *runtime.Scheme, kinds []ChildKind, opts 
 		problems = append(problems, errors.New("it has no kinds; give each kind of child by reconcile.Children"))
 	}
 	for _, k := range kinds {
-		if k.children == nil {
+		if k.children == nil || k.misuse != nil {
 			problems = append(problems, cmp.Or(k.misuse, errors.New("a kind is empty; make it with reconcile.Children")))
 			continue
 		}
@@ -294,9 +300,15 @@ func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, c
 		if err := s.mayTake(parent, is); err != nil {
 			return err
 		}
+		if c.kind.recreate != "" && is.GetDeletionTimestamp() != nil {
+			return ErrChildTerminating
+		}
 	}
 	if err := s.writer.ApplyChild(ctx, c.object, s.opts.FieldOwner, confirm); err != nil {
-		return err
+		if c.kind.recreate == "" || missing || !apierrors.IsInvalid(err) {
+			return err
+		}
+		return s.recreate(ctx, c, is, confirm, err, report)
 	}
 	switch {
 	case missing:

@@ -33,6 +33,29 @@ type nursery struct {
 	owner  string
 	parent metav1.Object // on the server; nil: none
 	reads  int           // of children
+
+	immutable bool // the content of existing children
+	refuseNew bool // a child that is to be recreated
+	holds     bool // finalizers hold a child that is recreated
+}
+
+func (n *nursery) RecreateChild(_ context.Context, child, is informer.Object, fieldOwner string, propagation metav1.DeletionPropagation) (bool, error) {
+	n.asked = append(n.asked, "recreate "+child.GetName()+" "+string(propagation))
+	if n.refuseNew {
+		return false, errors.New("invalid as a new object as well")
+	}
+	if now := n.server.get(child.GetName()); now.UID != is.GetUID() || now.ResourceVersion != is.GetResourceVersion() {
+		return false, staleError(child.GetName())
+	}
+	if n.holds {
+		n.server.remove(child.GetName())
+		return false, nil
+	}
+	n.server.Delete(informer.KeyOf(child))
+	d := child.(*appsv1.Deployment)
+	d.ManagedFields = []metav1.ManagedFieldsEntry{by(fieldOwner)}
+	*d = *n.server.Write(d.DeepCopy())
+	return true, nil
 }
 
 func (n *nursery) ChildOwner() string { return "its-own" }
@@ -71,6 +94,9 @@ func (n *nursery) ApplyChild(ctx context.Context, child informer.Object, fieldOw
 		return errors.New("no room")
 	}
 	d := child.(*appsv1.Deployment)
+	if is := n.server.get(d.Name); n.immutable && is != nil && is.Labels["content"] != d.Labels["content"] {
+		return apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), d.Name, nil)
+	}
 	if is := n.server.get(d.Name); is != nil && is.Labels["content"] == d.Labels["content"] && metav1.IsControlledBy(is, &metav1.ObjectMeta{UID: d.OwnerReferences[0].UID}) {
 		*d = *is
 		return nil

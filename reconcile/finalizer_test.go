@@ -244,7 +244,7 @@ func TestFinalize_WaitsUntilCleanupIsDone(t *testing.T) {
 
 // A cleanup may write its own object, also each time that it runs: if the cache shows the write,
 // it runs once. If others have changed the spec meanwhile, it runs again with that.
-func TestFinalize_CleanupMayWriteItsObject_R19(t *testing.T) {
+func TestFinalize_CleanupMayWriteItsObject_R26(t *testing.T) {
 	for _, row := range []struct {
 		what  string
 		shown bool

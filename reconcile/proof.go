@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // onceSuffix marks the field owner that creates the children of Once: other objects that the
@@ -54,7 +53,7 @@ func (s *ChildSet) made(ctx context.Context, parent metav1.Object, c child) (boo
 		return s.wrote(fields), nil
 	}
 	uid, version := c.object.GetUID(), c.object.GetResourceVersion()
-	if s.foreign.has(uid, version) {
+	if s.foreign.has(string(uid), version) {
 		return false, nil
 	}
 	is, err := s.writer.ReadChild(ctx, c.object)
@@ -66,7 +65,7 @@ func (s *ChildSet) made(ctx context.Context, parent metav1.Object, c child) (boo
 	case s.wrote(is.GetManagedFields()):
 		return true, nil
 	case is.GetResourceVersion() == version:
-		s.foreign.add(uid, version)
+		s.foreign.put(string(uid), version)
 	}
 	return false, nil
 }
@@ -81,30 +80,30 @@ func (s *ChildSet) wrote(fields []metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// maxVersions bounds the memory of a set: about 100 bytes each.
-const maxVersions = 10_000
+// maxMemory bounds a memory, about 100 bytes each.
+const maxMemory = 10_000
 
-// versions remembers one version of objects. When it is full, it forgets them all: that costs
-// further requests.
-type versions struct {
+// memory remembers one value of each key. When it is full, it forgets all: that costs further
+// requests.
+type memory struct {
 	mu struct {
 		sync.Mutex
-		of map[types.UID]string
+		of map[string]string
 	}
 }
 
-func (v *versions) has(uid types.UID, version string) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	is, ok := v.mu.of[uid]
-	return ok && is == version
+func (m *memory) has(key, value string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	is, ok := m.mu.of[key]
+	return ok && is == value
 }
 
-func (v *versions) add(uid types.UID, version string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if _, has := v.mu.of[uid]; v.mu.of == nil || !has && len(v.mu.of) >= maxVersions {
-		v.mu.of = make(map[types.UID]string)
+func (m *memory) put(key, value string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, has := m.mu.of[key]; m.mu.of == nil || !has && len(m.mu.of) >= maxMemory {
+		m.mu.of = make(map[string]string)
 	}
-	v.mu.of[uid] = version
+	m.mu.of[key] = value
 }
