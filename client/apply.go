@@ -56,7 +56,7 @@ func (c *Client) Apply(ctx context.Context, obj any, opts ...Option) error {
 
 func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) error {
 	at := &call{verb: verbApply, sub: sub}
-	tree, object, err := c.configuration(at, obj)
+	tree, object, err := at.configuration(c, obj)
 	if err != nil {
 		return fmt.Errorf("apply %T: %w", obj, err)
 	}
@@ -94,7 +94,7 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 			return err
 		}
 	}
-	if err := c.handOver(ctx, at, wish.key); err != nil {
+	if err := handOver(ctx, c, at, wish.key); err != nil {
 		return at.wrap(fmt.Errorf("hand over fields: %w", err))
 	}
 	end := wish.begin()
@@ -113,7 +113,7 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 
 // configuration returns the JSON tree to send for obj, and sets the kind, key and UID
 // in at. object is obj if the answer is to be stored in it.
-func (c *Client) configuration(at *call, obj any) (tree map[string]any, object informer.Object, err error) {
+func (at *call) configuration(c *Client, obj any) (tree map[string]any, object informer.Object, err error) {
 	if isNil(obj) {
 		return nil, nil, errors.New("it is nil")
 	}

@@ -87,7 +87,7 @@ func (c *Client) RecreateChild(ctx context.Context, child, is informer.Object, f
 		return false, errors.New("recreate child: an object is nil, or that on the server has no uid or resourceVersion; pass one that was read")
 	}
 	at := &call{}
-	tree, _, err := c.configuration(at, child)
+	tree, _, err := at.configuration(c, child)
 	if err != nil {
 		return false, fmt.Errorf("recreate child: %w", err)
 	}

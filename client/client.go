@@ -93,7 +93,7 @@ type connection struct {
 	mapper *mapper
 
 	applies applied.Memory
-	handed  handed
+	handed  applied.Handed
 
 	mu struct {
 		sync.Mutex

@@ -32,8 +32,8 @@
 //     for an object that is gone. (The client's part of R4.)
 //   - C3 On an error the caller's object is unchanged; after success it is exactly
 //     what the server answered (C16: what the cache has), kind and apiVersion included.
-//   - C4 Applying a typed object claims every field that is not empty, zeros and empty
-//     lists of fields without omitempty, and no other. stringData is applied as data.
+//   - C4 Applying a typed object claims each field that it prints, except null, empty
+//     structs, and what is empty and has omitempty. stringData is applied as data.
 //   - C5 Misuse is an error before the object is requested: no name, a missing or
 //     superfluous namespace, an option that does not fit, no field owner.
 //   - C6 Errors wrap the server's Status, so apierrors.IsNotFound and the like work; a
@@ -51,7 +51,7 @@
 //   - C10 PatchChanges sends only what differs, object and status separately, and only
 //     to the object that was read (by UID); lists only to the version that was read.
 //   - C11 A call that would overwrite an object of the cache, or write one without what its
-//     informer drops (D4 of informer), is an error that says the fix, and nothing is sent.
+//     informer drops (D4), is an error with the fix, and nothing is sent.
 //   - C12 An answer, or a frame of a watch, of more than 128 MiB after decompression is a
 //     *TooLargeError, and so is an object that would allocate more than 256 MiB. One
 //     answer above 16 MiB is read at a time, and eight above 1 MiB. A List whose page is
@@ -62,11 +62,10 @@
 //     Touched. The client, not the server, turns a generateName into a name.
 //   - C15 Requests of a client with an Observer say so in their context, so that the
 //     transport of a manager does not report their effects once more.
-//   - C16 IfChanged omits an apply only if it would leave every field of the object in
-//     the cache as it is: this client's last one within the hour wanted the same, and the
-//     object is as it was answered but for its status, which must explain a newer version.
-//   - C21 HandOver gives an apply what others have written by Update, once per object and
-//     process, and never on a dry run.
+//   - C16 IfChanged omits an apply only if it would change nothing: this client's last one
+//     within the hour wanted the same, and the cache has what was answered but for the
+//     status, which must explain a newer version.
+//   - C21 HandOver gives an apply what was written by Update, once per object.
 //
 // # Concurrency
 //
@@ -76,7 +75,6 @@
 //
 // # Testing
 //
-// How answers are judged (internal/effects), which applies are known (internal/applied) and
-// empty values left out (prune.go) is decided by pure functions with tables and fuzz
+// Pure functions (internal/effects, internal/applied, prune.go) have tables and fuzz
 // targets. The rest is tested against scripted answers, and on a real control plane.
 package client

@@ -40,7 +40,7 @@ func (IfChanged) set(c *callOptions) error { c.ifChanged = true; return nil }
 type intent struct {
 	*call
 	memory *applied.Memory
-	handed *handed
+	handed *applied.Handed
 	cache  cacher // nil: none
 	asked  Observer
 	key    applied.Key
@@ -75,7 +75,7 @@ func intentOf(c *Client, at *call, body []byte, claimsStatus bool, like informer
 
 // known returns the object in the cache if the outcome of the apply is known; else nil.
 func (i intent) known() informer.Object {
-	if !i.may || len(i.handOver) > 0 && !i.handed.has(i.key) || !i.memory.Wants(i.key, i.wanted, time.Now()) {
+	if !i.may || len(i.handOver) > 0 && !i.handed.Has(i.key) || !i.memory.Wants(i.key, i.wanted, time.Now()) {
 		return nil
 	}
 	obj, state := i.cached()

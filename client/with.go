@@ -24,14 +24,14 @@ func (c *Client) With(opts ...Option) *Client {
 	view := *c
 	view.defaults = slices.Clone(c.defaults)
 	for _, o := range opts {
-		if err := view.prefer(o); err != nil {
+		if err := prefer(&view, o); err != nil {
 			view.misuse = errors.Join(view.misuse, fmt.Errorf("client.With: %w", err))
 		}
 	}
 	return &view
 }
 
-func (c *Client) prefer(o Option) error {
+func prefer(c *Client, o Option) error {
 	if isNil(o) {
 		return errors.New("an option is nil; leave it out")
 	}

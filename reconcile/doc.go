@@ -55,10 +55,8 @@
 //	R17 a child of Once is created if the server has none, and its content is never
 //	    rewritten by the set
 //	R18 an object of For that is gone when it is written is not an error
-//	R25 a child of Recreate is deleted only if the server refuses its update and would accept
-//	    it as a new object, once for the same content
-//	R26 a cleanup of Finalize may write its own object; if the spec has changed when it is
-//	    done, it runs again
+//	R25 Recreate deletes only what cannot be updated and could be created, once per content
+//	R26 a cleanup of Finalize may write its own object; a changed spec runs it again
 //
 // # Concurrency
 //
