@@ -30,15 +30,18 @@ import (
 //   - an apply configuration of client-go, or anything else that marshals to an object
 //     with apiVersion, kind and metadata.name. It is sent as it is;
 //   - a typed object. It is sent without status, without the server-set fields of
-//     metadata, and without empty values (zero scalars, empty structs, maps and lists),
-//     so that a plain struct does not claim zeros. To claim a zero, use a pointer to
-//     it. Entries of maps and elements of lists are always kept. obj is set to the
-//     stored object;
+//     metadata, without null and empty structs, and without empty values of fields with
+//     omitempty, so that a plain struct does not claim what it does not say. A zero, or an
+//     empty list, of a field without omitempty is claimed. To claim another zero, use a
+//     pointer to it. Entries of maps and elements of lists are always kept. obj is set to
+//     the stored object;
 //   - an *unstructured.Unstructured. It is sent without status and the server-set
 //     fields of metadata, zeros included. obj is set to the stored object.
 //
 // A copy of a cached object of which the informer keeps only some fields is a
 // *ProjectedObjectError: apply a new object.
+//
+// The stringData of a Secret is sent as data, so that what is no longer in it is removed.
 //
 // resourceVersion is sent only if an apply configuration has it or with Preconditions.
 func (c *Client) Apply(ctx context.Context, obj any, opts ...Option) error {
@@ -47,7 +50,7 @@ func (c *Client) Apply(ctx context.Context, obj any, opts ...Option) error {
 
 func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) error {
 	at := &call{verb: verbApply, sub: sub}
-	tree, object, err := c.configuration(at, obj)
+	tree, object, err := at.configuration(c, obj)
 	if err != nil {
 		return fmt.Errorf("apply %T: %w", obj, err)
 	}
@@ -85,6 +88,9 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 			return err
 		}
 	}
+	if err := handOver(ctx, c, at, wish.key); err != nil {
+		return at.wrap(fmt.Errorf("hand over fields: %w", err))
+	}
 	end := wish.begin()
 	a, err := wish.send(ctx, c, body)
 	if err != nil {
@@ -101,14 +107,14 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 
 // configuration returns the JSON tree to send for obj, and sets the kind, key and UID
 // in at. object is obj if the answer is to be stored in it.
-func (c *Client) configuration(at *call, obj any) (tree map[string]any, object informer.Object, err error) {
+func (at *call) configuration(c *Client, obj any) (tree map[string]any, object informer.Object, err error) {
 	if isNil(obj) {
 		return nil, nil, errors.New("it is nil")
 	}
 	object, ok := objectIn(obj)
 	if !ok {
 		tree, err = foreignTree(at, obj)
-		return tree, nil, err
+		return withoutStringData(at.kind, tree), nil, err
 	}
 	at.key, at.uid = informer.KeyOf(object), object.GetUID()
 	if at.kind, err = c.KindOf(object); err != nil {
@@ -119,7 +125,7 @@ func (c *Client) configuration(at *call, obj any) (tree map[string]any, object i
 	} else if tree, err = pruned(object); err != nil {
 		return nil, nil, err
 	}
-	return claimed(tree, at), object, nil
+	return withoutStringData(at.kind, claimed(tree, at)), object, nil
 }
 
 // claimed reduces an object to the fields that a client can claim: all except status

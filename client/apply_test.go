@@ -11,12 +11,16 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
@@ -38,58 +42,58 @@ type SampleSpec struct {
 	Inlined         `json:",inline"`
 	*InlinedPointer `json:",inline"`
 	hidden          string
-	Text            string  `json:"text"`
-	Number          int32   `json:"number"`
-	Ratio           float32 `json:"ratio"`
-	Yes             bool    `json:"yes"`
-	Named           string  // no tag
+	Text            string  `json:"text,omitempty"`
+	Number          int32   `json:"number,omitempty"`
+	Ratio           float32 `json:"ratio,omitempty"`
+	Yes             bool    `json:"yes,omitempty"`
+	Named           string  `json:",omitempty"`
 	Skipped         string  `json:"-"`
 	//lint:ignore SA5008 encoding/json reads it so
-	Dash             string                       `json:"-,"`
-	Quoted           int64                        `json:"quoted,string"`
+	Dash             string                       `json:"-,omitempty"`
+	Quoted           int64                        `json:"quoted,string,omitempty"`
 	TextPointer      *string                      `json:"textPointer,omitempty"`
 	NumberPointer    *int32                       `json:"numberPointer,omitempty"`
 	QuotedPointer    *int64                       `json:"quotedPointer,string,omitempty"`
-	Struct           Inner                        `json:"struct"`
-	StructPointer    *Inner                       `json:"structPointer"`
-	MapOfText        map[string]string            `json:"mapOfText"`
-	MapOfStruct      map[string]Inner             `json:"mapOfStruct"`
-	MapOfList        map[string][]string          `json:"mapOfList"`
-	MapByNumber      map[int32]bool               `json:"mapByNumber"`
-	MapOfQuantity    map[string]resource.Quantity `json:"mapOfQuantity"`
-	MapPointer       *map[string]string           `json:"mapPointer"`
-	List             []string                     `json:"list"`
-	ListOfStruct     []Inner                      `json:"listOfStruct"`
-	ListOfPointer    []*Inner                     `json:"listOfPointer"`
-	ListPointer      *[]string                    `json:"listPointer"`
-	Array            [2]int                       `json:"array"`
-	Bytes            []byte                       `json:"bytes"`
-	Quantity         resource.Quantity            `json:"quantity"`
-	QuantityPointer  *resource.Quantity           `json:"quantityPointer"`
-	Port             intstr.IntOrString           `json:"port"`
-	PortPointer      *intstr.IntOrString          `json:"portPointer"`
-	Time             metav1.Time                  `json:"time"`
-	TimePointer      *metav1.Time                 `json:"timePointer"`
-	Duration         metav1.Duration              `json:"duration"`
-	Raw              runtime.RawExtension         `json:"raw"`
-	Any              any                          `json:"any"`
-	MarshalsByRef    byRef                        `json:"marshalsByRef"`
-	MapMarshalsByRef map[string]byRef             `json:"mapMarshalsByRef"`
+	Struct           Inner                        `json:"struct,omitempty"`
+	StructPointer    *Inner                       `json:"structPointer,omitempty"`
+	MapOfText        map[string]string            `json:"mapOfText,omitempty"`
+	MapOfStruct      map[string]Inner             `json:"mapOfStruct,omitempty"`
+	MapOfList        map[string][]string          `json:"mapOfList,omitempty"`
+	MapByNumber      map[int32]bool               `json:"mapByNumber,omitempty"`
+	MapOfQuantity    map[string]resource.Quantity `json:"mapOfQuantity,omitempty"`
+	MapPointer       *map[string]string           `json:"mapPointer,omitempty"`
+	List             []string                     `json:"list,omitempty"`
+	ListOfStruct     []Inner                      `json:"listOfStruct,omitempty"`
+	ListOfPointer    []*Inner                     `json:"listOfPointer,omitempty"`
+	ListPointer      *[]string                    `json:"listPointer,omitempty"`
+	Array            [2]int                       `json:"array,omitempty"`
+	Bytes            []byte                       `json:"bytes,omitempty"`
+	Quantity         resource.Quantity            `json:"quantity,omitempty"`
+	QuantityPointer  *resource.Quantity           `json:"quantityPointer,omitempty"`
+	Port             intstr.IntOrString           `json:"port,omitempty"`
+	PortPointer      *intstr.IntOrString          `json:"portPointer,omitempty"`
+	Time             metav1.Time                  `json:"time,omitempty"`
+	TimePointer      *metav1.Time                 `json:"timePointer,omitempty"`
+	Duration         metav1.Duration              `json:"duration,omitempty"`
+	Raw              runtime.RawExtension         `json:"raw,omitempty"`
+	Any              any                          `json:"any,omitempty"`
+	MarshalsByRef    byRef                        `json:"marshalsByRef,omitempty"`
+	MapMarshalsByRef map[string]byRef             `json:"mapMarshalsByRef,omitempty"`
 }
 
 type Inlined struct {
-	FromInlined string `json:"fromInlined"`
-	Text        string `json:"text"` // the outer one wins
+	FromInlined string `json:"fromInlined,omitempty"`
+	Text        string `json:"text,omitempty"` // the outer one wins
 }
 
 type InlinedPointer struct {
-	FromPointer int `json:"fromPointer"`
+	FromPointer int `json:"fromPointer,omitempty"`
 }
 
 type Inner struct {
-	A string            `json:"a"`
-	B *bool             `json:"b"`
-	C map[string]string `json:"c"`
+	A string            `json:"a,omitempty"`
+	B *bool             `json:"b,omitempty"`
+	C map[string]string `json:"c,omitempty"`
 }
 
 // byRef marshals itself by a method of its pointer.
@@ -104,19 +108,33 @@ var sampleKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Ki
 // applied returns the body that a client sends when obj is applied.
 func applied(t testing.TB, obj informer.Object) (body string, err error) {
 	t.Helper()
+	return appliedAny(t, obj)
+}
+
+func appliedAny(t testing.TB, obj any) (body string, err error) {
+	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
 	}
-	scheme.AddKnownTypeWithName(sampleKind, &Sample{})
+	if _, plain := obj.(*Plain); plain {
+		scheme.AddKnownTypeWithName(sampleKind, &Plain{})
+	} else {
+		scheme.AddKnownTypeWithName(sampleKind, &Sample{})
+	}
 	s := &script{answers: []reply{{body: `{}`}}}
 	c, err := client.New(&rest.Config{Host: "http://api.test", Transport: s}, scheme, client.Options{FieldOwner: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	obj = obj.DeepCopyObject().(informer.Object) // Apply modifies it
-	obj.SetNamespace("prod")
-	obj.SetName("web")
+	if object, ok := obj.(informer.Object); ok {
+		object = object.DeepCopyObject().(informer.Object) // Apply modifies it
+		object.SetNamespace("prod")
+		object.SetName("web")
+		obj = object
+	}
 	if err := c.Apply(t.Context(), obj); err != nil {
 		return "", err
 	}
@@ -185,6 +203,130 @@ func TestApply_EmptyValuesAreNotClaimed_C4(t *testing.T) {
 	}
 }
 
+// Plain has fields without omitempty, whose zeros are meant.
+type Plain struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec PlainSpec `json:"spec"`
+}
+
+type PlainSpec struct {
+	Enabled  bool    `json:"enabled"`
+	Weight   int32   `json:"weight"`
+	Ratio    float64 `json:"ratio"`
+	Text     string  `json:"text"`
+	Untagged string
+	//lint:ignore SA5008 encoding/json reads it so
+	Dash    string               `json:"-,"`
+	Quoted  int64                `json:"quoted,string"`
+	Number  json.Number          `json:"number"`
+	Array   [2]int               `json:"array"`
+	Members []string             `json:"members"`
+	Bytes   []byte               `json:"bytes"`
+	Map     map[string]string    `json:"map"`
+	Pointer *int32               `json:"pointer"`
+	Any     any                  `json:"any"`
+	Time    metav1.Time          `json:"time"`
+	Raw     runtime.RawExtension `json:"raw"`
+	Size    resource.Quantity    `json:"size"`
+	Port    intstr.IntOrString   `json:"port"`
+	Nested  PlainNested          `json:"nested"`
+	Empty   struct {
+		Maybe string   `json:"maybe,omitempty"`
+		None  *int     `json:"none"`
+		Nones []string `json:"nones"`
+	} `json:"empty"`
+	Optional PlainNested `json:"optional,omitempty"`
+	Zero     PlainNested `json:"zero,omitzero"`
+}
+
+type PlainNested struct {
+	On bool `json:"on"`
+}
+
+func (p *Plain) DeepCopyObject() runtime.Object { c := *p; return &c }
+
+func TestApply_ZerosOfFieldsWithoutOmitemptyAreClaimed_C4(t *testing.T) {
+	const zeros = `"-":"","Untagged":"","any":null,"array":[0,0],"bytes":null,"empty":{"none":null,"nones":null},"enabled":false,"map":null,` +
+		`"members":null,"nested":{"on":false},"number":0,"optional":{"on":false},"pointer":null,"port":0,"quoted":"0","ratio":0,"raw":null,` +
+		`"size":"0","text":"","time":null,"weight":0`
+	// What encoding/json prints, without null, empty structs, and what has omitempty.
+	const claimed = `"-":"","Untagged":"","array":[0,0],"enabled":false,"nested":{"on":false},"number":0,"port":0,"quoted":"0","ratio":0,"size":"0","text":"","weight":0`
+	if printed, err := json.Marshal(PlainSpec{}); err != nil || !sameJSON(t, string(printed), "{"+zeros+"}") {
+		t.Fatalf("encoding/json prints %s, %v, want %s", printed, err, zeros)
+	}
+	for _, row := range []struct {
+		name string
+		spec PlainSpec
+		want string
+	}{
+		{"zeros", PlainSpec{}, "{" + claimed + "}"},
+		{"empty lists and maps that are there", PlainSpec{Members: []string{}, Bytes: []byte{}, Map: map[string]string{}},
+			"{" + claimed + `,"members":[],"bytes":"","map":{}}`},
+		{"an optional struct that says something", PlainSpec{Optional: PlainNested{On: true}}, "{" + claimed + `,"optional":{"on":true}}`},
+	} {
+		got, err := applied(t, &Plain{Spec: row.spec})
+		want := `{"apiVersion":"example.com/v1","kind":"Website","metadata":{"name":"web","namespace":"prod"},"spec":` + row.want + "}"
+		if err != nil || !sameJSON(t, got, want) {
+			t.Errorf("%s: sent %s, %v\nwant %s", row.name, got, err, want)
+		}
+	}
+}
+
+// Optional fields of built-in types that lack omitempty are not claimed for their zeros; required
+// ones are.
+func TestApply_WhatBuiltInTypesPrintUnaskedIsNotClaimed_C4(t *testing.T) {
+	for _, row := range []struct {
+		obj  informer.Object
+		want string
+	}{
+		{&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: new(int32)}}, `"spec":{"replicas":0}`},
+		{&rbacv1.RoleBinding{RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "r"}}, `"roleRef":{"kind":"Role","name":"r"}`},
+		{&appsv1.ControllerRevision{}, `"revision":0`},
+	} {
+		got, err := applied(t, row.obj)
+		if err != nil || !strings.Contains(got, `"namespace":"prod"},`+row.want+"}") && !strings.HasSuffix(got, row.want+"}") {
+			t.Errorf("%T: sent %s, %v\nwant %s and no other field", row.obj, got, err, row.want)
+		}
+	}
+}
+
+func sameJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	var x, y any
+	decode(t, a, &x)
+	decode(t, b, &y)
+	return reflect.DeepEqual(x, y)
+}
+
+// The server stores no stringData, so what is no longer in it could not be removed.
+func TestApply_StringDataIsAppliedAsData_C4(t *testing.T) {
+	typed := &corev1.Secret{Data: map[string][]byte{"a": []byte("old"), "b": []byte("2")}, StringData: map[string]string{"a": "1", "c": ""}}
+	fields := map[string]any{"apiVersion": "v1", "kind": "Secret",
+		"data": map[string]any{"a": "b2xk", "b": "Mg=="}, "stringData": map[string]any{"a": "1", "c": ""}}
+	want := `"data":{"a":"MQ==","b":"Mg==","c":""}`
+	configuration := applycorev1.Secret("web", "prod").WithData(typed.Data).WithStringData(typed.StringData)
+	for _, obj := range []any{typed, &unstructured.Unstructured{Object: fields}, configuration} {
+		got, err := appliedAny(t, obj)
+		if err != nil || !strings.Contains(got, want) || strings.Contains(got, "stringData") {
+			t.Errorf("%T: sent %s, %v\nwant %s and no stringData", obj, got, err, want)
+		}
+	}
+	if len(fields["stringData"].(map[string]any)) != 2 || len(fields["data"].(map[string]any)) != 2 {
+		t.Errorf("the caller's maps are %v", fields)
+	}
+	for _, wrong := range []map[string]any{
+		{"apiVersion": "v1", "kind": "Secret", "stringData": map[string]any{"a": int64(1)}},
+		{"apiVersion": "v1", "kind": "Secret", "data": "none", "stringData": map[string]any{"a": "1"}},
+		{"apiVersion": "example.com/v1", "kind": "Secret", "stringData": map[string]any{"a": "1"}},
+	} {
+		if got, err := appliedAny(t, &unstructured.Unstructured{Object: wrong}); err != nil || !strings.Contains(got, "stringData") {
+			t.Errorf("sent %s, %v; want that the server judges %v", got, err, wrong)
+		}
+	}
+}
+
 func TestApply_WhatTheServerSetsIsNotClaimed_C4(t *testing.T) {
 	now := metav1.Unix(1, 0)
 	grace := int64(0)
@@ -195,7 +337,7 @@ func TestApply_WhatTheServerSetsIsNotClaimed_C4(t *testing.T) {
 	}}
 	cm.SetSelfLink("/x")
 	got, err := applied(t, cm)
-	want := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{"a":""},"name":"web","namespace":"prod","ownerReferences":[{"name":"o","uid":"o"}]}}`
+	want := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{"a":""},"name":"web","namespace":"prod","ownerReferences":[{"apiVersion":"","kind":"","name":"o","uid":"o"}]}}`
 	if err != nil || got != want {
 		t.Errorf("sent %s, %v\nwant %s", got, err, want)
 	}
@@ -219,7 +361,8 @@ func TestApply_ValuesThatAreNoJSONAreErrors_C4(t *testing.T) {
 }
 
 // FuzzApply_DropsOnlyEmpties_C4 compares with a simple model, encoding/json: every
-// value that was sent is in its output, and every value that was not is empty there.
+// value that was sent is in its output, and every value that was not is null there, a zero
+// quantity, or an object of these.
 func FuzzApply_DropsOnlyEmpties_C4(f *testing.F) {
 	for _, seed := range []string{
 		`{}`,
@@ -321,11 +464,9 @@ func blank(value any) bool {
 			}
 		}
 		return true
-	case []any:
-		return len(v) == 0
 	}
-	// A quantity of zero is the text "0".
-	return value == nil || value == "" || value == false || value == 0.0 || value == "0"
+	// A divisor has omitempty, and is a struct, so that encoding/json prints its zero.
+	return value == nil || value == "0"
 }
 
 func BenchmarkApply(b *testing.B) {

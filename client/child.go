@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-dev/flyball/informer"
 )
@@ -73,6 +74,48 @@ func (c *Client) EnsureChild(ctx context.Context, child informer.Object, fieldOw
 		return false, c.Get(ctx, key, child)
 	}
 	return err == nil, err
+}
+
+// RecreateChild replaces is, the object on the server, by child, an apply of which the server has
+// refused: it deletes is if that still has its UID and resourceVersion, with the propagation,
+// and applies child as fieldOwner. Before, it asks the server by the dry run of a creation
+// whether it would accept child as a new object; if not, it returns that error and deletes
+// nothing. It returns false if is still exists, until its finalizers are removed; an apply after
+// that creates child. reconcile.Recreate writes with it.
+func (c *Client) RecreateChild(ctx context.Context, child, is informer.Object, fieldOwner string, propagation metav1.DeletionPropagation) (recreated bool, err error) {
+	if isNil(child) || isNil(is) || is.GetUID() == "" || is.GetResourceVersion() == "" {
+		return false, errors.New("recreate child: an object is nil, or that on the server has no uid or resourceVersion; pass one that was read")
+	}
+	at := &call{}
+	tree, _, err := at.configuration(c, child)
+	if err != nil {
+		return false, fmt.Errorf("recreate child: %w", err)
+	}
+	err = c.Create(ctx, &unstructured.Unstructured{Object: tree}, DryRun{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return false, err
+	}
+	old := &metav1.PartialObjectMetadata{}
+	old.SetGroupVersionKind(at.kind)
+	old.SetNamespace(at.key.Namespace)
+	old.SetName(at.key.Name)
+	err = c.Delete(ctx, old, Propagation(propagation), Preconditions{UID: is.GetUID(), ResourceVersion: is.GetResourceVersion()})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, err
+	}
+	if _, err := c.ReadChild(ctx, child); !apierrors.IsNotFound(err) {
+		return false, err
+	}
+	return true, c.ApplyChild(ctx, child, fieldOwner, nil)
+}
+
+// ChildOwner returns the client's own field owner; empty: none.
+func (c *Client) ChildOwner() string {
+	own, err := c.collect(verbApply, nil)
+	if err != nil {
+		return "" // each call returns the error
+	}
+	return own.fieldOwner
 }
 
 // DeleteChild deletes child if the object on the server still has child's UID and

@@ -120,11 +120,57 @@ var _ = Describe("a set of children", func() {
 		Expect(metav1.IsControlledBy(adopted, site)).To(BeTrue())
 		Expect(c.Delete(ctx, adopted)).To(Succeed())
 
+		By("leaving what is made beside the set")
+		beside := configMap("children", "beside", map[string]string{"password": "1"})
+		Expect(reconcile.SetControllerReference(site, beside, c.Scheme())).To(Succeed())
+		beside.Labels = map[string]string{"set": "pages"}
+		Expect(c.CreateOrUpdate(ctx, beside, func() error { return nil })).To(Equal(client.Created))
+		report, err := set.Apply(ctx, site, page("a", "1"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(report.String()).To(Equal("1 unchanged"))
+		Expect(c.Get(ctx, informer.KeyOf(beside), beside)).To(Succeed())
+
+		By("recreating an immutable child")
+		frozen := func(text string) informer.Object {
+			cm := configMap("children", "frozen", map[string]string{"page": text})
+			cm.Immutable = new(true)
+			return cm
+		}
+		_, err = set.Apply(ctx, site, page("a", "1"), frozen("1"))
+		Expect(err).NotTo(HaveOccurred())
+		_, err = set.Apply(ctx, site, page("a", "1"), frozen("2"))
+		Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
+		recreating := reconcile.NewChildSet(c, c.Scheme(), []reconcile.ChildKind{reconcile.Recreate(reconcile.Children(pages), metav1.DeletePropagationBackground)},
+			reconcile.ChildSetOptions{Labels: map[string]string{"set": "pages"}})
+		invalid := frozen("3").(*corev1.ConfigMap)
+		invalid.BinaryData = map[string][]byte{"page": nil}
+		_, err = recreating.Apply(ctx, site, page("a", "1"), invalid)
+		Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
+		Expect(c.Get(ctx, informer.KeyOf(invalid), invalid)).To(Succeed(), "what is invalid in itself is no reason to delete")
+		report, err = recreating.Apply(ctx, site, page("a", "1"), frozen("2"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(report.String()).To(Equal("recreated ConfigMap children/frozen; 1 unchanged"))
+		cm := frozen("").(*corev1.ConfigMap)
+		Expect(c.Get(ctx, informer.KeyOf(cm), cm)).To(Succeed())
+		Expect(cm.Data).To(HaveKeyWithValue("page", "2"))
+		Expect(c.SetFinalizers(ctx, cm, []string{"example.com/held"})).To(Succeed())
+		for range 2 {
+			_, err = recreating.Apply(ctx, site, page("a", "1"), frozen("4"))
+			Expect(err).To(MatchError(reconcile.ErrChildTerminating))
+		}
+		Expect(c.Get(ctx, informer.KeyOf(cm), cm)).To(Succeed())
+		Expect(c.SetFinalizers(ctx, cm, nil)).To(Succeed())
+		report, err = recreating.Apply(ctx, site, page("a", "1"), frozen("4"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(report.String()).To(Equal("created ConfigMap children/frozen; 1 unchanged"))
+		_, err = set.Apply(ctx, site, page("a", "1"))
+		Expect(err).NotTo(HaveOccurred())
+
 		_, err = set.Apply(ctx, site)
 		Expect(err).To(MatchError(reconcile.ErrNothingWanted))
-		report, err := set.PruneAll(ctx, site)
+		report, err = set.PruneAll(ctx, site)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(report.Pruned).To(HaveLen(1))
+		Expect(report.String()).To(Equal("pruned ConfigMap children/a; 0 unchanged"))
 		Expect(apierrors.IsNotFound(c.Get(ctx, informer.KeyOf(a), a))).To(BeTrue())
 		Expect(c.Get(ctx, informer.Key{Namespace: "children", Name: "by-hand"}, a)).To(Succeed())
 	})

@@ -93,6 +93,7 @@ type connection struct {
 	mapper *mapper
 
 	applies applied.Memory
+	handed  applied.Handed
 
 	mu struct {
 		sync.Mutex

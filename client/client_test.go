@@ -97,7 +97,7 @@ func TestClient_WhatIsSent(t *testing.T) {
 	}{
 		{"create", func(c *client.Client) error {
 			return c.Create(t.Context(), website("prod", "web"), client.FieldOwner("me"), client.Strict, client.DryRun{})
-		}, `POST /apis/example.com/v1/namespaces/prod/websites?dryRun=All&fieldManager=me&fieldValidation=Strict application/json {"kind":"Website","apiVersion":"example.com/v1","metadata":{"name":"web","namespace":"prod"},"spec":{"content":"hello","host":""},"status":{"replicas":0}}`},
+		}, `POST /apis/example.com/v1/namespaces/prod/websites?dryRun=All&fieldManager=me&fieldValidation=Strict application/json {"kind":"Website","apiVersion":"example.com/v1","metadata":{"name":"web","namespace":"prod"},"spec":{"content":"hello"},"status":{"replicas":0}}`},
 		{"merge patch", func(c *client.Client) error {
 			return c.Patch(t.Context(), website("prod", "web"), client.MergePatch(map[string]any{"a": nil}), client.Preconditions{UID: "u", ResourceVersion: "6"})
 		}, `PATCH /apis/example.com/v1/namespaces/prod/websites/web?fieldManager=default&fieldValidation=Strict ` + merge + ` {"a":null,"metadata":{"resourceVersion":"6","uid":"u"}}`},

@@ -29,7 +29,8 @@
 //     Removed only for an object that is gone. (The client's part of R4.)
 //   - C3 On an error the caller's object is unchanged; after success it is exactly
 //     what the server answered (C16: what the cache has), kind and apiVersion included.
-//   - C4 Applying a typed object claims every field that is not empty, and no other.
+//   - C4 Applying a typed object claims each field that it prints, except null, empty
+//     structs, and what is empty and has omitempty. stringData is applied as data.
 //   - C5 Misuse is an error before the object is requested: no name, field owner, or version
 //     of an update, a missing or superfluous namespace, an option that does not fit.
 //   - C6 Errors wrap the server's Status, so apierrors.IsNotFound and the like work; a
@@ -46,20 +47,21 @@
 //   - C10 PatchChanges sends only what differs, object and status separately, and only to the
 //     object that was read (by UID), lists to its version.
 //   - C11 A call that would overwrite an object of the cache, or write one without what its
-//     informer drops (D4 of informer), is an error that says the fix, and nothing is sent.
-//   - C12 An answer, or a frame of a watch, of more than 128 MiB after decompression is a
-//     *TooLargeError, and so is an object that would allocate more than 256 MiB. One
-//     answer above 16 MiB is read at a time, and eight above 1 MiB. A List whose page is
-//     too large continues in smaller pages.
-//   - C13 No error and no log of any level has content of Secrets, TokenReviews, TokenRequests.
+//     informer drops (D4), is an error with the fix, and nothing is sent.
+//   - C12 An answer or frame of a watch of more than 128 MiB after decompression, and an object
+//     that would allocate more than 256 MiB, is a *TooLargeError. One answer above 16 MiB is
+//     read at a time, and eight above 1 MiB. A List continues in smaller pages.
+//   - C13 The content of Secrets, TokenReviews and TokenRequests is in no error and, at
+//     any level, in no log: errors name the field and not the value.
 //   - C14 A failed write that may have taken effect is reported as Touched. The client, not the
 //     server, turns a generateName into a name.
 //   - C15 Requests of a client with an Observer say so in their context, against double reports.
-//   - C16 IfChanged omits an apply only if it would leave every field of the object in
-//     the cache as it is: this client's last one within the hour wanted the same, and the
-//     object is as it was answered but for its status, which must explain a newer version.
+//   - C16 IfChanged omits an apply only if it would change nothing: this client's last one
+//     within the hour wanted the same, and the cache has what was answered but for the
+//     status, which must explain a newer version.
 //   - C17 PatchChanges, CreateOrUpdate and MergeFrom keep what the Go type does not know of
 //     elements of lists, or return an UnknownFieldsError.
+//   - C18 HandOver gives an apply what was written by Update, once per object.
 //
 // # Concurrency
 //

@@ -40,6 +40,7 @@ func (IfChanged) set(c *callOptions) error { c.ifChanged = true; return nil }
 type intent struct {
 	*call
 	memory *applied.Memory
+	handed *applied.Handed
 	cache  cacher // nil: none
 	asked  Observer
 	key    applied.Key
@@ -55,6 +56,7 @@ func intentOf(c *Client, at *call, body []byte, claimsStatus bool, like informer
 	i := intent{
 		call:   at,
 		memory: &c.applies,
+		handed: &c.handed,
 		key:    applied.Key{Kind: at.kind.GroupKind(), Object: at.key, Owner: at.fieldOwner, Subresource: at.sub},
 		wanted: applied.WantedOf(body, at.force, string(at.fieldValidation)),
 		like:   like,
@@ -73,7 +75,7 @@ func intentOf(c *Client, at *call, body []byte, claimsStatus bool, like informer
 
 // known returns the object in the cache if the outcome of the apply is known; else nil.
 func (i intent) known() informer.Object {
-	if !i.may || !i.memory.Wants(i.key, i.wanted, time.Now()) {
+	if !i.may || len(i.handOver) > 0 && !i.handed.Has(i.key) || !i.memory.Wants(i.key, i.wanted, time.Now()) {
 		return nil
 	}
 	obj, state := i.cached()

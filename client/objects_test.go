@@ -27,7 +27,7 @@ type Website struct {
 
 type WebsiteSpec struct {
 	Content  string `json:"content"`
-	Host     string `json:"host"`
+	Host     string `json:"host,omitempty"`
 	Replicas *int32 `json:"replicas,omitempty"`
 }
 

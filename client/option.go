@@ -32,6 +32,7 @@ type callOptions struct {
 	force           bool
 	ifChanged       bool
 	confirm         func(context.Context) error // nil: none
+	handOver        []string
 	fieldValidation FieldValidation
 	preconditions   Preconditions
 	propagation     metav1.DeletionPropagation
@@ -68,6 +69,29 @@ const (
 	// Ignore drops the field.
 	Ignore FieldValidation = "Ignore"
 )
+
+// HandOver makes an apply the owner of all that the named field owners have written by Create,
+// Update or Patch, so that it removes what obj does not have: for a program that wrote by
+// Update, and now applies. Otherwise such fields stay for ever. It looks at each object
+// before the first apply that is sent, once per process, which costs a read and the right to get,
+// and if there is something to hand over a patch of managedFields. It is not reversible. Name
+// no owner that still writes the object by Update: the next process would take its fields.
+// A dry run hands over nothing. Fits apply.
+//
+//	children := reconcile.NewChildSet(mgr.Client().With(client.HandOver{"manager"}), …)
+type HandOver []string
+
+func (HandOver) fits() verb { return verbApply }
+
+func (o HandOver) set(c *callOptions) error {
+	c.handOver = o
+	for _, owner := range o {
+		if owner == "" {
+			return errors.New("a field owner to hand over from is empty")
+		}
+	}
+	return nil
+}
 
 // Preconditions must hold for the object on the server; otherwise the write fails with
 // a conflict. Empty fields are not checked. Fits patch, apply, delete and evict; an

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/base64"
 	"encoding/json"
@@ -24,11 +25,12 @@ var (
 	jsonNumber    = reflect.TypeFor[json.Number]()
 )
 
-// prune converts a Go value to JSON values as encoding/json would, but omits struct
-// fields with empty values. Zero scalars, nil, structs of empty fields, and maps and
-// lists without entries are empty. A value behind a pointer or in an interface is never
-// empty, unless it is null in JSON. Entries of maps and elements of lists are always
-// kept.
+// prune converts a Go value to JSON values as encoding/json would, but omits fields of
+// structs that say nothing. With omitempty or omitzero these are the empty ones: zero
+// scalars, nil, structs of empty fields, and maps and lists without entries. Without,
+// they are null and structs of omitted fields: a zero, or an empty list that is there, is
+// meant. A value behind a pointer or in an interface is never empty, unless it is null in
+// JSON. Entries of maps and elements of lists are always kept.
 //
 // keep is false for an empty value; tree is then the value to use where it must be
 // kept.
@@ -69,8 +71,8 @@ func scalar(v reflect.Value) (tree any, keep bool, err error) {
 	keep = !v.IsZero()
 	switch v.Kind() {
 	case reflect.String:
-		if v.Type() == jsonNumber && keep {
-			return json.Number(v.String()), keep, nil
+		if v.Type() == jsonNumber {
+			return json.Number(cmp.Or(v.String(), "0")), keep, nil
 		}
 		return v.String(), keep, nil
 	case reflect.Bool:
@@ -92,15 +94,15 @@ func pruneStruct(v reflect.Value, depth int) (tree any, keep bool, err error) {
 	flatten(v, 0, fields)
 	out := map[string]any{}
 	for name, f := range fields {
-		// Most fields of API types are zero, and a Go zero is empty.
-		if f.ambiguous || f.value.IsZero() {
+		// Most fields of API types are zero, and may be omitted.
+		if f.ambiguous || f.value.IsZero() && f.omits {
 			continue
 		}
 		t, keep, err := prune(f.value, depth+1)
 		if err != nil {
 			return nil, false, fmt.Errorf("%s: %w", name, err)
 		}
-		if !keep {
+		if !keep && (f.omits || !says(f.value, t)) {
 			continue
 		}
 		if f.quoted {
@@ -113,10 +115,45 @@ func pruneStruct(v reflect.Value, depth int) (tree any, keep bool, err error) {
 	return out, len(out) > 0, nil
 }
 
+// says reports whether an empty value of a field without omitempty is meant. tree is its JSON.
+func says(v reflect.Value, tree any) bool {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map:
+		return !v.IsNil()
+	case reflect.Struct:
+		if fields, ok := tree.(map[string]any); ok {
+			return len(fields) > 0
+		}
+	}
+	return tree != nil
+}
+
+// printed lists the scalars that built-in types print without being asked: optional fields
+// without omitempty, whose zero the server replaces by a default or takes for a field that is
+// not there.
+var printed = map[string]bool{
+	"StatefulSetSpec.serviceName":                   true,
+	"StatefulSetOrdinals.start":                     true,
+	"PodFailurePolicyOnPodConditionsPattern.status": true,
+	"Event.reportingComponent":                      true,
+	"Event.reportingInstance":                       true,
+	"FlowSchemaSpec.matchingPrecedence":             true,
+	"QueuingConfiguration.queues":                   true,
+	"QueuingConfiguration.handSize":                 true,
+	"QueuingConfiguration.queueLengthLimit":         true,
+	"RoleRef.apiGroup":                              true,
+}
+
+// printsUnasked reports whether the field is one of printed.
+func printsUnasked(of reflect.Type, name string) bool {
+	return printed[of.Name()+"."+name] && strings.HasPrefix(of.PkgPath(), "k8s.io/api/")
+}
+
 // field is a field of a struct, or of a struct embedded in it.
 type field struct {
 	value     reflect.Value
 	depth     int
+	omits     bool // if it is empty
 	tagged    bool
 	quoted    bool // the tag asks for the scalar as a string
 	ambiguous bool
@@ -153,6 +190,7 @@ func flatten(v reflect.Value, depth int, into map[string]field) {
 		if name == "" {
 			name = sf.Name
 		}
+		f.omits = omits(options) || printsUnasked(t, name)
 		if old, double := into[name]; double {
 			f = dominant(old, f)
 		}
@@ -187,6 +225,15 @@ func dominant(a, b field) field {
 	}
 	a.ambiguous = true
 	return a
+}
+
+func omits(options string) bool {
+	for option := range strings.SplitSeq(options, ",") {
+		if option == "omitempty" || option == "omitzero" {
+			return true
+		}
+	}
+	return false
 }
 
 func quotes(options string, t reflect.Type) bool {

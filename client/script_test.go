@@ -57,11 +57,16 @@ const (
 		{"name":"namespaces","namespaced":false,"kind":"Namespace"}]}`
 	appsDiscovery = `{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[
 		{"name":"deployments","namespaced":true,"kind":"Deployment"},
+		{"name":"controllerrevisions","namespaced":true,"kind":"ControllerRevision"},
+		{"name":"statefulsets","namespaced":true,"kind":"StatefulSet"},
 		{"name":"deployments/status","namespaced":true,"kind":"Deployment"},
 		{"name":"deployments/scale","namespaced":true,"kind":"Scale","group":"autoscaling","version":"v1"}]}`
 	websiteDiscovery = `{"kind":"APIResourceList","groupVersion":"example.com/v1","resources":[
 		{"name":"websites","namespaced":true,"kind":"Website"},
-		{"name":"websites/status","namespaced":true,"kind":"Website"}]}`
+		{"name":"websites/status","namespaced":true,"kind":"Website"},
+		{"name":"secrets","namespaced":true,"kind":"Secret"}]}`
+	rbacDiscovery = `{"kind":"APIResourceList","groupVersion":"rbac.authorization.k8s.io/v1","resources":[
+		{"name":"rolebindings","namespaced":true,"kind":"RoleBinding"}]}`
 )
 
 func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -70,6 +75,8 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 		return respond(r, reply{body: coreDiscovery}), nil
 	case "/apis/apps/v1":
 		return respond(r, reply{body: appsDiscovery}), nil
+	case "/apis/rbac.authorization.k8s.io/v1":
+		return respond(r, reply{body: rbacDiscovery}), nil
 	case "/apis/example.com/v1":
 		return respond(r, reply{body: websiteDiscovery}), nil
 	}

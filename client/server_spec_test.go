@@ -251,6 +251,72 @@ var _ = Describe("server-side apply", func() {
 		Expect(c.Apply(ctx, coreac.ConfigMap("x", "apply"), client.FieldOwner(""))).To(MatchError(ContainSubstring("client.FieldOwner")))
 	})
 
+	It("removes from a Secret what is no longer in stringData", func(ctx SpecContext) {
+		c, _ := inNamespace(ctx, "stringdata")
+		untyped := func(data map[string]any) informer.Object {
+			u := &unstructured.Unstructured{Object: map[string]any{"stringData": data}}
+			u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+			return u
+		}
+		for name, secrets := range map[string][]informer.Object{
+			"typed":   {&corev1.Secret{StringData: map[string]string{"a": "1", "b": "2"}}, &corev1.Secret{StringData: map[string]string{"a": "3"}}},
+			"untyped": {untyped(map[string]any{"a": "1", "b": "2"}), untyped(map[string]any{"a": "3"})},
+		} {
+			for _, s := range secrets {
+				s.SetNamespace("stringdata")
+				s.SetName(name)
+				Expect(c.Apply(ctx, s)).To(Succeed())
+			}
+			is := &corev1.Secret{}
+			Expect(c.Get(ctx, informer.Key{Namespace: "stringdata", Name: name}, is)).To(Succeed())
+			Expect(is.Data).To(Equal(map[string][]byte{"a": []byte("3")}), name)
+		}
+	})
+
+	It("hands over what was written by Update, once", func(ctx SpecContext) {
+		c, _ := inNamespace(ctx, "handover")
+		old := configMap("handover", "a", map[string]string{"kept": "1", "dropped": "2"})
+		Expect(c.Create(ctx, old, client.FieldOwner("manager"))).To(Succeed())
+		data := func(name string) map[string]string {
+			is := &corev1.ConfigMap{}
+			Expect(c.Get(ctx, informer.Key{Namespace: "handover", Name: name}, is)).To(Succeed())
+			return is.Data
+		}
+		apply := func(c *client.Client, name string, opts ...client.Option) {
+			wanted := configMap("handover", name, map[string]string{"kept": "3"})
+			Expect(c.Apply(ctx, wanted, append(opts, client.FieldOwner("website"), client.Force{})...)).To(Succeed())
+		}
+		apply(c, "a")
+		Expect(data("a")).To(Equal(map[string]string{"kept": "3", "dropped": "2"}), "the old owner still has it")
+		apply(c, "a", client.HandOver{"manager"}, client.DryRun{})
+		Expect(data("a")).To(HaveKey("dropped"))
+		apply(c, "a", client.HandOver{"manager"})
+		Expect(data("a")).To(Equal(map[string]string{"kept": "3"}))
+
+		By("leaving later writes of that owner alone, and creating what is not there")
+		old = configMap("handover", "a", nil)
+		Expect(c.Patch(ctx, old, client.MergePatch(map[string]any{"data": map[string]any{"later": "4"}}), client.FieldOwner("manager"))).To(Succeed())
+		apply(c, "a", client.HandOver{"manager"})
+		Expect(data("a")).To(HaveKeyWithValue("later", "4"))
+		view := c.With(client.HandOver{"manager", "another"})
+		apply(view, "new")
+		Expect(data("new")).To(Equal(map[string]string{"kept": "3"}))
+
+		By("handing over the status")
+		site := website("handover", "site")
+		Expect(c.Create(ctx, site)).To(Succeed())
+		site.Status.Replicas = 3
+		Expect(c.Status().Update(ctx, site, client.FieldOwner("manager"))).To(Succeed())
+		wanted := website("handover", "site")
+		wanted.Status.Replicas = 1
+		Expect(c.Status().Apply(ctx, wanted, client.HandOver{"manager"}, client.FieldOwner("website"), client.Force{})).To(Succeed())
+		for _, f := range wanted.ManagedFields {
+			Expect(f.Manager == "manager" && f.Subresource == "status").To(BeFalse(), "%v", f)
+		}
+
+		Expect(c.Apply(ctx, configMap("handover", "a", nil), client.HandOver{""})).To(MatchError(ContainSubstring("field owner")))
+	})
+
 	It("claims a zero that is a pointer, and an empty value in a map", func(ctx SpecContext) {
 		c, _ := inNamespace(ctx, "zeros")
 		site := website("zeros", "a")
@@ -261,6 +327,7 @@ var _ = Describe("server-side apply", func() {
 		fields := site.ManagedFields[0].FieldsV1.GetRawString()
 		Expect(fields).To(ContainSubstring("f:replicas"))
 		Expect(fields).NotTo(ContainSubstring("f:host"))
+		Expect(fields).To(ContainSubstring("f:content"), "without omitempty the empty text is meant")
 		cm := configMap("zeros", "a", map[string]string{"empty": ""})
 		Expect(c.Apply(ctx, cm)).To(Succeed())
 		Expect(cm.Data).To(HaveKeyWithValue("empty", ""))

@@ -12,7 +12,7 @@ import (
 // With returns a view of the client whose calls use these options by default, each
 // where it fits; options of a call override them. The view shares everything else with
 // c: connection, Observer, discovery. With accepts FieldOwner, Force, DryRun,
-// FieldValidation, Propagation, Limit and InNamespace:
+// FieldValidation, Propagation, Limit, HandOver and InNamespace:
 //
 //	prod := c.With(client.InNamespace("prod"), client.FieldOwner("website"))
 //
@@ -24,14 +24,14 @@ func (c *Client) With(opts ...Option) *Client {
 	view := *c
 	view.defaults = slices.Clone(c.defaults)
 	for _, o := range opts {
-		if err := view.prefer(o); err != nil {
+		if err := prefer(&view, o); err != nil {
 			view.misuse = errors.Join(view.misuse, fmt.Errorf("client.With: %w", err))
 		}
 	}
 	return &view
 }
 
-func (c *Client) prefer(o Option) error {
+func prefer(c *Client, o Option) error {
 	if isNil(o) {
 		return errors.New("an option is nil; leave it out")
 	}
@@ -42,7 +42,7 @@ func (c *Client) prefer(o Option) error {
 		}
 		c.namespace = string(o)
 		return nil
-	case FieldOwner, Force, DryRun, FieldValidation, Propagation, Limit:
+	case FieldOwner, Force, DryRun, FieldValidation, Propagation, Limit, HandOver:
 		c.defaults = append(c.defaults, o)
 		return o.set(&callOptions{})
 	}

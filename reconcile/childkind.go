@@ -24,6 +24,7 @@ type ChildKind struct {
 	kind     schema.GroupVersionKind
 	get      func(key Key) (informer.Object, error)
 	children func(parent types.UID) ([]informer.Object, error)
+	recreate metav1.DeletionPropagation // of Recreate; empty: never
 	misuse   error
 }
 
@@ -70,6 +71,9 @@ type Child struct {
 // String returns kind and name, such as "Service prod/web".
 func (c Child) String() string { return c.Kind.Kind + " " + keyText(c.Key) }
 
+// id returns a text that no other child has.
+func (c Child) id() string { return c.Kind.String() + " " + c.Key.String() }
+
 // unversioned returns c without the version of its kind, the same for all versions.
 func (c Child) unversioned() Child {
 	c.Kind.Version = ""
@@ -81,12 +85,16 @@ type ChildReport struct {
 	// Created did not exist, Updated have a new resourceVersion, Unchanged the same as
 	// before.
 	Created, Updated, Unchanged []Child
+	// Recreated were deleted and created anew (Recreate).
+	Recreated []Child
 	// Pruned have been deleted, or will be when their finalizers are gone.
 	Pruned []Child
 }
 
 // Changed reports whether anything was changed.
-func (r ChildReport) Changed() bool { return len(r.Created)+len(r.Updated)+len(r.Pruned) > 0 }
+func (r ChildReport) Changed() bool {
+	return len(r.Created)+len(r.Updated)+len(r.Recreated)+len(r.Pruned) > 0
+}
 
 // String describes the changes, such as "created Service prod/web; 2 unchanged".
 func (r ChildReport) String() string {
@@ -94,7 +102,7 @@ func (r ChildReport) String() string {
 	for _, group := range []struct {
 		what     string
 		children []Child
-	}{{"created", r.Created}, {"updated", r.Updated}, {"pruned", r.Pruned}} {
+	}{{"created", r.Created}, {"updated", r.Updated}, {"recreated", r.Recreated}, {"pruned", r.Pruned}} {
 		if len(group.children) == 0 {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,6 +39,13 @@ type ChildWriter interface {
 	// If there is none, it calls prepare, returns its error if there is one, and creates child
 	// as fieldOwner. It never changes an existing object, even if that is created in between.
 	EnsureChild(ctx context.Context, child informer.Object, fieldOwner string, prepare func(context.Context) error) (created bool, err error)
+	// RecreateChild deletes is, the object on the server, at its UID and resourceVersion with the
+	// propagation, and applies child in its place as fieldOwner, if the server would accept
+	// child as a new object; otherwise it returns the error of that. It returns false if is
+	// still exists, as while a finalizer holds it.
+	RecreateChild(ctx context.Context, child, is informer.Object, fieldOwner string, propagation metav1.DeletionPropagation) (recreated bool, err error)
+	// ChildOwner returns the writer's own field owner.
+	ChildOwner() string
 	// DeleteChild deletes child if the object on the server still has its UID and
 	// resourceVersion; otherwise it returns a conflict. child may come from a Lister.
 	DeleteChild(ctx context.Context, child informer.Object) error
@@ -45,8 +53,9 @@ type ChildWriter interface {
 
 // ChildSetOptions of a ChildSet. The zero value is fit for production.
 type ChildSetOptions struct {
-	// FieldOwner of applied children; empty: the writer's own. A child whose cached
-	// managedFields show that this owner has never applied it is not pruned.
+	// FieldOwner of applied children; empty: the writer's own. What this owner has not
+	// applied is not pruned. A child of Once has this name with the suffix "-once" as its
+	// owner.
 	FieldOwner string
 	// Labels that each child gets, and that are required for pruning. They separate the
 	// sets of one parent, if it has several. Empty: the set includes all objects of its
@@ -75,6 +84,9 @@ type ChildSet struct {
 	kinds  map[schema.GroupKind]ChildKind
 	opts   ChildSetOptions
 	misuse error
+
+	foreign   memory // the versions, by UID, of objects that the parent controls and the set has not made
+	recreated memory // the content, by name, of children that were deleted for it
 }
 
 // NewChildSet returns a set of children of the given kinds, written by w. Kinds of
@@ -97,7 +109,7 @@ func NewChildSet(w ChildWriter, scheme *runtime.Scheme, kinds []ChildKind, opts 
 		problems = append(problems, errors.New("it has no kinds; give each kind of child by reconcile.Children"))
 	}
 	for _, k := range kinds {
-		if k.children == nil {
+		if k.children == nil || k.misuse != nil {
 			problems = append(problems, cmp.Or(k.misuse, errors.New("a kind is empty; make it with reconcile.Children")))
 			continue
 		}
@@ -114,9 +126,11 @@ func NewChildSet(w ChildWriter, scheme *runtime.Scheme, kinds []ChildKind, opts 
 
 // Apply makes wanted the children of parent. It sets parent as their controller, adds
 // the set's labels, and applies them in order. If all succeed, it prunes: it deletes
-// the objects of the set's kinds and with its labels that the parent controls and that
-// are not wanted. It never deletes anything else, and deletes each only at the version
-// in the cache.
+// the objects of the set's kinds and with its labels that the parent controls, that the
+// set has applied or created, and that are not wanted. It never deletes anything else,
+// deletes each only at the version in the cache, and logs each deletion. Who has applied
+// an object is in its managedFields; where the informer drops them, which is the default,
+// Apply reads them from the server before it prunes, which needs the right to get.
 //
 // A wanted child with another controller is an *AlreadyControlledError, and an existing
 // one without a controller is an error unless Options.Adopt is set. If the cache has no
@@ -148,13 +162,17 @@ func (s *ChildSet) Apply(ctx context.Context, parent informer.Object, wanted ...
 			failed = append(failed, fmt.Errorf("child %s: %w", child.name, err))
 		}
 	}
-	switch {
-	case len(failed) > 0:
+	if len(failed) > 0 {
 		return report, errors.Join(failed...)
-	case len(wanted) == 0 && len(plan.surplus) > 0:
-		return report, fmt.Errorf("children of %s: %w (%d)", keyText(informer.KeyOf(parent)), ErrNothingWanted, len(plan.surplus))
 	}
-	return report, s.prune(ctx, plan.surplus, confirm, &report)
+	surplus, err := s.proven(ctx, parent, plan.surplus)
+	switch {
+	case err != nil:
+		return report, err
+	case len(wanted) == 0 && len(surplus) > 0:
+		return report, fmt.Errorf("children of %s: %w (%d)", keyText(informer.KeyOf(parent)), ErrNothingWanted, len(surplus))
+	}
+	return report, s.prune(ctx, surplus, confirm, &report)
 }
 
 // PruneAll deletes all children of parent, as Apply would if none was wanted. It
@@ -166,7 +184,11 @@ func (s *ChildSet) PruneAll(ctx context.Context, parent informer.Object) (ChildR
 	if err != nil {
 		return report, err
 	}
-	return report, s.prune(ctx, plan.surplus, s.confirmation(parent), &report)
+	surplus, err := s.proven(ctx, parent, plan.surplus)
+	if err != nil {
+		return report, err
+	}
+	return report, s.prune(ctx, surplus, s.confirmation(parent), &report)
 }
 
 // child is one object with its kind, and where it is read.
@@ -247,16 +269,8 @@ func (s *ChildSet) childOf(parent, obj informer.Object) (c child, err error) {
 
 // prunable reports whether the parent controls obj, obj belongs to the set, and it is
 // not being deleted.
-func (s *ChildSet) prunable(parent, obj informer.Object) bool {
-	if !metav1.IsControlledBy(obj, parent) || obj.GetDeletionTimestamp() != nil {
-		return false
-	}
-	if !s.labeled(obj) {
-		return false
-	}
-	fields := obj.GetManagedFields()
-	return s.opts.FieldOwner == "" || len(fields) == 0 ||
-		slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == s.opts.FieldOwner })
+func (s *ChildSet) prunable(parent metav1.Object, obj informer.Object) bool {
+	return metav1.IsControlledBy(obj, parent) && obj.GetDeletionTimestamp() == nil && s.labeled(obj)
 }
 
 // labeled reports whether obj has the set's labels.
@@ -286,9 +300,15 @@ func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, c
 		if err := s.mayTake(parent, is); err != nil {
 			return err
 		}
+		if c.kind.recreate != "" && is.GetDeletionTimestamp() != nil {
+			return ErrChildTerminating
+		}
 	}
 	if err := s.writer.ApplyChild(ctx, c.object, s.opts.FieldOwner, confirm); err != nil {
-		return err
+		if c.kind.recreate == "" || missing || !apierrors.IsInvalid(err) {
+			return err
+		}
+		return s.recreate(ctx, c, is, confirm, err, report)
 	}
 	switch {
 	case missing:
@@ -350,10 +370,12 @@ func (s *ChildSet) prune(ctx context.Context, surplus []child, confirm func(cont
 			return fmt.Errorf("prune children: %w", err)
 		}
 	}
+	log := logr.FromContextOrDiscard(ctx)
 	var failed []error
 	for _, c := range surplus {
 		switch err := s.writer.DeleteChild(ctx, c.object); {
 		case err == nil:
+			log.Info("Pruned a child that is not wanted", "kind", c.name.Kind.Kind, "child", keyText(c.name.Key), "uid", c.object.GetUID())
 			report.Pruned = append(report.Pruned, c.name)
 		case IgnoreNotFound(err) != nil:
 			failed = append(failed, fmt.Errorf("prune child %s: %w", c.name, err))

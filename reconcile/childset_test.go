@@ -4,6 +4,7 @@
 package reconcile_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +32,38 @@ type nursery struct {
 	refuse string // name of a child that cannot be applied
 	owner  string
 	parent metav1.Object // on the server; nil: none
+	reads  int           // of children
+
+	immutable bool // the content of existing children
+	refuseNew bool // a child that is to be recreated
+	holds     bool // finalizers hold a child that is recreated
+}
+
+func (n *nursery) RecreateChild(_ context.Context, child, is informer.Object, fieldOwner string, propagation metav1.DeletionPropagation) (bool, error) {
+	n.asked = append(n.asked, "recreate "+child.GetName()+" "+string(propagation))
+	if n.refuseNew {
+		return false, errors.New("invalid as a new object as well")
+	}
+	if now := n.server.get(child.GetName()); now.UID != is.GetUID() || now.ResourceVersion != is.GetResourceVersion() {
+		return false, staleError(child.GetName())
+	}
+	if n.holds {
+		n.server.remove(child.GetName())
+		return false, nil
+	}
+	n.server.Delete(informer.KeyOf(child))
+	d := child.(*appsv1.Deployment)
+	d.ManagedFields = []metav1.ManagedFieldsEntry{by(fieldOwner)}
+	*d = *n.server.Write(d.DeepCopy())
+	return true, nil
+}
+
+func (n *nursery) ChildOwner() string { return "its-own" }
+
+// by is the entry of a child's managedFields that an apply by manager makes; by "": the
+// writer's own.
+func by(manager string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: cmp.Or(manager, "its-own"), Operation: metav1.ManagedFieldsOperationApply}
 }
 
 func (n *nursery) ReadChild(_ context.Context, child informer.Object) (informer.Object, error) {
@@ -41,6 +76,7 @@ func (n *nursery) ReadChild(_ context.Context, child informer.Object) (informer.
 			}}, nil
 		}
 	}
+	n.reads++
 	if is := n.server.get(child.GetName()); is != nil {
 		return &metav1.PartialObjectMetadata{ObjectMeta: is.ObjectMeta}, nil
 	}
@@ -58,10 +94,14 @@ func (n *nursery) ApplyChild(ctx context.Context, child informer.Object, fieldOw
 		return errors.New("no room")
 	}
 	d := child.(*appsv1.Deployment)
+	if is := n.server.get(d.Name); n.immutable && is != nil && is.Labels["content"] != d.Labels["content"] {
+		return apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), d.Name, nil)
+	}
 	if is := n.server.get(d.Name); is != nil && is.Labels["content"] == d.Labels["content"] && metav1.IsControlledBy(is, &metav1.ObjectMeta{UID: d.OwnerReferences[0].UID}) {
 		*d = *is
 		return nil
 	}
+	d.ManagedFields = []metav1.ManagedFieldsEntry{by(fieldOwner)}
 	*d = *n.server.Write(d.DeepCopy())
 	return nil
 }
@@ -76,6 +116,7 @@ func (n *nursery) EnsureChild(ctx context.Context, child informer.Object, fieldO
 	if err := prepare(ctx); err != nil {
 		return false, err
 	}
+	d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldOwner, Operation: metav1.ManagedFieldsOperationUpdate}}
 	*d = *n.server.Write(d.DeepCopy())
 	return true, nil
 }
@@ -106,8 +147,10 @@ func family(t *testing.T, opts reconcile.ChildSetOptions) (*reconcile.ChildSet, 
 	return set, n, parentOf("prod", "p", "p")
 }
 
+// owned is a child that a set without a FieldOwner has applied.
 func owned(name string, parent *corev1.ConfigMap, changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
-	return deployment(name, append(changes, func(d *appsv1.Deployment) {
+	applied := func(d *appsv1.Deployment) { d.ManagedFields = []metav1.ManagedFieldsEntry{by("")} }
+	return deployment(name, append(append([]func(*appsv1.Deployment){applied}, changes...), func(d *appsv1.Deployment) {
 		d.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(parent, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
 	})...)
 }
@@ -251,14 +294,21 @@ func TestChildSet_MakesChildrenWhatIsWanted_R9(t *testing.T) {
 func TestChildSet_PrunesNothingThatIsNotItsOwn_R9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set, n, parent := family(t, reconcile.ChildSetOptions{FieldOwner: "me", Labels: map[string]string{"set": "one"}})
-		ours := func(d *appsv1.Deployment) { d.Labels = map[string]string{"set": "one"} }
-		managedBy := func(manager string) func(*appsv1.Deployment) {
-			return func(d *appsv1.Deployment) { d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager}} }
+		unproven := func(d *appsv1.Deployment) { d.Labels = map[string]string{"set": "one"} }
+		managedBy := func(entries ...metav1.ManagedFieldsEntry) func(*appsv1.Deployment) {
+			return func(d *appsv1.Deployment) { d.ManagedFields = entries }
 		}
+		ours := func(d *appsv1.Deployment) { unproven(d); managedBy(by("me"))(d) }
+		const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 		reborn := parentOf("prod", "p", "older")
 		for _, d := range []*appsv1.Deployment{
 			owned("ours", parent, ours),
-			owned("ours-applied", parent, ours, managedBy("me")),
+			owned("made-once", parent, unproven, managedBy(metav1.ManagedFieldsEntry{Manager: "me-once", Operation: update})),
+			owned("made-by-hand", parent, unproven, managedBy(metav1.ManagedFieldsEntry{Manager: "me", Operation: update})),
+			owned("applied-by-another", parent, unproven, managedBy(by("another"))),
+			owned("its-status-applied", parent, unproven, managedBy(
+				metav1.ManagedFieldsEntry{Manager: "me", Operation: apply, Subresource: "status"})),
+			owned("without-owners", parent, unproven, managedBy()),
 			owned("another-set", parent, func(d *appsv1.Deployment) { d.Labels = map[string]string{"set": "two"} }),
 			owned("without-labels", parent),
 			owned("another-uid", reborn, ours),
@@ -276,11 +326,112 @@ func TestChildSet_PrunesNothingThatIsNotItsOwn_R9(t *testing.T) {
 		report, err := set.Apply(t.Context(), parent, deployment("wanted"))
 		asked := n.take()
 		slices.Sort(asked)
-		if want := []string{"apply wanted", "delete ours", "delete ours-applied"}; err != nil || !slices.Equal(asked, want) {
+		if want := []string{"apply wanted", "delete made-once", "delete ours"}; err != nil || !slices.Equal(asked, want) {
 			t.Errorf("asked %q (%v, %v), want %q: the rest is not this set's", asked, report, err, want)
 		}
 		if d := n.server.get("wanted"); d.Labels["set"] != "one" {
 			t.Errorf("labels %v, want the set's, or it will never be pruned", d.Labels)
+		}
+	})
+}
+
+// withoutManagedFields is an informer whose objects lack managedFields, as those of a factory do.
+func withoutManagedFields(t *testing.T, s server) *informer.SharedInformer[*appsv1.Deployment] {
+	i := newInformer(t, s)
+	err := i.SetTransform(func(d *appsv1.Deployment) (*appsv1.Deployment, error) {
+		d = d.DeepCopy()
+		d.ManagedFields = nil
+		return d, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// What the program makes for the parent beside the set stays, whether the cache has its
+// managedFields or not; the server is asked once for each version of it.
+func TestChildSet_PrunesNothingMadeBesideIt_R9(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, row := range []struct {
+			what  string
+			keep  bool
+			reads int
+		}{{"a cache without managedFields", false, 2}, {"a cache with managedFields", true, 0}} {
+			for _, opts := range []reconcile.ChildSetOptions{{}, {FieldOwner: "me"}} {
+				s := newServer()
+				n := &nursery{server: s}
+				i := newInformer(t, s)
+				if !row.keep {
+					i = withoutManagedFields(t, s)
+				}
+				set := reconcile.NewChildSet(n, testScheme(t), []reconcile.ChildKind{reconcile.Children(i)}, opts)
+				run(t, i)
+				parent := parentOf("prod", "p", "p")
+				beside := owned("password", parent, func(d *appsv1.Deployment) {
+					d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: by(opts.FieldOwner).Manager, Operation: metav1.ManagedFieldsOperationUpdate}}
+				})
+				first := s.Write(beside.DeepCopy())
+				synctest.Wait()
+				apply := func() {
+					t.Helper()
+					if report, err := set.Apply(t.Context(), parent, deployment("a")); err != nil || len(report.Pruned) > 0 {
+						t.Errorf("%s, owner %q: %v, %v; want nothing pruned", row.what, opts.FieldOwner, report, err)
+					}
+				}
+				apply()
+				synctest.Wait()
+				apply()
+				apply()
+				s.Write(first.DeepCopy())
+				synctest.Wait()
+				n.reads = max(n.reads-1, 0) // that of the child that was created
+				apply()
+				if n.reads != row.reads {
+					t.Errorf("%s, owner %q: asked the server %d times, want %d: once for each version", row.what, opts.FieldOwner, n.reads, row.reads)
+				}
+				if report, err := set.Apply(t.Context(), parent); err == nil || !strings.Contains(err.Error(), "(1)") {
+					t.Errorf("%s, owner %q: nothing wanted: %v, %v; want an error that counts the set's child alone", row.what, opts.FieldOwner, report, err)
+				}
+				report, err := set.PruneAll(t.Context(), parent)
+				if err != nil || report.String() != "pruned Deployment prod/a; 0 unchanged" || s.get("password") == nil {
+					t.Errorf("%s, owner %q: %v, %v, password %v; want the set's child pruned alone", row.what, opts.FieldOwner, report, err, s.get("password"))
+				}
+				synctest.Wait()
+				if report, err := set.Apply(t.Context(), parent); err != nil || report.Changed() {
+					t.Errorf("%s, owner %q: %v, %v; nothing wanted, and nothing to prune", row.what, opts.FieldOwner, report, err)
+				}
+				if row.keep {
+					continue
+				}
+				taken := owned("taken", parent, func(d *appsv1.Deployment) { d.ManagedFields[0].Manager = by(opts.FieldOwner).Manager })
+				s.Write(taken.DeepCopy())
+				synctest.Wait()
+				s.Hold() // the cache lags
+				taken.OwnerReferences = nil
+				s.Write(taken)
+				if report, err := set.PruneAll(t.Context(), parent); err != nil || report.Changed() {
+					t.Errorf("%s, owner %q: %v, %v; the parent does not control it any more", row.what, opts.FieldOwner, report, err)
+				}
+				s.Release()
+			}
+		}
+	})
+}
+
+// Each deletion is logged at INFO.
+func TestChildSet_LogsWhatItPrunes_R9(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, parent := family(t, reconcile.ChildSetOptions{})
+		n.server.Write(owned("old", parent))
+		synctest.Wait()
+		var lines []string
+		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+		if _, err := set.Apply(logr.NewContext(t.Context(), log), parent, deployment("new")); err != nil {
+			t.Fatal(err)
+		}
+		if len(lines) != 1 || !strings.Contains(lines[0], `"level"=0`) || !strings.Contains(lines[0], `"child"="prod/old"`) {
+			t.Errorf("logged %q, want one line at level 0 that names the child", lines)
 		}
 	})
 }
@@ -307,10 +458,10 @@ func TestChildSet_PrunesAtTheVersionThatWasRead_R9(t *testing.T) {
 		n.server.Write(owned("old", parent))
 		synctest.Wait()
 		n.server.Hold() // the cache lags
-		n.server.Write(deployment("old"))
+		n.server.Write(owned("old", parent, content("newer")))
 		_, err := set.Apply(t.Context(), parent, deployment("new"))
 		if n.server.get("old") == nil || !apierrors.IsConflict(err) {
-			t.Errorf("got %v and %v, want a conflict: somebody has taken the child over", n.server.get("old"), err)
+			t.Errorf("got %v and %v, want a conflict: the child has changed", n.server.get("old"), err)
 		}
 		n.server.Release()
 	})

@@ -38,9 +38,9 @@
 //	    it was leaves it unchanged, in its place
 //	R8  an owner that the garbage collector would not find, and a second controller, are
 //	    errors, and leave the object unchanged
-//	R9  a ChildSet deletes only objects with the set's labels that the parent controls and
-//	    that are not wanted, at the version that was read, after all wanted ones have been
-//	    applied; it takes over no object of another controller
+//	R9  a ChildSet deletes only objects with the set's labels that the parent controls, that
+//	    the set has made and that are not wanted, at the version that was read, after all
+//	    wanted ones have been applied; it takes over no object of another controller
 //	R10 a ChildSet deletes all children only if PruneAll asks for it explicitly
 //	R11 a repeated failure is logged in full once, then at a falling rate for each key and
 //	    message, each line with the number of lines omitted before it
@@ -55,6 +55,8 @@
 //	R17 a child of Once is created if the server has none, and its content is never
 //	    rewritten by the set
 //	R18 an object of For that is gone when it is written is not an error
+//	R25 Recreate deletes only what cannot be updated and could be created, once per content
+//	R26 a cleanup of Finalize may write its own object; a changed spec runs it again
 //
 // # Concurrency
 //

@@ -50,6 +50,10 @@ func IgnoreNotFound(err error) error {
 var (
 	ErrParentGone    = errors.New("the server no longer has the parent, so the child is not written")
 	ErrParentChanged = errors.New("the server has a newer parent than the cache, so the child is not written")
+	// ErrChildTerminating is returned by Apply for a child of Recreate that still exists after
+	// its deletion, as while a finalizer holds it. It counts as a conflict, too: the deletion is
+	// an event of source.Owned, and the reconcile after it creates the child.
+	ErrChildTerminating = errors.New("the child is being deleted, and is created when it is gone")
 )
 
 // ConflictWaiter is the error of a reconcile that was ahead of the cache and can signal
@@ -162,7 +166,7 @@ func isNotFound(err error) bool {
 // server also answers 409 Conflict if another field manager owns a field or the UID differs;
 // reading again does not fix those.
 func isStaleConflict(err error) bool {
-	if err == ErrParentChanged || err == ErrParentGone {
+	if err == ErrParentChanged || err == ErrParentGone || err == ErrChildTerminating {
 		return true
 	}
 	if _, ok := err.(*goneError); ok {

@@ -83,14 +83,26 @@ func (h finalizer[T]) add(ctx context.Context, obj T) (Result, error) {
 	return h.reconcile(ctx, now)
 }
 
+// finish removes the finalizer from the object as it is after the cleanup, which may have written
+// it. What others have changed in its spec meanwhile, the cleanup has not seen: it runs again.
 func (h finalizer[T]) finish(ctx context.Context, obj T) (Result, error) {
 	res, err := h.cleanup(ctx, obj)
 	if err != nil || res != (Result{}) {
 		return res, err
 	}
-	rest := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return f == h.name })
-	err = h.writer.SetFinalizers(ctx, obj, rest)
-	return Result{}, IgnoreNotFound(wrap(err, "remove finalizer %s from %s", h.name, informer.KeyOf(obj)))
+	key := informer.KeyOf(obj)
+	now, err := h.lister.Get(key)
+	switch {
+	case err != nil:
+		return unreadable(err)
+	case now.GetUID() != obj.GetUID() || !slices.Contains(now.GetFinalizers(), h.name):
+		return Result{}, nil // by the cleanup, or by others
+	case now.GetGeneration() != obj.GetGeneration():
+		return Retry("the spec has changed since the cleanup began"), nil
+	}
+	rest := slices.DeleteFunc(slices.Clone(now.GetFinalizers()), func(f string) bool { return f == h.name })
+	err = h.writer.SetFinalizers(ctx, now, rest)
+	return Result{}, IgnoreNotFound(wrap(err, "remove finalizer %s from %s", h.name, key))
 }
 
 func wrap(err error, format string, args ...any) error {

@@ -5,6 +5,7 @@ package reconcile_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -239,6 +240,58 @@ func TestFinalize_WaitsUntilCleanupIsDone(t *testing.T) {
 			t.Errorf("the object is there: %t, cleanups done: %d, want it gone after one", s.get("a") != nil, o.freed.Load())
 		}
 	})
+}
+
+// A cleanup may write its own object, also each time that it runs: if the cache shows the write,
+// it runs once. If others have changed the spec meanwhile, it runs again with that.
+func TestFinalize_CleanupMayWriteItsObject_R26(t *testing.T) {
+	for _, row := range []struct {
+		what  string
+		shown bool
+		write func(d *appsv1.Deployment, attempt int32)
+		runs  int32
+	}{
+		{"its status each time", true, func(d *appsv1.Deployment, n int32) { d.Status.Replicas = n }, 1},
+		{"its annotations each time", true, func(d *appsv1.Deployment, n int32) { d.Annotations = map[string]string{"n": fmt.Sprint(n)} }, 1},
+		{"its status, shown by the late watch alone", false, func(d *appsv1.Deployment, _ int32) { d.Status.Replicas = 1 }, 9}, // with backoff
+		{"its finalizers", true, func(d *appsv1.Deployment, _ int32) { d.Finalizers = nil }, 1},
+		{"its spec once", true, func(d *appsv1.Deployment, _ int32) { d.Spec.Paused, d.Generation = true, 2 }, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer()
+			i := newInformer(t, s)
+			show := func(d *appsv1.Deployment) {
+				if row.shown {
+					i.Observe(informer.Written{
+						Kind: i.Kind(), Key: informer.KeyOf(d), Effect: informer.Stored, Object: d, Version: informer.ParseVersion(d.ResourceVersion),
+					})
+				}
+			}
+			var runs atomic.Int32
+			c := reconcile.For(i, func(context.Context, *appsv1.Deployment) (reconcile.Result, error) { return reconcile.Result{}, nil }, reconcile.Options{})
+			c.Finalize(ours, writer{s, crashAt(""), show}, func(_ context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
+				now, n := s.get(d.Name), runs.Add(1)
+				if !row.shown && n > 1 {
+					return reconcile.Result{}, nil
+				}
+				row.write(now, n)
+				s.Hold() // the watch is late
+				show(s.Write(now))
+				return reconcile.Result{}, nil
+			})
+			run(t, i)
+			start(t, c.Controller)
+			s.Write(deployment("a"))
+			time.Sleep(time.Minute)
+			s.remove("a")
+			time.Sleep(time.Second)
+			s.Release()
+			time.Sleep(time.Hour)
+			if is := s.get("a"); is != nil && len(is.Finalizers) > 0 || runs.Load() != row.runs {
+				t.Errorf("%s: the cleanup ran %d times, want %d, and the server has %v", row.what, runs.Load(), row.runs, is)
+			}
+		})
+	}
 }
 
 func TestFinalize_LeavesOthersFinalizersAlone(t *testing.T) {

@@ -125,7 +125,8 @@ func (o *ObjectController[T]) checkOwners(s source.Source[Key]) error {
 // object, so the process may end between any two. cleanup runs at least once and must
 // accept that its work is already done. It is done when it returns the zero Result and
 // no error; any other result, such as After while a cloud is still deleting, keeps the
-// object waiting.
+// object waiting. It may write the object, such as its status; if the spec has changed
+// when it is done, it runs again.
 //
 // The name is qualified, such as "example.com/website". A bad name, nil arguments, a
 // second call and a call after the run has begun are remembered: Err returns them, and

@@ -53,7 +53,7 @@ func (s *ChildSet) keep(ctx context.Context, parent informer.Object, c child, co
 	if apierrors.IsNotFound(err) {
 		var created bool
 		stored := informer.Copy(c.object) // what is there may be another owner's secret
-		created, err = s.writer.EnsureChild(ctx, stored, s.opts.FieldOwner, func(ctx context.Context) error {
+		created, err = s.writer.EnsureChild(ctx, stored, onceOwner(s.owner()), func(ctx context.Context) error {
 			if confirm != nil {
 				if err := confirm(ctx); err != nil {
 					return err

@@ -47,8 +47,8 @@ func TestOnce_IsMadeOnceAndKept_R17(t *testing.T) {
 			}
 		}
 		check("new", "created Deployment prod/kept; 0 unchanged", "1", "ensure kept")
-		if is := n.server.get("kept"); n.owner != "me" || !metav1.IsControlledBy(is, parent) || is.Labels["set"] != "one" {
-			t.Errorf("created as %q: %v, want as \"me\", with the parent and the labels of the set", n.owner, is)
+		if is := n.server.get("kept"); n.owner != "me-once" || !metav1.IsControlledBy(is, parent) || is.Labels["set"] != "one" {
+			t.Errorf("created as %q: %v, want as \"me-once\", with the parent and the labels of the set", n.owner, is)
 		}
 		check("again", "1 unchanged", "1")
 		is := n.server.get("kept")

@@ -19,6 +19,7 @@ var invariants = []struct {
 	{"V4", everyChangeIsReconciled},
 	{"V5", oneWorkerPerKey},
 	{"V6", queueKeepsItsWord},
+	{"V28", madeOnce}, // before V7, which it explains
 	{"V7", restIsRest},
 	{"V8", timersKeepTime},
 	{"V10", onlyWhoMayWrites},

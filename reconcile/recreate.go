@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Recreate returns kind as one whose children may be deleted and created anew: when the server
+// refuses an apply of an existing child as invalid, and would accept the same as a new object.
+// So it is when a field has changed that is immutable. docs/recreate.md says what is lost with
+// each kind.
+//
+//	reconcile.Recreate(reconcile.Children(jobs), metav1.DeletePropagationBackground)
+//	reconcile.Recreate(reconcile.Children(statefulSets), metav1.DeletePropagationOrphan)
+//
+// propagation is what happens to the child's own dependents: with Orphan they stay, and the new
+// child adopts those that its selector matches. The child is deleted at the version in the
+// cache, which is logged, and created in the same call if it is gone at once. Otherwise Apply
+// returns ErrChildTerminating until it is. For the same content a child is recreated once per
+// process; if that is refused again, Apply returns the error, so that no two parties that do not
+// agree recreate it for ever. Children of Once are not applied, and so not recreated.
+func Recreate(kind ChildKind, propagation metav1.DeletionPropagation) ChildKind {
+	switch propagation {
+	case metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
+		kind.recreate = propagation
+	default:
+		if kind.misuse == nil {
+			kind.misuse = fmt.Errorf("recreate %s: propagation %q is none of Background, Foreground, Orphan", kind.kind.Kind, propagation)
+		}
+	}
+	return kind
+}
+
+// recreate replaces is by a child whose apply the server has refused.
+func (s *ChildSet) recreate(ctx context.Context, c child, is informer.Object, confirm func(context.Context) error, refused error, report *ChildReport) error {
+	content, err := json.Marshal(c.object)
+	if err != nil {
+		return refused
+	}
+	name, digest := c.name.unversioned().id(), fmt.Sprintf("%x", sha256.Sum256(content))
+	if s.recreated.has(name, digest) {
+		return fmt.Errorf("%w (it was recreated for the same content before, and is not again)", refused)
+	}
+	if confirm != nil {
+		if err := confirm(ctx); err != nil {
+			return err
+		}
+	}
+	recreated, err := s.writer.RecreateChild(ctx, c.object, is, s.opts.FieldOwner, c.kind.recreate)
+	if err != nil {
+		return err
+	}
+	s.recreated.put(name, digest)
+	logr.FromContextOrDiscard(ctx).Info("Deleted a child to create it anew", "kind", c.name.Kind.Kind, "child", keyText(c.name.Key),
+		"uid", is.GetUID(), "propagation", c.kind.recreate, "because", refused.Error())
+	if !recreated {
+		return ErrChildTerminating
+	}
+	report.Recreated = append(report.Recreated, c.name)
+	return nil
+}

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/reconcile"
+)
+
+func recreating(t *testing.T, propagation metav1.DeletionPropagation, opts reconcile.ChildSetOptions) (*reconcile.ChildSet, *nursery, *corev1.ConfigMap) {
+	s := newServer()
+	n := &nursery{server: s, immutable: true}
+	kind := reconcile.Recreate(reconcile.Children(watch(t, s)), propagation)
+	return reconcile.NewChildSet(n, testScheme(t), []reconcile.ChildKind{kind}, opts), n, parentOf("prod", "p", "p")
+}
+
+func TestRecreate_ReplacesWhatCannotBeUpdated_R25(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, parent := recreating(t, metav1.DeletePropagationOrphan, reconcile.ChildSetOptions{})
+		check := func(what, text string, asked []string, report, err string) {
+			t.Helper()
+			got, failure := set.Apply(t.Context(), parent, deployment("a", content(text)))
+			if sent := n.take(); !slices.Equal(sent, asked) || got.String() != report || (failure == nil) != (err == "") || failure != nil && !strings.Contains(failure.Error(), err) {
+				t.Errorf("%s: asked %q, %q, %v\nwant %q, %q, %q", what, sent, got, failure, asked, report, err)
+			}
+			synctest.Wait()
+		}
+		apply, both := []string{"apply a"}, []string{"apply a", "recreate a Orphan"}
+		check("new", "1", apply, "created Deployment prod/a; 0 unchanged", "")
+		check("the same", "1", apply, "1 unchanged", "")
+		first := n.server.get("a").UID
+		check("changed", "2", both, "recreated Deployment prod/a; 0 unchanged", "")
+		if is := n.server.get("a"); is.UID == first || is.Labels["content"] != "2" {
+			t.Errorf("got %v, want a new object with the new content", is)
+		}
+		n.refuseNew = true
+		check("invalid as a new object", "3", both, "0 unchanged", "invalid as a new object as well")
+		n.refuseNew = false
+		check("tried again", "3", both, "recreated Deployment prod/a; 0 unchanged", "")
+		n.server.Write(owned("a", parent, content("a webhook's")))
+		synctest.Wait()
+		check("refused for the same content again", "3", apply, "0 unchanged", "recreated for the same content before")
+		check("for other content", "2", both, "recreated Deployment prod/a; 0 unchanged", "")
+	})
+}
+
+// While finalizers hold the old child nothing is written, and nothing pruned; the error is quiet.
+func TestRecreate_WaitsUntilTheOldOneIsGone_R25(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, parent := recreating(t, metav1.DeletePropagationBackground, reconcile.ChildSetOptions{})
+		n.server.Write(owned("a", parent, func(d *appsv1.Deployment) { d.Finalizers = []string{"example.com/a"} }))
+		n.server.Write(owned("old", parent))
+		synctest.Wait()
+		n.holds = true
+		for _, asked := range [][]string{{"apply a", "recreate a Background"}, nil, nil} {
+			_, err := set.Apply(t.Context(), parent, deployment("a", content("new")))
+			if sent := n.take(); !errors.Is(err, reconcile.ErrChildTerminating) || !slices.Equal(sent, asked) {
+				t.Errorf("asked %q, %v; want %q and ErrChildTerminating", sent, err, asked)
+			}
+			synctest.Wait()
+		}
+		n.server.Delete(informer.Key{Namespace: "prod", Name: "a"})
+		synctest.Wait()
+		report, err := set.Apply(t.Context(), parent, deployment("a", content("new")))
+		if err != nil || report.String() != "created Deployment prod/a; pruned Deployment prod/old; 0 unchanged" {
+			t.Errorf("got %v, %v after it is gone", report, err)
+		}
+	})
+}
+
+func TestRecreate_DeletesNothingThatHasChanged_R25(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, parent := recreating(t, metav1.DeletePropagationBackground, reconcile.ChildSetOptions{})
+		n.server.Write(owned("a", parent, content("1")))
+		synctest.Wait()
+		n.server.Hold() // the cache lags
+		n.server.Write(owned("a", parent, content("1")))
+		if _, err := set.Apply(t.Context(), parent, deployment("a", content("2"))); !apierrors.IsConflict(err) {
+			t.Errorf("got %v, want a conflict", err)
+		}
+		n.server.Release()
+		synctest.Wait()
+		if report, err := set.Apply(t.Context(), parent, deployment("a", content("2"))); err != nil || len(report.Recreated) != 1 {
+			t.Errorf("got %v, %v after the cache has caught up; want it recreated", report, err)
+		}
+		for name, opts := range map[string]reconcile.ChildSetOptions{"unasked": {}, "an outdated parent": {AskParent: true}} {
+			set, n, parent := recreating(t, metav1.DeletePropagationBackground, opts)
+			if name == "unasked" {
+				set, n, parent = family(t, opts)
+				n.immutable = true
+			}
+			n.server.Write(owned("a", parent, content("1")))
+			synctest.Wait()
+			_, err := set.Apply(t.Context(), parent, deployment("a", content("2")))
+			if is := n.server.get("a"); err == nil || is == nil || is.Labels["content"] != "1" {
+				t.Errorf("%s: %v, and the server has %v; want an error and the child as it was", name, err, is)
+			}
+		}
+	})
+}
+
+func TestRecreate_UnknownPropagationIsMisuse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, _, parent := recreating(t, "Cascade", reconcile.ChildSetOptions{})
+		if _, err := set.Apply(t.Context(), parent, deployment("a")); err == nil || !strings.Contains(err.Error(), `"Cascade" is none of`) {
+			t.Errorf("got %v, want the misuse", err)
+		}
+	})
+}
