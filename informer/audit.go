@@ -209,8 +209,8 @@ func (c *core) identitiesIn(ctx context.Context, w *watched, enough func(Version
 type auditLists func(WatchScope) (ListerWatcher[Object], error)
 
 // recall returns the version of key in the server's history at a version; 0: it was not there.
-func (c *core) recall(ctx context.Context, key Key, at string) (Version, error) {
-	lw, err := c.auditList(WatchScope{Namespace: key.Namespace, FieldSelector: "metadata.name=" + key.Name})
+func (list auditLists) recall(ctx context.Context, key Key, at string) (Version, error) {
+	lw, err := list(WatchScope{Namespace: key.Namespace, FieldSelector: "metadata.name=" + key.Name})
 	if err != nil {
 		return 0, err
 	}

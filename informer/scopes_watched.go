@@ -84,9 +84,9 @@ func (c *core) openLocked(w *watched) {
 	w.reflector = reflector.New(transforming{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding, pack: c.packing.items(c.indexer)}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
-	w.reflector.Schema = c.schemaOf(w, w.reflector)
+	w.reflector.Schema = schemaOf(c, w)
 	if c.auditList != nil {
-		w.reflector.Recall = c.recall
+		w.reflector.Recall = c.auditList.recall
 	}
 	w.reflector.Borrow = c.borrower(w.scope, w.id, w.reflector.Schema)
 	w.lw = nil
@@ -103,19 +103,20 @@ func (c *core) openLocked(w *watched) {
 }
 
 // schemaOf returns what observes the schema of a scope's objects, or nil.
-func (c *core) schemaOf(w *watched, r *reflector.Reflector) *schemas.Scope {
+func schemaOf(c *core, w *watched) *schemas.Scope {
+	r := w.reflector
 	gv := c.kind.GroupVersion()
 	switch {
 	case c.schemas == nil:
 		return nil
 	case restclient.OfMetadata(c.object):
-		return c.schemas.BlindScope(gv, r.Name(), func() { c.redeliver(w) })
+		return c.schemas.BlindScope(gv, r.Name(), func() { redeliver(c, w) })
 	}
 	return c.schemas.Scope(gv, r.Name(), func() { r.Wants.Add(steps.Demand{Reason: steps.RelistSchema, Content: true}) })
 }
 
 // redeliver gives the objects of a scope to its handlers again, as a resync does.
-func (c *core) redeliver(w *watched) {
+func redeliver(c *core, w *watched) {
 	c.critical.Lock()
 	members := slices.Clone(c.critical.members)
 	c.critical.Unlock()

@@ -189,8 +189,8 @@ func running(t *testing.T, objects ...runtime.Object) (*simtest.Server, *manager
 	return server, mgr
 }
 
-// reads returns what each Lister of ConfigMaps reads under a name.
-func reads(t *testing.T, mgr *manager.Manager, name string) string {
+// inListers returns what each Lister of ConfigMaps reads under a name.
+func inListers(t *testing.T, mgr *manager.Manager, name string) string {
 	t.Helper()
 	key := informer.Key{Namespace: "default", Name: name}
 	kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
@@ -257,7 +257,7 @@ func TestConfig_WritesOfAnyClientAreReadAtOnce_R14(t *testing.T) {
 					if value == "gone" {
 						want = "gone gone gone"
 					}
-					if got := reads(t, mgr, name); got != want {
+					if got := inListers(t, mgr, name); got != want {
 						t.Errorf("after %s the Listers read %s of %q, want %s: typed, unstructured, the version of the metadata", what, got, name, want)
 					}
 				}
