@@ -269,7 +269,7 @@ func deployed(streams bool) {
 		for _, child := range childrenOf(&site) {
 			child.SetName("surplus")
 			child.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(&site, webv1.GroupVersion.WithKind("Website"))})
-			Expect(admin.Create(ctx, child)).To(Succeed())
+			Expect(admin.Apply(ctx, child, client.FieldOwner(fieldOwner))).To(Succeed(), "as the operator would have")
 		}
 		Eventually(func() string {
 			return kubectl(ctx, "get", "configmaps,services,deployments", "--field-selector=metadata.name=surplus", "-o", "name")
