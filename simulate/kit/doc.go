@@ -34,7 +34,8 @@
 //	    requests, a run with where it first differs from the nearest correct run
 //	K8  a fault aimed at a write happens right before it is sent or carried out, or right
 //	    after it is carried out and before it is answered; a swarm aims most of its
-//	    aimable faults at writes that the same seed makes without faults
+//	    aimable faults at writes that the same seed makes without faults, half of them at
+//	    the first of its kind to an object
 //	K9  a failing plan is printed as Go, with no operation that can be left out
 //	K10 each bug of package zoo is found by one of twenty seeds, starting with the one it
 //	    is pinned to; make zoo measures how many seeds it takes from other starts
@@ -48,6 +49,11 @@
 //	    of the variation is the high byte of its seed
 //	K14 a program of RunMain is killed, stopped, started again and cut off like one with a
 //	    manager; the invariants that need nothing of its inside are checked
+//	K15 the calls of a Service are in the history, faults are aimed at them as at writes,
+//	    and what it makes for one object twice violates V25
+//	K16 at rest each key that has written or has set a timer is called early, and writes
+//	    nothing: otherwise a timer hides a missing watch (V26), the output differs for
+//	    equal inputs (V27), or work was left (V24)
 //
 // # Concurrency
 //

@@ -19,6 +19,7 @@ var invariants = []struct {
 	{"V4", everyChangeIsReconciled},
 	{"V5", oneWorkerPerKey},
 	{"V6", queueKeepsItsWord},
+	{"V27", outputFollowsInput}, // before V7 and V24, which it explains
 	{"V7", restIsRest},
 	{"V8", timersKeepTime},
 	{"V10", onlyWhoMayWrites},
@@ -27,6 +28,8 @@ var invariants = []struct {
 	{"V13", memoryIsBounded},
 	{"V14", listsAreBounded},
 	{"V15", harmStaysAtItsKey},
+	{"V25", madeOnce},
+	{"V26", eventsLeadToTheEnd},
 	{"V24", doneIsDone}, // before V17, which it explains
 	{"V17", whatIsWantedLasts},
 	{"V22", sharedObjectsStayAsTheyAre},
