@@ -144,7 +144,9 @@ func (p *process) run(ctx context.Context) error {
 		return fmt.Errorf("setup: %w", err)
 	}
 	if p.w.widens > 0 {
-		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return widen(ctx, mgr.Informers(), time.Until(p.w.course.start.Add(p.w.widens))) })); err != nil {
+		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			return widen(ctx, mgr.Informers(), time.Until(p.w.course.start.Add(p.w.widens)))
+		})); err != nil {
 			return err
 		}
 	}
