@@ -409,3 +409,9 @@ func (f *faults) writeForeign(t target) {
 		f.foreign.expect(storedKey{t.kind, t.key}, foreign{is.GetUID(), text, t.request.Number})
 	}
 }
+
+// breaks reports whether one of the faults that happened at a request ends its
+// connection.
+func breaks(fired []Op) bool {
+	return slices.ContainsFunc(fired, func(o Op) bool { return o.Verb == cut || o.Verb == crash || o.Verb == timeTravel })
+}

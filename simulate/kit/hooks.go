@@ -166,10 +166,8 @@ const looksOfAKey = 3
 // toLook returns the keys whose reconciles should find nothing to do, in the order of
 // their names: idle ones, and those whose last reconcile has written or has set a timer,
 // until one of them writes nothing.
-func (p *process) toLook() (out []looked) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for k, a := range p.mu.busy {
+func toLook(busy map[keyed]*attempt) (out []looked) {
+	for k, a := range busy {
 		switch {
 		case a.wake != nil:
 			out = append(out, looked{k, a.wake})

@@ -218,7 +218,10 @@ const mostLooks = 5
 // any.
 func (w *World) look() (any bool) {
 	for _, life := range w.programs.running() {
-		for _, one := range life.toLook() {
+		life.mu.Lock()
+		keys := toLook(life.mu.busy)
+		life.mu.Unlock()
+		for _, one := range keys {
 			any = true
 			w.record.note(Event{What: Called, Who: life.name, Kind: one.controller, Key: strings.TrimPrefix(one.key, "/")})
 			one.wake()

@@ -12,8 +12,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
-	"sync"
 	"syscall"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -158,32 +156,12 @@ func (s *Service) serve(r *http.Request, body []byte, asked Event) *recorded {
 	return a
 }
 
-// calls reports whether a call with this method can change something.
-func calls(method string) bool {
-	return slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, method)
-}
-
-// breaks reports whether one of the faults that happened at a request ends its
-// connection.
-func breaks(fired []Op) bool {
-	return slices.ContainsFunc(fired, func(o Op) bool { return o.Verb == cut || o.Verb == crash || o.Verb == timeTravel })
-}
-
 func bodyOf(r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
 	defer r.Body.Close()
 	return io.ReadAll(r.Body)
-}
-
-// runText names the reconcile of a context, as an Event does; empty: there is none.
-func runText(ctx context.Context) string {
-	run, ok := simhook.RunOf(ctx)
-	if !ok {
-		return ""
-	}
-	return run.Controller + " " + strings.TrimPrefix(run.Key, "/")
 }
 
 // recorded is the answer of a handler.
@@ -220,43 +198,4 @@ func (a *recorded) response(r *http.Request) *http.Response {
 		Status: fmt.Sprintf("%d %s", a.code, http.StatusText(a.code)), StatusCode: a.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len()), Request: r,
 	}
-}
-
-// services are the names of the Services of a World, and the numbers of their calls.
-type services struct {
-	mu struct {
-		sync.Mutex
-		names []string
-		calls int
-	}
-}
-
-func (s *services) add(name string) (added bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if slices.Contains(s.mu.names, name) {
-		return false
-	}
-	s.mu.names = append(s.mu.names, name)
-	return true
-}
-
-// number returns the number of a new call, which is negative: the server's are not.
-func (s *services) number() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.calls++
-	return -s.mu.calls
-}
-
-func isCall(r *simulate.Request) bool { return r != nil && r.Number < 0 }
-
-// kinds returns the names as kinds, by which faults are aimed.
-func (s *services) kinds() (out []schema.GroupKind) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, name := range s.mu.names {
-		out = append(out, schema.GroupKind{Kind: name})
-	}
-	return out
 }
