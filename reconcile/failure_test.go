@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,9 +65,11 @@ func TestController_FailuresAreTheLastErrorsOfKeysThatAreTriedAgain(t *testing.T
 // Nothing finds what is remembered of a NaN, so a table of them would only grow.
 func TestController_RemembersNothingOfAKeyThatIsNotItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		failing, ran := true, 0
+		var succeeds atomic.Bool
+		var runs atomic.Int32
 		c := reconcile.New("strange", func(context.Context, float64) (reconcile.Result, error) {
-			if ran++; failing {
+			runs.Add(1)
+			if !succeeds.Load() {
 				return reconcile.Result{}, alwaysPassed{errors.New("ahead")}
 			}
 			return reconcile.Result{}, nil
@@ -78,13 +81,13 @@ func TestController_RemembersNothingOfAKeyThatIsNotItself(t *testing.T) {
 		wg.Go(func() { _ = c.Run(ctx) })
 		keys <- math.NaN()
 		time.Sleep(time.Second)
-		if got := c.Failures(); ran < 2 || len(got) != 0 {
-			t.Errorf("%d runs left %d failures, want some and none: each has a key that nothing removes", ran, len(got))
+		if got := c.Failures(); runs.Load() < 2 || len(got) != 0 {
+			t.Errorf("%d runs left %d failures, want some and none: each has a key that nothing removes", runs.Load(), len(got))
 		}
 		if s := c.QueueSnapshot(); len(s.Keys) > 1 {
 			t.Errorf("one key became %d: a retry does not withdraw the one before", len(s.Keys))
 		}
-		failing = false
+		succeeds.Store(true)
 		time.Sleep(time.Hour)
 		if s := c.QueueSnapshot(); len(s.Keys) != 0 {
 			t.Errorf("after its success the key still waits: %+v", s.Keys)

@@ -64,9 +64,11 @@ func (c *Controller[K]) noteBegun(key K) {
 
 // noteIdle lets the simulation call for the key, as a resync would.
 func (c *Controller[K]) noteIdle(key K) {
-	c.sim.Note(simhook.Note{What: simhook.Idle, Kind: c.name, Key: keyText(key), Wake: func() {
-		c.add(key, source.Cause{Source: "simulation", Resync: true})
-	}})
+	c.sim.Note(simhook.Note{What: simhook.Idle, Kind: c.name, Key: keyText(key), Wake: c.waker(key)})
+}
+
+func (c *Controller[K]) waker(key K) func() {
+	return func() { c.add(key, source.Cause{Source: "simulation", Resync: true}) }
 }
 
 func (c *Controller[K]) noteUnfinished(key K, u *ownnews.Unfinished) {
@@ -82,5 +84,5 @@ func (c *Controller[K]) noteEnded(key K, a action, err error) {
 			text = p.Error()
 		}
 	}
-	c.sim.Note(simhook.Note{What: simhook.Ended, Kind: c.name, Key: keyText(key), Name: string(a.outcome), After: a.after, Text: text})
+	c.sim.Note(simhook.Note{What: simhook.Ended, Kind: c.name, Key: keyText(key), Name: string(a.outcome), After: a.after, Text: text, Wake: c.waker(key)})
 }

@@ -98,6 +98,14 @@ func (s *Server) Change(r schema.GroupResource, key types.NamespacedName, f func
 	return err
 }
 
+// Object returns the present object of a resource and key; nil: there is none.
+func (s *Server) Object(r schema.GroupResource, key types.NamespacedName) metav1.Object {
+	if o := s.store.Get(s.kinds.Held(r), key); o != nil {
+		return o.Copy().Meta()
+	}
+	return nil
+}
+
 // Objects returns the present objects of a resource, in the order of keys.
 func (s *Server) Objects(r schema.GroupResource) []metav1.Object {
 	var out []metav1.Object

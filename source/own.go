@@ -4,10 +4,12 @@
 package source
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 // quiet removes the keys that the event need not wake, in place.
@@ -25,29 +27,38 @@ func (f *feed[T, K]) quiet(e informer.Event[informer.Object], keys []K, cause Ca
 		if !plain || f.filter.Ledger == nil {
 			return false
 		}
-		own, later := f.filter.Ledger.Judge(key, step, func(own bool) { f.late(key, cause, own) })
+		own, later := f.filter.Ledger.Judge(key, step, func(own bool) { f.late(e.Key, key, cause, own) })
 		if own {
-			f.source.own.Add(1)
+			f.omitted(e.Key, key)
 		}
 		return own || later
 	})
 }
 
 // late decides on a key of an earlier event, unless Run has ended.
-func (f *feed[T, K]) late(key K, cause Cause, own bool) {
+func (f *feed[T, K]) late(of Key, key K, cause Cause, own bool) {
 	if !f.gate.Enter() {
 		return
 	}
 	defer f.gate.Leave()
 	switch {
 	case own:
-		f.source.own.Add(1)
+		f.omitted(of, key)
 		return
 	case f.filter.Absent != nil && f.filter.Absent(key):
 		f.source.absent.Add(1)
 		return
 	}
 	f.give(key, cause)
+}
+
+// omitted counts an event of the own write of a key's reconcile, which the key need not hear of,
+// and reports it to a simulation.
+func (f *feed[T, K]) omitted(of Key, key K) {
+	f.source.own.Add(1)
+	if f.sim != nil {
+		f.sim.Note(simhook.Note{What: simhook.Omitted, Kind: f.source.informer.Kind().Kind, Name: f.source.name, Key: of.String(), Text: fmt.Sprint(key)})
+	}
 }
 
 // give adds a key. A resync changes nothing; anything else is news of others.

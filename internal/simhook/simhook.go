@@ -62,6 +62,9 @@ const (
 	Heard What = "heard"
 	// Judged: a source has evaluated an event.
 	Judged What = "judged"
+	// Omitted: a source has kept back the event of a reconcile's own write. Text is the key
+	// of the reconcile.
+	Omitted What = "omitted"
 	// Enqueued: a key was added to a controller's queue.
 	Enqueued What = "enqueued"
 	// Canceled: a key was removed from the queue, and no worker has it.
@@ -103,7 +106,7 @@ type Note struct {
 	After time.Duration
 	// Text of the reconcile's error.
 	Text string
-	// Wake calls for an idle key.
+	// Wake calls for the key of Idle or Ended.
 	Wake func()
 }
 

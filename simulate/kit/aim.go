@@ -30,6 +30,7 @@ type moment struct {
 	write string // as for BeforeWrite
 	user  bool
 	at    []time.Duration // of each write, in order
+	first []int           // indices in at: the first write of each object
 	holds []time.Duration // from each until just after the user's next write; 0: there is none
 }
 
@@ -62,6 +63,9 @@ const (
 	ofHold
 )
 
+// firstShare is the fraction of the aimed operations that are aimed at a first write.
+const firstShare = 0.5
+
 // aimed is the fraction of the aimable operations that are aimed.
 const aimed = 0.85
 
@@ -83,15 +87,31 @@ func (o *Op) aim(seed uint64, found probed) bool {
 		return false
 	}
 	m := fit[pick(seed, o.id, ofClass, len(fit))]
-	nth := pick(seed, o.id, ofNth, len(m.at))
+	nth := m.choose(chance.Unit(spread(seed, o.id, ofNth)))
 	o.aimAt(m, nth, pick(seed, o.id, ofPoint, 2) == 1, pick(seed, o.id, ofHold, 3) > 0)
 	return true
+}
+
+// calls reports whether the moments are calls of a Service.
+func (m moment) calls() bool {
+	method, _, _ := strings.Cut(m.write, " ")
+	return calls(method)
+}
+
+// choose returns the index of a write for u in [0, 1). Half of the range is for the
+// first write of each object: a program that has made something and not yet recorded it
+// is the most vulnerable, and later writes of a class outnumber the first ones.
+func (m moment) choose(u float64) int {
+	if u < firstShare {
+		return m.first[min(int(u/firstShare*float64(len(m.first))), len(m.first)-1)]
+	}
+	return min(int((u-firstShare)/(1-firstShare)*float64(len(m.at))), len(m.at)-1)
 }
 
 func (p probed) fit(o Op) []moment {
 	return slices.DeleteFunc(slices.Clone(p.moments), func(m moment) bool {
 		return m.user && !o.stretches() && o.Verb != timeTravel && o.Verb != slow || o.Kind != "" && o.Verb != slow && !ofKind(kindIn(m.write), o.Kind) ||
-			o.Verb == foreignWrite && strings.HasPrefix(m.write, "create ") // there is no object yet
+			o.Verb == foreignWrite && (strings.HasPrefix(m.write, "create ") || m.calls()) // there is no object yet
 	})
 }
 

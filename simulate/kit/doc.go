@@ -34,7 +34,7 @@
 //	    requests, a run with where it first differs from the nearest correct run
 //	K8  a fault aimed at a write happens right before it is sent or carried out, or right
 //	    after it is carried out and before it is answered; a swarm aims most of its
-//	    aimable faults at writes that the same seed makes without faults
+//	    aimable faults at writes of the same seed without faults, half of them at first ones
 //	K9  a failing plan is printed as Go, with no operation that can be left out
 //	K10 each bug of package zoo is found by one of twenty seeds, starting with the one it
 //	    is pinned to; make zoo measures how many seeds it takes from other starts
@@ -44,10 +44,12 @@
 //	    stands still, ends the run after ten seconds with its stack and with advice; the
 //	    bubble is abandoned
 //	K13 with Config.Vary every third run, from the ninth on, repeats a seed that has shown
-//	    something new with one change of its faults, whatever runs in parallel; the number
-//	    of the variation is the high byte of its seed
+//	    something new with one change of its faults; its number is the seed's high byte
 //	K14 a program of RunMain is killed, stopped, started again and cut off like one with a
 //	    manager; the invariants that need nothing of its inside are checked
+//	K15 the calls of a Service are in the history, faults are aimed at them as at writes,
+//	    and what it makes for one object twice violates V25
+//	K16 at rest keys that have written or wait for a timer are called early: V24, V26, V27
 //
 // # Concurrency
 //

@@ -24,6 +24,7 @@ const (
 	jump, clockStep                                                     Verb = "jump", "clock step"
 	poison, huge, nasty                                                 Verb = "poison", "huge", "nasty"
 	foreignWrite                                                        Verb = "foreign write"
+	repeat                                                              Verb = "repeat"
 )
 
 // Cut breaks the connections of the process.
@@ -137,7 +138,7 @@ func TimeTravel(n int, down time.Duration) Op {
 }
 
 // Stop ends the process as SIGTERM does: its context ends, it drains, and Run must
-// return nil in time. After the given time another process starts. What the process
+// return nil in time. Another process starts after the given time, or at its end. What the process
 // does until its end is recorded.
 func Stop(down time.Duration) Op { return Op{Verb: stop, For: down} }
 
@@ -182,6 +183,11 @@ func Nasty() Op { return Op{Verb: nasty} }
 // it: a write with the version that was read is answered with 409, and one that removes
 // the annotation violates V23. At other times the seed chooses an object of a kind.
 func ForeignWrite() Op { return Op{Verb: foreignWrite} }
+
+// Repeat makes a Service carry out a call twice, as after a retry by a proxy, and give the
+// second answer. Aim it with BeforeWrite. It is not in Swarm: only an idempotent call
+// survives it.
+func Repeat() Op { return Op{Verb: repeat} }
 
 // annotationOf returns the annotation that a fault of an object adds.
 func annotationOf(v Verb) string {
@@ -252,4 +258,5 @@ var subjects = map[Verb]about{
 	huge:           anObject,
 	nasty:          anObject,
 	foreignWrite:   anObject,
+	repeat:         theServer,
 }

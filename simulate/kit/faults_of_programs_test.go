@@ -65,8 +65,8 @@ func TestKit_StoppedProcessDrainsAndIsFollowed(t *testing.T) {
 	if drain := h.Events[exited].At - h.Events[asked].At; drain < 900*time.Millisecond || drain > 2*time.Second {
 		t.Errorf("it ended after %v, want about the second that its reconcile went on", drain)
 	}
-	if down := h.Events[started].At - h.Events[exited].At; down < 3*time.Second || down > 3*time.Second+10*time.Millisecond {
-		t.Errorf("the next life began %v after its end, want 3s", down)
+	if down := h.Events[started].At - h.Events[asked].At; down < 3*time.Second || down > 3*time.Second+10*time.Millisecond {
+		t.Errorf("the next life began %v after the stop, want 3s", down)
 	}
 	if text := h.Events[exited].Text; text != "" {
 		t.Errorf("its manager returned %q, want nil", text)

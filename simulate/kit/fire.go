@@ -28,6 +28,7 @@ type faults struct {
 	programs *programs
 	slow     *slowKinds
 	foreign  *foreignWrites
+	services services
 	mu       struct {
 		sync.Mutex
 		met    map[string]int // counts of triggers, by operation
@@ -80,6 +81,7 @@ var deeds = map[Verb]func(*faults, target) (over func()){
 	},
 	loseResponse: func(f *faults, t target) func() {
 		switch {
+		case isCall(t.request): // the Service does it
 		case t.request != nil && t.op.When.Event == "":
 			f.server.LoseResponseTo(*t.request)
 		case t.op.Kind != "":
@@ -131,7 +133,13 @@ var deeds = map[Verb]func(*faults, target) (over func()){
 			}
 		}
 	},
-	reject: func(f *faults, t target) func() { f.server.Reject(t.kind, int(t.op.Amount), t.op.Code); return nil },
+	reject: func(f *faults, t target) func() {
+		if !isCall(t.request) { // else the Service does it
+			f.server.Reject(t.kind, int(t.op.Amount), t.op.Code)
+		}
+		return nil
+	},
+	repeat: func(*faults, target) func() { return nil }, // the Service does it
 	failConversion: func(f *faults, t target) func() {
 		f.server.FailConversion(t.kind, true)
 		return func() { f.server.FailConversion(t.kind, false) }
@@ -242,6 +250,9 @@ func (f *faults) aim(t *target) bool {
 		t.process = running[i] // the process that sends the write
 	}
 	of := subjects[t.op.Verb]
+	if t.op.Verb == repeat || isCall(t.request) && t.op.Verb == reject {
+		return isCall(t.request)
+	}
 	if of == theServer || of == aProcess {
 		return true
 	}
@@ -318,23 +329,19 @@ func (f *faults) annotate(t target, text string) {
 }
 
 // met counts a request for each operation that waits for it, fires those whose count is
-// reached, and reports whether one breaks the connection of the request. The request
-// continues at another instant than the effects of the faults.
-func (f *faults) met(r simulate.Request, what meeting) (broken bool) {
-	fired := false
+// reached, and returns them. The request continues at another instant than the effects of
+// the faults.
+func (f *faults) met(r simulate.Request, what meeting) (fired []Op) {
 	for _, op := range f.plan {
 		if !op.meets(r, what) || !f.turn(op) || !f.fire(op, 0, &r) {
 			continue
 		}
-		fired = true
-		if what == leaving {
-			broken = broken || op.Verb == cut || op.Verb == crash || op.Verb == timeTravel
-		}
+		fired = append(fired, op)
 	}
-	if fired {
+	if len(fired) > 0 {
 		f.course.instants.Rest(f.course.serving, fmt.Sprintf("met %d %s %s %s", what, r.Client, r.Verb, r.Path), 0)
 	}
-	return broken
+	return fired
 }
 
 // turn counts op, and reports whether this is the time for it.
@@ -401,4 +408,10 @@ func (f *faults) writeForeign(t target) {
 	if is := storedAt(f.server, t.kind, t.key); t.request != nil && t.op.When.Before != "" && is != nil {
 		f.foreign.expect(storedKey{t.kind, t.key}, foreign{is.GetUID(), text, t.request.Number})
 	}
+}
+
+// breaks reports whether one of the faults that happened at a request ends its
+// connection.
+func breaks(fired []Op) bool {
+	return slices.ContainsFunc(fired, func(o Op) bool { return o.Verb == cut || o.Verb == crash || o.Verb == timeTravel })
 }

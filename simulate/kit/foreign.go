@@ -88,10 +88,5 @@ func (f *foreignWrites) erased(r simulate.Request) {
 
 // storedAt returns a stored object; nil: there is none.
 func storedAt(s *simulate.Server, of schema.GroupResource, key types.NamespacedName) metav1.Object {
-	for _, m := range s.Objects(of) {
-		if m.GetNamespace() == key.Namespace && m.GetName() == key.Name {
-			return m
-		}
-	}
-	return nil
+	return s.Object(of, key)
 }

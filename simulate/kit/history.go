@@ -24,15 +24,18 @@ const (
 	Judged   = string(simhook.Judged)   // a source has mapped an event to keys
 	Enqueued = string(simhook.Enqueued) // a key was added to a queue
 	Canceled = string(simhook.Canceled) // a key was removed from a queue, since there is no object
+	Omitted  = string(simhook.Omitted)  // a source has kept back the event of a reconcile's own write
 	Taken    = string(simhook.Taken)    // a worker has taken up a key
 	Begun    = string(simhook.Begun)    // a reconcile began
 	Ended    = string(simhook.Ended)    // a reconcile ended
 
 	Unfinished = string(simhook.Unfinished) // the reconcile before was done although work was left
 
+	Called   = "called"   // the kit calls for a key at rest, as a resync would
 	Asked    = "asked"    // a request arrived at the server
 	Answered = "answered" // the request ended
 	Changed  = "changed"  // the server created a revision
+	Made     = "made"     // a Service has made something for the object of this key
 	Sent     = "sent"     // the server sent an event on a watch
 
 	Fault  = "fault"  // a fault begins
@@ -81,7 +84,7 @@ type Event struct {
 	Own bool `json:"own,omitempty"`
 	// Whole means all objects of the kind.
 	Whole bool `json:"whole,omitempty"`
-	// Quiet means that nothing changed.
+	// Quiet means that nothing changed, or that a crashed or stopped process has exited.
 	Quiet bool `json:"quiet,omitempty"`
 	// Count of resulting keys, of what is left, or of what is held.
 	Count int `json:"count,omitempty"`
@@ -91,8 +94,12 @@ type Event struct {
 	Holder string `json:"holder,omitempty"`
 	// Delay of what is sent from then on, for a fault.
 	Delay time.Duration `json:"delay,omitempty"`
-	// Request is the number of the request, from 1, for asked, answered and sent.
+	// Request is the number of the request, from 1, for asked, answered, sent, made and
+	// changed.
 	Request int `json:"request,omitempty"`
+	// Run is the controller and key of the reconcile that makes the request. For changed,
+	// see the request.
+	Run string `json:"run,omitempty"`
 	// Code of an answer; 0: the connection broke.
 	Code int    `json:"code,omitempty"`
 	Text string `json:"text,omitempty"`
@@ -143,6 +150,8 @@ type History struct {
 	// written without leading.
 	Lease     string   `json:"lease,omitempty"`
 	Unguarded []string `json:"unguarded,omitempty"`
+	// Timed are controllers that V26 does not judge.
+	Timed []string `json:"timed,omitempty"`
 	// Converted are kinds that a webhook converts: a fault of the process that serves
 	// it keeps every process from listing them.
 	Converted []string `json:"converted,omitempty"`
@@ -167,9 +176,11 @@ type Violation struct {
 func (v Violation) String() string { return v.Invariant + ": " + v.Text }
 
 // counts reports whether e must be the same in each run of the seed. Log lines may
-// contain addresses. Idle workers take up keys when they are added, in any order, with
+// contain addresses. A crashed or stopped process exits when its last goroutines have ended, in any order. Idle workers take up keys when they are added, in any order, with
 // no effect before each has its own instant and begins.
-func (e Event) counts() bool { return e.What != Logged && e.What != Taken }
+func (e Event) counts() bool {
+	return e.What != Logged && e.What != Taken && (e.What != Exited || !e.Quiet)
+}
 
 // Hash identifies the history. It covers all events except log lines, events that show
 // which worker was faster to take up a key, and events after the end of the run.

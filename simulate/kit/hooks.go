@@ -4,7 +4,9 @@
 package kit
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,10 +138,12 @@ func (p *process) keep(n simhook.Note) {
 	case simhook.Canceled:
 		a.queued, a.again = false, false
 	case simhook.Taken:
+		a.wrote = false
 		a.queued, a.running, a.again = false, true, false
 		p.mu.works[n.Kind] = true
 	case simhook.Ended:
 		a.running = false
+		a.call, a.timed = n.Wake, n.After > 0
 		a.again = retried(n.Name)
 		if a.last = ""; a.again {
 			a.failed++
@@ -150,18 +154,34 @@ func (p *process) keep(n simhook.Note) {
 	}
 }
 
-// idleOf returns what calls for the idle keys, in the order of their names.
-func idleOf(busy map[keyed]*attempt) (wakes []func()) {
-	names := map[string]func(){}
+// looked is a key to call at rest.
+type looked struct {
+	keyed
+	wake func()
+}
+
+// looksOfAKey is how often a key that is not idle is called at rest.
+const looksOfAKey = 3
+
+// toLook returns the keys whose reconciles should find nothing to do, in the order of
+// their names: idle ones, and those whose last reconcile has written or has set a timer,
+// until one of them writes nothing.
+func toLook(busy map[keyed]*attempt) (out []looked) {
 	for k, a := range busy {
-		if a.wake != nil {
-			names[k.controller+" "+k.key] = a.wake
+		switch {
+		case a.wake != nil:
+			out = append(out, looked{k, a.wake})
+		case a.call != nil && a.idle() && (a.wrote || a.timed && a.looks == 0) && a.looks < looksOfAKey:
+			out = append(out, looked{k, a.call})
+		default:
+			continue
 		}
+		a.looks++
 	}
-	for _, name := range sortedKeys(names) {
-		wakes = append(wakes, names[name])
-	}
-	return wakes
+	slices.SortFunc(out, func(a, b looked) int {
+		return cmp.Or(cmp.Compare(a.controller, b.controller), cmp.Compare(a.key, b.key))
+	})
+	return out
 }
 
 // standing counts the keys that are not at rest, and names one. Keys of a standby are

@@ -19,7 +19,8 @@ var invariants = []struct {
 	{"V4", everyChangeIsReconciled},
 	{"V5", oneWorkerPerKey},
 	{"V6", queueKeepsItsWord},
-	{"V28", madeOnce}, // before V7, which it explains
+	{"V28", madeOnce},           // before V7, which it explains
+	{"V27", outputFollowsInput}, // before V7 and V24, which it explains
 	{"V7", restIsRest},
 	{"V8", timersKeepTime},
 	{"V10", onlyWhoMayWrites},
@@ -28,6 +29,8 @@ var invariants = []struct {
 	{"V13", memoryIsBounded},
 	{"V14", listsAreBounded},
 	{"V15", harmStaysAtItsKey},
+	{"V25", madeOnce},
+	{"V26", eventsLeadToTheEnd},
 	{"V24", doneIsDone}, // before V17, which it explains
 	{"V17", whatIsWantedLasts},
 	{"V22", sharedObjectsStayAsTheyAre},

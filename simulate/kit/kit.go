@@ -65,6 +65,9 @@ type Config struct {
 	// Unguarded are kinds, such as "Secret", that replicas write without leading, with
 	// manager.Manager.StandbyClient. Leases and Events always are.
 	Unguarded []string
+	// Timed are controllers whose timers are for what no event tells, such as the state of
+	// an outside service: V26 does not judge them.
+	Timed []string
 	// Faults to inject. Nil: Swarm(), all that a controller must survive. An empty
 	// Plan: none.
 	Faults Plan

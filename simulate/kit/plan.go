@@ -213,7 +213,7 @@ func (o Op) isTaken(seed uint64) bool {
 
 const (
 	taken            = 0.35 // fraction of a swarm's operations
-	takenAimed       = 0.2  // of all faults, the aimable ones
+	takenAimed       = 0.4  // of all faults, the aimable ones
 	takenSpread      = 0.06 // of all faults, the others
 	slowest, fastest = 0.02, 0.5
 )

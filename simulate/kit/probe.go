@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -31,8 +32,9 @@ func momentsOf(h *History, phase time.Duration) (out []moment) {
 			user = append(user, e.At)
 		}
 	}
+	known := map[string]bool{} // classes and objects
 	for _, e := range h.Events {
-		if e.What != Asked || !writes(e.Name) || e.At >= phase || h.renews(e) || strings.HasPrefix(e.Kind, "Event") {
+		if e.What != Asked || !writes(e.Name) && !calls(e.Name) || e.At >= phase || h.renews(e) || strings.HasPrefix(e.Kind, "Event") {
 			continue
 		}
 		write, byUser := e.Name+" "+e.Kind+e.subresource(), e.Who == "user"
@@ -44,6 +46,10 @@ func momentsOf(h *History, phase time.Duration) (out []moment) {
 		hold := time.Duration(0)
 		if next := slices.IndexFunc(user, func(at time.Duration) bool { return at > e.At }); next >= 0 {
 			hold = (user[next] - e.At + margin).Round(100 * time.Millisecond)
+		}
+		if of := fmt.Sprint(i, " ", e.Key); !known[of] || calls(e.Name) {
+			known[of] = true
+			out[i].first = append(out[i].first, len(out[i].at))
 		}
 		out[i].at, out[i].holds = append(out[i].at, e.At), append(out[i].holds, hold)
 	}

@@ -36,12 +36,13 @@ type process struct {
 	manager *manager.Manager
 	outside *outsider // of a program of RunMain; nil: there is a manager
 	next    pending
+	sends   sends
 	mu      struct {
 		sync.Mutex
 		dead     bool          // crashed: what it does is not recorded
 		stopping bool          // it was asked to end
 		gone     bool          // it has ended
-		down     time.Duration // time until the next life
+		next     time.Time     // the next life begins then, after a stop
 		until    time.Time     // it is held until then
 		stood    time.Time     // end of the last hold
 		wrong    time.Duration // error of its wall clock
@@ -70,6 +71,11 @@ type attempt struct {
 	last   string   // the last error
 	asked  []string // the last requests of its reconciles, as lines
 	wake   func()   // calls for the key, if it is idle; nil: it is not
+
+	call  func() // calls for the key, whatever it waits for; nil: not known
+	timed bool   // the last reconcile has asked for another
+	wrote bool   // the last reconcile has written
+	looks int    // how often it was called at rest
 }
 
 func (a *attempt) idle() bool { return !a.queued && !a.running && !a.again }
@@ -138,7 +144,9 @@ func (p *process) run(ctx context.Context) error {
 		return fmt.Errorf("setup: %w", err)
 	}
 	if p.w.widens > 0 {
-		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return widen(ctx, mgr.Informers(), p.w.widens) })); err != nil {
+		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			return widen(ctx, mgr.Informers(), time.Until(p.w.course.start.Add(p.w.widens)))
+		})); err != nil {
 			return err
 		}
 	}
@@ -177,10 +185,10 @@ func (p *process) exited(err error) (next func()) {
 	if err != nil {
 		text = err.Error()
 	}
-	p.w.record.note(Event{What: Exited, Who: p.name, Text: text})
+	p.w.record.note(Event{What: Exited, Who: p.name, Quiet: p.isDead() || p.stops(), Text: text})
 	lost := errors.Is(err, manager.ErrLeadershipLost)
 	p.mu.Lock()
-	dead, stopped, down := p.mu.dead, p.mu.stopping, p.mu.down
+	dead, stopped, starts := p.mu.dead, p.mu.stopping, p.mu.next
 	p.mu.dead, p.mu.gone = dead || lost, stopped
 	p.mu.Unlock()
 	left := errors.Is(err, manager.ErrStillRunning)
@@ -197,7 +205,7 @@ func (p *process) exited(err error) (next func()) {
 	case lost: // ends on lost leadership, and the kubelet restarts it
 		return func() { p.w.course.rest(p.name+" kubelet", kubelets) }
 	case stopped:
-		return p.w.course.faultyFor(p.name+" stopped", down)
+		return p.w.course.faultyFor(p.name+" stopped", max(time.Until(starts), time.Millisecond))
 	}
 	return nil
 }
@@ -216,10 +224,10 @@ func (p *process) crash() {
 }
 
 // stop asks the process to end, as SIGTERM does, once it is not held. The next life
-// begins down after this one has ended.
+// begins after down, or when this one has ended if that is later.
 func (p *process) stop(down time.Duration) {
 	p.mu.Lock()
-	p.mu.stopping, p.mu.down = true, down
+	p.mu.stopping, p.mu.next = true, time.Now().Add(down)
 	p.mu.Unlock()
 	p.w.course.group.Go(func() {
 		p.Step(p.w.course.ctx, "stop", "")
@@ -406,6 +414,7 @@ func (p *process) asked(r *http.Request, answer *http.Response, err error) {
 	if r.URL.RawQuery != "" {
 		path += "?" + r.URL.RawQuery
 	}
+	wrote := r.Method != http.MethodGet && err == nil && answer.StatusCode < http.StatusMultipleChoices
 	line := fmt.Sprintf("%12s %s %s: %s", time.Since(p.w.course.start), r.Method, path, how)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -413,6 +422,7 @@ func (p *process) asked(r *http.Request, answer *http.Response, err error) {
 	if a == nil {
 		return
 	}
+	a.wrote = a.wrote || wrote
 	if len(a.asked) == kept {
 		a.asked = slices.Delete(a.asked, 0, 1)
 	}

@@ -114,18 +114,30 @@ func (r *record) lastMove() time.Time {
 	return r.mu.moved
 }
 
-// claim attributes the changes of this instant to who.
-func (r *record) claim(who string) {
+// claim attributes the changes of this instant to a request of who.
+func (r *record) claim(who string, request int) {
 	at := time.Since(r.start)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := len(r.mu.events) - 1; i >= 0 && r.mu.events[i].At == at; i-- {
 		if e := &r.mu.events[i]; e.What == Changed && e.Who == "" {
-			e.Who = who
+			e.Who, e.Request = who, request
 			if who == "user" {
 				r.mu.ofUser[e.UID] = true
 				r.mu.kept = max(r.mu.kept, e.Version)
 			}
+		}
+	}
+}
+
+// describe adds to the updates of this instant which fields have changed.
+func (r *record) describe(changed func(Event) string) {
+	at := time.Since(r.start)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := len(r.mu.events) - 1; i >= 0 && r.mu.events[i].At == at; i-- {
+		if e := &r.mu.events[i]; e.What == Changed && e.Text == "" {
+			e.Text = changed(*e)
 		}
 	}
 }
@@ -236,6 +248,14 @@ func (r *record) numbered(asked simulate.Request) int {
 		n.open[asked.Number] = n.last
 	}
 	return n.open[asked.Number]
+}
+
+// nextNumber returns the number of a call of a Service.
+func (r *record) nextNumber() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.numbers.last++
+	return r.mu.numbers.last
 }
 
 func (r *record) forget(asked simulate.Request) {

@@ -34,7 +34,7 @@ func (h *History) report(dir string, least *Shrunk) string {
 	if h.Inexact != "" {
 		fmt.Fprintf(&text, "inexact: another run of the seed may differ, run it more than once: %s\n", h.Inexact)
 	}
-	files, err := h.Write(dir)
+	files, err := h.write(dir, least)
 	if err != nil {
 		fmt.Fprintf(&text, "the history could not be written: %v\n", err)
 	}
@@ -89,7 +89,11 @@ var timeline string
 
 // Write writes the history into dir, as JSON and as a self-contained HTML page, and
 // returns the two files.
-func (h *History) Write(dir string) (files []string, err error) {
+func (h *History) Write(dir string) (files []string, err error) { return h.write(dir, nil) }
+
+// write is Write, with a page of the run with the fewest faults, if it is known where that
+// differs from a correct run.
+func (h *History) write(dir string, least *Shrunk) (files []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -98,7 +102,11 @@ func (h *History) Write(dir string) (files []string, err error) {
 		return nil, err
 	}
 	stem := filepath.Join(dir, fmt.Sprintf("%s-seed-%#x", strings.Map(plain, strings.Split(h.Test, "/")[0]), h.Seed))
-	page, err := h.page()
+	shows, good := h, (*History)(nil)
+	if least != nil && least.Good != nil {
+		shows, good = least.Least, least.Good
+	}
+	page, err := shows.page(good)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +119,11 @@ func (h *History) Write(dir string) (files []string, err error) {
 	return files, nil
 }
 
-func (h *History) page() (string, error) {
+func (h *History) page(good *History) (string, error) {
+	opens, err := json.Marshal(h.focusOn(good))
+	if err != nil {
+		return "", err
+	}
 	data, err := json.Marshal(h) // escapes <, > and &, so that no text ends the script
 	if err != nil {
 		return "", err
@@ -120,6 +132,7 @@ func (h *History) page() (string, error) {
 		"{{title}}", html.EscapeString(fmt.Sprintf("%s, seed %#x", h.Test, h.Seed)),
 		"{{replay}}", html.EscapeString(h.Replay()),
 		"{{inexact}}", html.EscapeString(h.Inexact),
+		"{{focus}}", string(opens),
 		"{{data}}", string(data),
 	).Replace(timeline), nil
 }

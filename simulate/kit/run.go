@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -132,7 +134,7 @@ func (w *World) watchBound() {
 // play runs a world: the scenario during the fault phase, then healing, coming to rest,
 // and a period of time alone.
 func (w *World) play(scenario func(*World)) {
-	known := w.server.Kinds()
+	known := slices.Concat(w.server.Kinds(), w.faults.services.kinds())
 	healing := w.course.instants.Place(w.course.start, w.course.healing, "heal")
 	for _, op := range w.history.Plan {
 		w.faults.schedule(op)
@@ -153,7 +155,7 @@ func (w *World) play(scenario func(*World)) {
 		w.record.fail("misuse", "the scenario runs no program; call w.Run(setup) with the function that main calls")
 		return
 	}
-	if text := w.cfg.Faults.strayed(w.programs.names(), append(known, w.server.Kinds()...)); text != "" {
+	if text := w.cfg.Faults.strayed(w.programs.names(), slices.Concat(known, w.server.Kinds(), w.faults.services.kinds())); text != "" {
 		w.record.fail("misuse", text)
 		return
 	}
@@ -180,7 +182,7 @@ func (w *World) comeToRest() bool {
 		why, settled := w.restless(), false
 		if why == "" && looks < mostLooks && w.look() {
 			looks++
-			why = "idle keys were called for"
+			why = "keys were called for"
 		}
 		if why == "" {
 			why, settled = w.checks.settled(false), true
@@ -209,19 +211,20 @@ const (
 	still = 3 * time.Second
 )
 
-// mostLooks is how often idle keys are called for: what is idle again has written again.
+// mostLooks is how often keys are called for: what is called again has written again.
 const mostLooks = 5
 
-// look calls for the idle keys, whose reconciles should find nothing to do. It reports whether
-// there are any.
+// look calls for keys whose reconciles should find nothing to do. It reports whether there are
+// any.
 func (w *World) look() (any bool) {
 	for _, life := range w.programs.running() {
 		life.mu.Lock()
-		wakes := idleOf(life.mu.busy)
+		keys := toLook(life.mu.busy)
 		life.mu.Unlock()
-		for _, wake := range wakes {
+		for _, one := range keys {
 			any = true
-			wake()
+			w.record.note(Event{What: Called, Who: life.name, Kind: one.controller, Key: strings.TrimPrefix(one.key, "/")})
+			one.wake()
 			w.course.rest("look", stepping)
 		}
 	}
@@ -300,7 +303,7 @@ func (w *World) leave() {
 
 // newHistory returns the history of a run that has not begun.
 func newHistory(t *testing.T, cfg Config, seed uint64, plan Plan) *History {
-	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: plan, Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Lease: cfg.lease(), Unguarded: cfg.unguarded(), Converted: cfg.converted(), Inexact: cfg.Inexact}
+	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: plan, Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Lease: cfg.lease(), Unguarded: cfg.unguarded(), Timed: cfg.Timed, Converted: cfg.converted(), Inexact: cfg.Inexact}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		h.Module = info.Main.Path + " " + info.Main.Version
 		for _, s := range info.Settings {

@@ -96,7 +96,7 @@ func (o *outsider) exited(err error) (next func()) {
 	}
 	p.w.record.note(Event{What: Exited, Who: p.name, Text: text})
 	p.mu.Lock()
-	dead, stopped, down := p.mu.dead, p.mu.stopping, p.mu.down
+	dead, stopped, starts := p.mu.dead, p.mu.stopping, p.mu.next
 	p.mu.dead = true
 	p.mu.Unlock()
 	p.eachNetwork(breakOff)
@@ -112,7 +112,7 @@ func (o *outsider) exited(err error) (next func()) {
 		p.w.record.fail("V11", fmt.Sprintf("%s ended by itself at rest: %v", p.name, err))
 	}
 	if stopped {
-		return p.w.course.faultyFor(p.name+" stopped", down)
+		return p.w.course.faultyFor(p.name+" stopped", max(time.Until(starts), time.Millisecond))
 	}
 	return func() { p.w.course.rest(p.name+" kubelet", kubelets) }
 }

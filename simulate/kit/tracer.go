@@ -20,7 +20,7 @@ func (t tracer) Asked(r simulate.Request) {
 	}
 	t.w.record.note(Event{
 		What: Asked, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name),
-		Request: t.w.record.numbered(r), Text: pathText(r),
+		Request: t.w.record.numbered(r), Text: pathText(r), Run: t.w.programs.run(r),
 	})
 	if r.Verb != "watch" {
 		t.w.record.under(1)
@@ -28,6 +28,14 @@ func (t tracer) Asked(r simulate.Request) {
 	if r.Writes() {
 		t.w.faults.met(r, arriving)
 	}
+}
+
+// numbered returns the number of a recorded request; 0: it is not recorded.
+func (t tracer) numbered(r simulate.Request) int {
+	if looksOn(r) {
+		return 0
+	}
+	return t.w.record.numbered(r)
 }
 
 // Stored records a revision.
@@ -39,6 +47,7 @@ func (t tracer) Stored(c simulate.Change) {
 	case c.Created:
 		e.Name = "created"
 	}
+	t.w.fields.took(c)
 	t.w.record.note(e)
 	t.w.faults.slow.take(c)
 	t.w.checks.wake()
@@ -46,7 +55,8 @@ func (t tracer) Stored(c simulate.Change) {
 
 // Answering attributes what was stored, and fires faults before the answer.
 func (t tracer) Answering(r simulate.Request) {
-	t.w.record.claim(r.Client)
+	t.w.record.claim(r.Client, t.numbered(r))
+	t.w.record.describe(t.w.fields.changed)
 	t.w.faults.foreign.erased(r)
 	t.w.faults.met(r, answering)
 }
@@ -57,7 +67,7 @@ func (t tracer) Answered(r simulate.Request, code int) {
 		return
 	}
 	if r.Writes() {
-		t.w.record.claim(r.Client)
+		t.w.record.claim(r.Client, t.numbered(r))
 	}
 	if r.Verb == "watch" {
 		t.alone(r)

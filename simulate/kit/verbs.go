@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,7 +96,7 @@ func (w *World) Do(op Op) {
 	if err := (Plan{op}).misuse(); err != nil {
 		w.Fatalf("misuse: Do: %v", err)
 	}
-	if text := unknownKind(op, w.server.Kinds()); text != "" {
+	if text := unknownKind(op, slices.Concat(w.server.Kinds(), w.faults.services.kinds())); text != "" {
 		w.Fatalf("misuse: Do: %s", text)
 	}
 	op.id = "do " + op.String()

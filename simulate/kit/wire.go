@@ -84,7 +84,9 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.p.apart(what)
 		return nil, err
 	}
+	sent := s.p.sends.add(s.p.w.server, r)
 	answer, err := s.next.RoundTrip(r)
+	s.p.sends.drop(sent)
 	s.p.asked(r, answer, err)
 	if err != nil { // from the context or the client's own timer, whichever is first
 		s.p.apart(what)
@@ -100,14 +102,14 @@ func (p *process) leaves(r *http.Request) error {
 	}
 	request := p.w.server.Reads(r)
 	request.Client = p.name
-	broken := p.w.faults.met(request, leaving)
+	fired := p.w.faults.met(request, leaving)
 	if p.heldUntil().After(time.Now()) {
 		p.Step(r.Context(), "send on", r.URL.Path)
 	}
 	switch err := r.Context().Err(); {
 	case err != nil:
 		return err
-	case broken:
+	case breaks(fired):
 		return &net.OpError{Op: "write", Net: "simulated", Err: syscall.ECONNRESET}
 	}
 	return nil

@@ -35,6 +35,7 @@ type World struct {
 	programs *programs
 	faults   *faults
 	checks   *checks
+	fields   *fields
 	user     *user
 	packs    bool          // the programs' informers are compact
 	widens   time.Duration // after it informers of some fields keep all; 0: they do not
@@ -54,6 +55,7 @@ func newWorld(t *testing.T, cfg Config, h *History) *World {
 	w.server = simulate.New(simulate.Options{
 		Kinds: cfg.Kinds, Namespaces: cfg.Namespaces, Seed: seed, Tracer: tracer{w}, DialWebhook: service{w.programs, w.course.draws}.dial,
 	})
+	w.fields = newFields(w.server)
 	w.packs = chance.Drawn(seed, "compact informers", 0)&1 == 1
 	if chance.Drawn(seed, "wider informers", 0)&1 == 1 {
 		w.widens = time.Second + time.Duration(chance.Drawn(seed, "wider informers", 1)%uint64(cfg.FaultPhase))

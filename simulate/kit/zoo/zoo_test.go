@@ -48,7 +48,7 @@ var zoo = []animal{
 		{"update without a version", 9},
 		{"error swallowed after part of the work", 3},
 		{"remembered before it is written", 2},
-		{"UID not checked", 25},
+		{"UID not checked", 71},
 		{"no owner", 1},
 	}},
 	{"store", func(bug string) func(*kit.World) {
@@ -60,13 +60,13 @@ var zoo = []animal{
 	}, []planted{
 		{"finalizer removed before the clean-up", 6},
 		{"bucket made before the finalizer", 2},
-		{"bucket not looked for", 3},
+		{"bucket not looked for", 24},
 		{"bucket known to memory alone", 1},
 		{"clean-up by the status", 13},
 		{"clean-up when the deletion is seen", 1},
 		{"error of the clean-up swallowed", 6},
 		{"two steps without recovery", 18},
-		{"volumes freed by an old list", 19},
+		{"volumes freed by an old list", 6},
 	}},
 	{"pool", func(bug string) func(*kit.World) {
 		return func(w *kit.World) {
