@@ -19,7 +19,7 @@ var invariants = []struct {
 	{"V4", everyChangeIsReconciled},
 	{"V5", oneWorkerPerKey},
 	{"V6", queueKeepsItsWord},
-	{"V28", madeOnce},           // before V7, which it explains
+	{"V28", keptOnceMade},       // before V7, which it explains
 	{"V27", outputFollowsInput}, // before V7 and V24, which it explains
 	{"V7", restIsRest},
 	{"V8", timersKeepTime},

@@ -12,10 +12,10 @@ const (
 	shortLived = time.Minute
 )
 
-// madeOnce (V28): a program does not delete what it has just made, and make it again, and so on,
+// keptOnceMade (V28): a program does not delete what it has just made, and make it again, and so on,
 // while nothing but the program and the cluster changes anything. Two of its parts do not
 // agree whether there is to be such an object.
-func madeOnce(h *History) (out []Violation) {
+func keptOnceMade(h *History) (out []Violation) {
 	type life struct {
 		made  bool // by the program, at born
 		born  time.Duration
