@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllerruntime_test
+
+import (
+	"flag"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2/types"
+)
+
+var peer = flag.Bool("peer", false, "run Karpenter's and RabbitMQ's suites on controller-runtime's own cache and client")
+
+// Variables in the environment of a copy's suite.
+const (
+	onPeer       = "FLYBALL_GUESTS_PEER=1"     // controller-runtime's cache and client
+	withoutWaits = "FLYBALL_GUESTS_NO_WAITS=1" // a client that does not wait after a write
+)
+
+// karpenter is an operator whose reconcilers read what they have just written. Its suites
+// therefore write by a client that waits until the cache has each write.
+var karpenter = foreign{
+	module: "sigs.k8s.io/karpenter@v1.15.0",
+	swaps: map[string][]swap{"pkg/test/environment.go": {
+		{`lo.Must(cache.New(environment.Config, `, `lo.Must(newCache(environment.Config, `, 1},
+		{`Client: lo.Must(client.New(environment.Config, `, `Client: lo.Must(newClient(environment.Config, `, 1},
+		{"\t\tClient:              c,\n", "\t\tClient:              waiting(c),\n", 1},
+	}},
+	files: map[string]string{"pkg/test/flyball.go": `package test
+
+import (
+	"os"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bridge "` + theBridge + `"
+)
+
+var newCache, newClient = bridge.NewCache, bridge.NewClient
+
+func init() {
+	if ` + set(onPeer) + ` {
+		newCache, newClient = cache.New, client.New
+	}
+}
+
+func waiting(c client.Client) client.Client {
+	if waits, ok := c.(*CacheSyncingClient); ok && ` + set(withoutWaits) + ` {
+		return waits.Client
+	}
+	return c
+}
+`},
+	packages: "./pkg/...",
+}
+
+// set returns the expression that is true if a variable of the environment is set.
+func set(variable string) string {
+	name, _, _ := strings.Cut(variable, "=")
+	return `os.Getenv("` + name + `") != ""`
+}
+
+// karpenterSuites are the suites of Karpenter that have a cache, with the numbers of their
+// specs.
+var karpenterSuites = []struct {
+	pkg   string
+	specs int
+	hangs string // why the suite is not run on the bridge
+}{
+	{pkg: "controllers/capacitybuffer", specs: 63},
+	{pkg: "controllers/node/hydration", specs: 2},
+	{pkg: "controllers/node/legacyrepair", specs: 18},
+	{pkg: "controllers/node/termination", specs: 32, hangs: getsBindings},
+	{pkg: "controllers/node/termination/terminator", specs: 18, hangs: getsBindings},
+	{pkg: "controllers/nodeclaim/consistency", specs: 3},
+	{pkg: "controllers/nodeclaim/disruption", specs: 49},
+	{pkg: "controllers/nodeclaim/expiration", specs: 10},
+	{pkg: "controllers/nodeclaim/garbagecollection", specs: 5},
+	{pkg: "controllers/nodeclaim/hydration", specs: 2},
+	{pkg: "controllers/nodeclaim/lifecycle", specs: 83},
+	{pkg: "controllers/nodeclaim/podevents", specs: 5},
+	{pkg: "controllers/nodeclaim/reboot", specs: 31},
+	{pkg: "utils/node", specs: 7},
+	{pkg: "utils/nodeclaim", specs: 4},
+	{pkg: "utils/pdb", specs: 19},
+}
+
+const getsBindings = "it reads a Binding, whose list type is not in the scheme, and the read does not end"
+
+// TestKarpenter_OnTheBridge runs Karpenter's suites with the bridge's cache and client: as
+// they are, and with writes that do not wait for the cache. The latter must pass at once.
+// With -peer it runs them on controller-runtime's: how many specs pass without waits is then
+// a matter of chance, and only logged.
+func TestKarpenter_OnTheBridge(t *testing.T) {
+	t.Parallel()
+	simulated, at := simulatedBinaries(t), karpenter.copied(t)
+	outputIn(t, at, "go", "build", "-mod=mod", karpenter.packages) // what the suites, which are built at once, have in common
+	for _, k := range karpenterSuites {
+		t.Run(strings.ReplaceAll(k.pkg, "/", "."), func(t *testing.T) {
+			t.Parallel()
+			if k.hangs != "" && !*peer {
+				t.Skip(k.hangs)
+			}
+			pkg := "pkg/" + k.pkg
+			s := suite{name: k.pkg, dir: filepath.Join(at, pkg), binary: build(t, at, pkg)}
+			if *peer {
+				s.env = append(s.env, onPeer)
+			}
+			t.Run("real", func(t *testing.T) { holdAll(t, s.run(t, realBinaries(t)), k.specs) })
+			t.Run("simulated", func(t *testing.T) { holdAll(t, s.run(t, simulated), k.specs) })
+			t.Run("without-waits", func(t *testing.T) {
+				s := s
+				s.once, s.env = true, append(s.env, withoutWaits)
+				specs, err := s.attempt(t, realBinaries(t))
+				switch {
+				case *peer:
+					t.Logf("%d of %d specs pass (%v)", passed(specs), k.specs, err)
+				case err != nil:
+					t.Fatal(err)
+				default:
+					holdAll(t, specs, k.specs)
+				}
+			})
+		})
+	}
+}
+
+// holdAll is hold for a suite of which as many specs have to pass as it has.
+func holdAll(t *testing.T, specs types.SpecReports, want int) {
+	t.Helper()
+	hold(t, specs, nil)
+	if got := passed(specs); got != want {
+		t.Errorf("%d specs pass, want %d", got, want)
+	}
+}
+
+// passed returns how many specs pass.
+func passed(specs types.SpecReports) int {
+	return specs.WithLeafNodeType(types.NodeTypeIt).CountWithState(types.SpecStatePassed)
+}
