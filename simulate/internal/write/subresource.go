@@ -28,36 +28,58 @@ func (p *Path) Bind(ctx context.Context, q *Request, binding *corev1.Binding) er
 		return err
 	}
 	bound := q.as("binding")
-	bound.Manager, bound.DryRun = q.Manager, q.DryRun
+	bound.Kind, bound.Manager, bound.DryRun = p.Kinds.Stored(pods), q.Manager, q.DryRun
 	switch {
 	case q.Name == "":
-		bound.Name = binding.Name
+		// What is created is the binding, whose UID is not for the client to choose.
+		bound.Name, binding.UID = binding.Name, ""
 	case q.Name != binding.Name:
 		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
 	}
 	if binding.Target.Name == "" {
 		return refusal.Plain(errors.New("target.name: Required value"))
 	}
-	return p.Assign(ctx, bound, binding.Target.Name, binding.Annotations)
+	if bound.Name == "" {
+		return apierrors.NewBadRequest("Name parameter required.")
+	}
+	return p.Assign(ctx, bound, binding)
 }
 
-// Assign assigns the Pod that q addresses to a node.
-func (p *Path) Assign(ctx context.Context, q *Request, node string, annotations map[string]string) error {
-	_, _, err := p.Change(ctx, q, false, func(old *object.Object) (*object.Object, error) { return assigned(old, node, annotations) })
+// Assign assigns the Pod that q addresses to the target of a binding.
+func (p *Path) Assign(ctx context.Context, q *Request, binding *corev1.Binding) error {
+	_, _, err := p.Change(ctx, q, false, func(old *object.Object) (*object.Object, error) { return assigned(q, old, binding) })
 	return err
 }
 
+var pods = schema.GroupResource{Resource: "pods"}
+
 // assigned returns a Pod on its node.
-func assigned(old *object.Object, node string, annotations map[string]string) (*object.Object, error) {
-	obj := old.Copy()
+func assigned(q *Request, old *object.Object, binding *corev1.Binding) (*object.Object, error) {
+	obj, name := old.Copy(), old.Meta().GetName()
 	spec, _ := obj.Fields["spec"].(map[string]any)
-	if has, _ := spec["nodeName"].(string); has != "" {
-		name := obj.Meta().GetName()
-		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, fmt.Errorf("pod %s is already assigned to node %q", name, has))
+	has, _ := spec["nodeName"].(string)
+	gates, _ := spec["schedulingGates"].([]any)
+	refused := func(format string, args ...any) (*object.Object, error) {
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, fmt.Errorf(format, args...))
 	}
-	jsonvalue.SetIn(obj.Fields, node, "spec", "nodeName")
-	for name, value := range annotations {
+	switch uid := old.Meta().GetUID(); {
+	case binding.UID != "" && binding.UID != uid:
+		return nil, errUID(q, binding.UID, uid)
+	case binding.ResourceVersion != "" && binding.ResourceVersion != old.Meta().GetResourceVersion():
+		return nil, errPrecondition(q, "ResourceVersion", binding.ResourceVersion, old.Meta().GetResourceVersion())
+	case old.Meta().GetDeletionTimestamp() != nil:
+		return refused("pod %s is being deleted, cannot be assigned to a host", name)
+	case has != "":
+		return refused("pod %s is already assigned to node %q", name, has)
+	case len(gates) > 0:
+		return refused("pod %s has non-empty .spec.schedulingGates", name)
+	}
+	jsonvalue.SetIn(obj.Fields, binding.Target.Name, "spec", "nodeName")
+	for name, value := range binding.Annotations {
 		jsonvalue.SetIn(obj.Fields, value, "metadata", "annotations", name)
+	}
+	for name, value := range binding.Labels {
+		jsonvalue.SetIn(obj.Fields, value, "metadata", "labels", name)
 	}
 	scheduled := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": jsonvalue.Now().UTC().Format(time.RFC3339)}
 	jsonvalue.SetIn(obj.Fields, []any{scheduled}, "status", "conditions")
