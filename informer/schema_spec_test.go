@@ -7,11 +7,13 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
@@ -47,6 +49,14 @@ var _ = Describe("A changed schema", func() {
 			told.events = append(told.events, fmt.Sprintf("%s %s=%d", e.Type, e.Key.Name, e.Latest().Teeth))
 		}, informer.HandlerOptions{EveryEvent: true})
 		Expect(err).NotTo(HaveOccurred())
+		metadata := informer.ForMetadata(f, schema.GroupVersionKind{Group: "schema.flyball.dev", Version: "v1", Kind: "Wheel"})
+		var again atomic.Int32
+		_, err = metadata.AddHandler(func(e informer.Event[*metav1.PartialObjectMetadata]) {
+			if e.Resync {
+				again.Add(1)
+			}
+		}, informer.HandlerOptions{})
+		Expect(err).NotTo(HaveOccurred())
 		events := func() []string {
 			told.Lock()
 			defer told.Unlock()
@@ -54,12 +64,14 @@ var _ = Describe("A changed schema", func() {
 		}
 		Eventually(events).Should(ConsistOf("added bare=0", "added set=5"))
 		Eventually(maps.Synced()).Should(BeClosed())
+		Eventually(metadata.Synced()).Should(BeClosed())
 		before, err := wheels.Lister().Get(informer.Key{Namespace: "default", Name: "bare"})
 		Expect(err).NotTo(HaveOccurred())
 
 		Expect(env.InstallCRDObjects(ctx, wheelCRD(map[string]any{"type": "integer", "default": int64(12)}))).To(Succeed())
 		Eventually(events).WithTimeout(60*time.Second).Should(ConsistOf("added bare=0", "added set=5", "updated bare=12"), "what differs is news")
 		Consistently(events).WithTimeout(5*time.Second).Should(HaveLen(3), "and once, and nothing else is")
+		Eventually(again.Load).WithTimeout(60*time.Second).Should(Equal(int32(2)), "metadata does not show what differs, so each object is told again")
 		after, err := wheels.Lister().Get(informer.Key{Namespace: "default", Name: "bare"})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(after.ResourceVersion).To(Equal(before.ResourceVersion), "this spec is about objects that change without a version")

@@ -15,6 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
@@ -83,11 +84,8 @@ func (c *core) openLocked(w *watched) {
 	w.reflector = reflector.New(transforming{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding, pack: c.packing.items(c.indexer)}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
-	w.reflector.Borrow = c.borrower(w.scope, w.id)
-	if c.schemas != nil && !restclient.OfMetadata(c.object) { // metadata does not depend on the schema of the kind
-		wants := &w.reflector.Wants
-		w.reflector.Schema = c.schemas.Scope(c.kind.GroupVersion(), w.reflector.Name(), func() { wants.Add(steps.Demand{Reason: steps.RelistSchema, Content: true}) })
-	}
+	w.reflector.Schema = c.schemaOf(w, w.reflector)
+	w.reflector.Borrow = c.borrower(w.scope, w.id, w.reflector.Schema)
 	w.lw = nil
 	beginKeptLocked(c, w)
 	c.critical.scopes[w.scope] = w
@@ -98,6 +96,30 @@ func (c *core) openLocked(w *watched) {
 	var err error
 	if w.member, err = c.group.Spawn(w.reflector.Run); err != nil {
 		w.reflector.Status.Stopped() // the run has ended already
+	}
+}
+
+// schemaOf returns what observes the schema of a scope's objects, or nil.
+func (c *core) schemaOf(w *watched, r *reflector.Reflector) *schemas.Scope {
+	gv := c.kind.GroupVersion()
+	switch {
+	case c.schemas == nil:
+		return nil
+	case restclient.OfMetadata(c.object):
+		return c.schemas.BlindScope(gv, r.Name(), func() { c.redeliver(w) })
+	}
+	return c.schemas.Scope(gv, r.Name(), func() { r.Wants.Add(steps.Demand{Reason: steps.RelistSchema, Content: true}) })
+}
+
+// redeliver gives the objects of a scope to its handlers again, as a resync does.
+func (c *core) redeliver(w *watched) {
+	c.critical.Lock()
+	members := slices.Clone(c.critical.members)
+	c.critical.Unlock()
+	for _, m := range members {
+		if m.of.sight.Load().scopes.Has(w.id) {
+			c.fifo.Resync(w.id, m.id, c.indexer.ObjectsIn(w.id))
+		}
 	}
 }
 
@@ -259,12 +281,13 @@ func (c *core) replanUnder(clusterWide bool) {
 
 // borrower returns the function with which a metadata scope obtains a tap, fed
 // by an informer with the full objects at version from or later.
-func (c *core) borrower(scope WatchScope, id base.ScopeID) func(from Version) *reflector.Tap {
+func (c *core) borrower(scope WatchScope, id base.ScopeID, schema *schemas.Scope) func(from Version) *reflector.Tap {
 	if c.borrow == nil || !restclient.OfMetadata(c.object) {
 		return nil
 	}
 	return func(from Version) *reflector.Tap {
 		t := reflector.NewTap(scope, id, reflector.FIFOSink{DeltaFIFO: c.fifo}, c.transform())
+		t.Schema = schema
 		if t.Managed = c.keepsManagedFields(); c.borrow(t, from) {
 			return t
 		}

@@ -35,6 +35,9 @@ type failures[K comparable] struct {
 
 // note records the result of a reconcile of key.
 func (f *failures[K]) note(key K, a action, err error) {
+	if key != key { // a NaN could not be found again
+		return
+	}
 	failed := a.backoff && err != nil
 	if !failed && !f.some.Load() {
 		return

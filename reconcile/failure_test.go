@@ -6,12 +6,15 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
 )
 
 type unspeakable struct{}
@@ -55,5 +58,38 @@ func TestController_FailuresAreTheLastErrorsOfKeysThatAreTriedAgain(t *testing.T
 		}
 		stop(nil)
 		s.wg.Wait()
+	})
+}
+
+// Nothing finds what is remembered of a NaN, so a table of them would only grow.
+func TestController_RemembersNothingOfAKeyThatIsNotItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failing, ran := true, 0
+		c := reconcile.New("strange", func(context.Context, float64) (reconcile.Result, error) {
+			if ran++; failing {
+				return reconcile.Result{}, alwaysPassed{errors.New("ahead")}
+			}
+			return reconcile.Result{}, nil
+		}, reconcile.KeyedOptions[float64]{Workers: 1, OmitOwnNews: true})
+		keys := make(chan float64)
+		c.Watch(source.Channel(keys, source.ChannelOptions{}))
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = c.Run(ctx) })
+		keys <- math.NaN()
+		time.Sleep(time.Second)
+		if got := c.Failures(); ran < 2 || len(got) != 0 {
+			t.Errorf("%d runs left %d failures, want some and none: each has a key that nothing removes", ran, len(got))
+		}
+		if s := c.QueueSnapshot(); len(s.Keys) > 1 {
+			t.Errorf("one key became %d: a retry does not withdraw the one before", len(s.Keys))
+		}
+		failing = false
+		time.Sleep(time.Hour)
+		if s := c.QueueSnapshot(); len(s.Keys) != 0 {
+			t.Errorf("after its success the key still waits: %+v", s.Keys)
+		}
+		cancel()
+		wg.Wait()
 	})
 }

@@ -39,7 +39,8 @@ func (c *Controller[K]) settle(r *run[K], res Result, err error) {
 	if a.backoff {
 		c.retry(key, a.priority)
 	}
-	if a.early != nil && (a.parked || c.queue.NumRequeues(key) <= earlyRetries) { // what is parked waits for the server each time
+	// What is parked waits for the server each time. The wait of a NaN could not be ended.
+	if early := a.parked || c.queue.NumRequeues(key) <= earlyRetries; a.early != nil && early && key == key {
 		if a.parked { // while the server is away, a run would only find that nothing is known yet
 			c.queue.Withdraw(key)
 			c.again(key, workqueue.AddOptions{After: parkedAtMost}, a.priority)

@@ -94,6 +94,7 @@ func (c *Controller[K]) Stacks(before time.Time) map[string]string {
 
 // Failures returns the last errors of the keys that are retried with backoff, in no
 // order. A key is removed when a reconcile of it ends otherwise; a terminal error is
-// not retried and only logged. Failures copies all under a lock; Snapshot has the
+// not retried and only logged. A key that is not equal to itself (a NaN) is never in it.
+// Failures copies all under a lock; Snapshot has the
 // numbers of outcomes.
 func (c *Controller[K]) Failures() []Failure[K] { return c.failures.all() }

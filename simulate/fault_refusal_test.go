@@ -6,9 +6,11 @@ package simulate_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -189,5 +191,21 @@ func TestInformer_BrokenConversionHarmsOnlyItsKind_B3(t *testing.T) {
 		w.FailConversion(widgets, false)
 		pass(31 * time.Second)
 		holds(t, i, "a=1", "the webhook is back, and nobody looked")
+	})
+}
+
+// A kind that is served, but has no lists, is not called absent, and harms no other.
+func TestInformer_KindWithoutListsIsMisuse_A32(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		w.put(configMap("a", "1"))
+		i := informer.ForKind(w.factory, corev1.SchemeGroupVersion.WithKind("Binding"))
+		maps := informer.For[cmap](w.factory)
+		start(w)
+		pass(time.Minute)
+		s := i.Snapshot().Scopes[0]
+		if s.State != informer.StateMisuse || !strings.Contains(s.Reason, "cannot list it") || strings.Contains(s.Reason, "not served") {
+			t.Errorf("the state is %s (%s); want Misuse, and that the kind has no lists", s.State, s.Reason)
+		}
+		holds(t, maps, "a=1", "a kind without lists holds up another")
 	})
 }

@@ -4,12 +4,14 @@
 package simulate_test
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -81,6 +83,45 @@ func TestInformer_ChangedSchemaListsTheKindAnew_A9(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Metadata does not show that the rest of an object has changed, so the handlers get each object
+// again: over a watch of its own, and over that of an informer of the whole objects.
+func TestInformer_ChangedSchemaWakesInformersOfMetadata_A9(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		for _, gone := range []bool{false, true} { // the history of watches, with the schema
+			simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+				w.put(newWidget("a", "1"), newWidget("b", "1"))
+				if shared {
+					informer.For[*widget](w.factory)
+				}
+				i := informer.ForMetadata(w.factory, widgetKind.GroupVersionKind)
+				var told []string
+				_, err := i.AddHandler(func(e informer.Event[*metav1.PartialObjectMetadata]) {
+					told = append(told, fmt.Sprintf("%s %s %t", e.Type, e.Key.Name, e.Resync))
+				}, informer.HandlerOptions{})
+				w.must(err)
+				start(w)
+				pass(time.Minute)
+				told = nil
+				if gone {
+					w.ForgetHistory(widgets)
+				}
+				w.must(w.ChangeSchema(widgets, map[string]any{"mode": "fast"}))
+				pass(5 * time.Minute)
+				slices.Sort(told)
+				if want := []string{"updated a true", "updated b true"}; !slices.Equal(told, want) {
+					t.Errorf("shared %t, history gone %t: told %q, want %q: the objects have changed, though their metadata has not", shared, gone, told, want)
+				}
+				told = nil
+				w.CloseWatches(widgets)
+				pass(5 * time.Minute)
+				if len(told) != 0 {
+					t.Errorf("shared %t, history gone %t: told %q after a watch that ended with the same schema, want nothing", shared, gone, told)
+				}
+			})
+		}
 	}
 }
 

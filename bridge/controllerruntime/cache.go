@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -238,7 +239,11 @@ func (c *kinds) await(ctx context.Context, e *entry, created bool) error {
 	if !c.hasBegun() || !created && e.HasSynced() {
 		return nil
 	}
-	_, err := e.informer.WaitForSync(ctx)
+	err := e.sync(ctx)
+	if errors.Is(err, errUnlisted) {
+		c.forget(e)
+		return err
+	}
 	if err == nil && created {
 		err = ctx.Err()
 	}
@@ -246,6 +251,43 @@ func (c *kinds) await(ctx context.Context, e *entry, created bool) error {
 		return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for the %s informer to sync: %v", e.kind.Kind, err), 0)
 	}
 	return nil
+}
+
+// errUnlisted is the error of a kind that the server cannot list.
+var errUnlisted = errors.New("this kind has no list, so it cannot be cached: read it with the manager's API reader")
+
+// lookEvery is how often a sync is looked at, to end the wait for one that cannot come.
+const lookEvery = 20 * time.Millisecond
+
+// sync waits for the sync of e, or until it is known that there is none.
+func (e *entry) sync(ctx context.Context) error {
+	for {
+		look, cancel := context.WithTimeout(ctx, lookEvery)
+		_, err := e.informer.WaitForSync(look)
+		ended := look.Err() == nil || ctx.Err() != nil
+		cancel()
+		if err == nil || ended {
+			return err
+		}
+		for _, s := range e.informer.Snapshot().Scopes {
+			if s.State == informer.StateMisuse && !s.Synced {
+				return fmt.Errorf("get the informer of %s: %w: %s", e.kind, errUnlisted, s.Reason)
+			}
+		}
+	}
+}
+
+// forget removes e, so that nothing waits for it.
+func (c *kinds) forget(e *entry) {
+	c.mu.RLock()
+	s := c.mu.entries[e.id]
+	c.mu.RUnlock()
+	if s == nil {
+		return
+	}
+	if is, err := s.open(); err == nil && is == e && c.remove(e.id, s) != nil {
+		e.informer.Release()
+	}
 }
 
 func (c *kinds) hasBegun() bool {

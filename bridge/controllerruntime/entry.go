@@ -83,6 +83,11 @@ func (c *kinds) open(i id) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if i.form == typed { // as controller-runtime needs it, and Binding or Scale do not have it
+		if _, err := c.Scheme.New(i.kind.GroupVersion().WithKind(i.kind.Kind + "List")); err != nil {
+			return nil, err
+		}
+	}
 	mapping, err := c.Mapper.RESTMapping(i.kind.GroupKind(), i.kind.Version)
 	if err != nil {
 		return nil, err

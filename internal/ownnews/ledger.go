@@ -55,7 +55,9 @@ type step[K comparable] struct {
 	gone     bool
 }
 
-// Ledger has the last writes of the reconciles of one controller. The zero Ledger is empty.
+// Ledger has the last writes of the reconciles of one controller. The zero Ledger is empty. It
+// remembers nothing of a key that is not equal to itself (a NaN), which could not be found again:
+// each event is news for it.
 type Ledger[K comparable] struct {
 	mu struct {
 		sync.Mutex
@@ -102,6 +104,9 @@ type postponed struct {
 
 // Begin records that a reconcile of the key by begins. At most one is in progress.
 func (l *Ledger[K]) Begin(by K) {
+	if by != by { // true for NaN
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.running == nil {
@@ -120,6 +125,9 @@ func (l *Ledger[K]) Begin(by K) {
 // but an event of others will lead to another. found is what it shows of the one before; nil:
 // nothing.
 func (l *Ledger[K]) End(by K, done bool) (idle bool, found *Unfinished) {
+	if by != by {
+		return false, nil
+	}
 	r, own := l.ending(by)
 	for i, p := range r.waiting {
 		p.decide(own[i])
@@ -200,7 +208,7 @@ func (l *Ledger[K]) Judge(by K, event Write, decide func(own bool)) (own, later 
 // Wrote records a write of a reconcile of the key by. It must be called before the informers
 // learn of the write.
 func (l *Ledger[K]) Wrote(by K, w Write) {
-	if w.UID == "" || w.Gone && w.From == 0 || !w.Gone && w.From >= w.To {
+	if by != by || w.UID == "" || w.Gone && w.From == 0 || !w.Gone && w.From >= w.To {
 		return
 	}
 	l.mu.Lock()

@@ -6,6 +6,7 @@ package ownnews_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -267,4 +268,26 @@ func FuzzLedger_NoForeignStepIsOwn_R15(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Nothing finds what is remembered of a NaN, so nothing would ever forget it.
+func TestLedger_RemembersNothingOfAKeyThatIsNotItself_R15(t *testing.T) {
+	var l ownnews.Ledger[float64]
+	nan := math.NaN()
+	for range 3 {
+		l.Begin(nan)
+		l.Wrote(nan, step(5, 7))
+		if own, later := l.Judge(nan, step(5, 7), nil); own || later {
+			t.Errorf("an event for a NaN is own news %t, postponed %t; want news at once", own, later)
+		}
+		if idle, found := l.End(nan, true); idle || found != nil {
+			t.Errorf("a NaN is idle %t, unfinished %v; nothing can be known of it", idle, found)
+		}
+	}
+	l.Begin(1)
+	l.Wrote(1, step(5, 7))
+	l.End(1, true)
+	if !l.Own(1, step(5, 7)) {
+		t.Error("the write of another key is not remembered")
+	}
 }

@@ -13,10 +13,15 @@ import (
 // before its CustomResourceDefinition is installed.
 type NotServedError struct {
 	Kind schema.GroupVersionKind
-	Err  error // from the server or discovery; may be nil
+	// Unlisted: the server serves it, but cannot list it, so no informer can have it.
+	Unlisted bool
+	Err      error // from the server or discovery; may be nil
 }
 
 func (e *NotServedError) Error() string {
+	if e.Unlisted {
+		return fmt.Sprintf("list %s: the API server serves this kind, but cannot list it, so it cannot be cached; read it from the server", e.Kind)
+	}
 	return fmt.Sprintf("find resource of kind %s: not served by the API server (is its CustomResourceDefinition installed?): %v", e.Kind, e.Err)
 }
 

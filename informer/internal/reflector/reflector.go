@@ -231,15 +231,21 @@ func (r *Reflector) note(p steps.Progress, o steps.Outcome, began time.Time) {
 	}
 	switch {
 	case o.Result == steps.ResultCompleted:
-		r.Schema.Complete(began, p.ByContent())
+		r.schemas(func(s *schemas.Scope) { s.Complete(began, p.ByContent()) })
 	case o.Result == steps.ResultOpened:
-		r.Schema.Open()
+		r.schemas((*schemas.Scope).Open)
 	case p.Phase != steps.PhaseWatch, o.Result == steps.ResultDemanded, o.Result == steps.ResultHeld:
 	case o.Result != steps.ResultEnded:
-		r.Schema.Broke(r.Status.lastContact(), true)
+		r.schemas(func(s *schemas.Scope) { s.Broke(r.Status.lastContact(), true) })
 	case o.Early:
-		r.Schema.Broke(o.Now, false)
+		r.schemas(func(s *schemas.Scope) { s.Broke(o.Now, false) })
 	}
+}
+
+// schemas calls f for the scope and for those that share its watch.
+func (r *Reflector) schemas(f func(*schemas.Scope)) {
+	f(r.Schema)
+	r.Tee.each(func(t *Tap) { f(t.Schema) })
 }
 
 // wait returns the pause before the next step. A step that the gate holds until

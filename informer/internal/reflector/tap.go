@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
@@ -22,7 +23,8 @@ type Tap struct {
 	Scope     base.WatchScope
 	id        base.ScopeID
 	transform func(base.Object) (base.Object, error)
-	Managed   bool // keep managedFields
+	Managed   bool           // keep managedFields
+	Schema    *schemas.Scope // of the scope; nil: not observed
 	// The lender sets these before the tee has the tap.
 	Lender    string // name of the informer that owns the watch
 	Namespace string // the scope's part of the lender's objects; empty: all

@@ -93,6 +93,9 @@ func (e *tee) adopt(ctx context.Context, scope base.ScopeID, last string) {
 			t.end("")
 			continue
 		}
+		if e.listed {
+			t.Schema.Complete(time.Now(), false)
+		}
 		e.taps = append(e.taps, t)
 	}
 }

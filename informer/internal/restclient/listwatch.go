@@ -299,6 +299,10 @@ func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.
 	if err != nil {
 		return nil, nil, err
 	}
+	if m.unlisted {
+		lw.resolver.forget(lw.of)
+		return nil, nil, &base.NotServedError{Kind: lw.of.named(), Unlisted: true}
+	}
 	path := GroupPath(m.Resource.GroupVersion())
 	if lw.scope.Namespace != "" && m.Namespaced {
 		path += "/namespaces/" + lw.scope.Namespace

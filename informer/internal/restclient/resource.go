@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ const DiscoveryTimeout = 30 * time.Second
 type mapping struct {
 	Resource   schema.GroupVersionResource
 	Namespaced bool
+	unlisted   bool // it has no verb list
 }
 
 // Resolver finds the resource of a kind. It queries one group and version at a
@@ -64,6 +66,7 @@ type served struct {
 type resourceKind struct {
 	kind       string
 	namespaced bool
+	unlisted   bool
 }
 
 // NewResolver returns a resolver for server. It sends nothing.
@@ -195,7 +198,7 @@ func (g *discovered) lookup(t Target) (schema.GroupVersionKind, mapping, bool) {
 	defer g.mu.Unlock()
 	if t.Resource.Resource != "" {
 		k, ok := g.mu.byResource[t.Resource.Resource]
-		return t.groupVersion().WithKind(k.kind), mapping{Resource: t.Resource, Namespaced: k.namespaced}, ok
+		return t.groupVersion().WithKind(k.kind), mapping{Resource: t.Resource, Namespaced: k.namespaced, unlisted: k.unlisted}, ok
 	}
 	m, ok := g.mu.byKind[t.Kind.Kind]
 	return t.Kind, m, ok
@@ -232,11 +235,12 @@ func (s *Server) resources(ctx context.Context, gv schema.GroupVersion) (served,
 		if strings.Contains(res.Name, "/") {
 			continue
 		}
-		out.byResource[res.Name] = resourceKind{res.Kind, res.Namespaced}
+		unlisted := len(res.Verbs) > 0 && !slices.Contains(res.Verbs, "list")
+		out.byResource[res.Name] = resourceKind{res.Kind, res.Namespaced, unlisted}
 		if _, twice := out.byKind[res.Kind]; twice {
 			continue
 		}
-		out.byKind[res.Kind] = mapping{Resource: gv.WithResource(res.Name), Namespaced: res.Namespaced}
+		out.byKind[res.Kind] = mapping{Resource: gv.WithResource(res.Name), Namespaced: res.Namespaced, unlisted: unlisted}
 	}
 	return out, nil
 }

@@ -55,6 +55,8 @@ type Scope struct {
 	path   string
 	name   string
 	relist func()
+	// blind: no list shows the schema, so that only the call of relist answers a suspicion.
+	blind bool
 	// The fields below are guarded by of.mu.
 	suspicion
 	broken bool      // suspicion applies
@@ -71,6 +73,17 @@ func NewWatch(server *restclient.Server, log logr.Logger) *Watch {
 // Scope returns the scope of that name, of a kind of gv. relist relists it.
 func (w *Watch) Scope(gv schema.GroupVersion, name string, relist func()) *Scope {
 	return &Scope{of: w, path: restclient.GroupPath(gv), name: name, relist: relist}
+}
+
+// BlindScope is Scope for metadata, in which a changed schema does not show. again tells those who
+// act on the objects.
+func (w *Watch) BlindScope(gv schema.GroupVersion, name string, again func()) *Scope {
+	s := w.Scope(gv, name, nil)
+	s.blind, s.relist = true, func() {
+		again()
+		s.update(func() { s.suspicion, s.broken = suspicion{listed: time.Now()}, false })
+	}
+	return s
 }
 
 func (s *Scope) update(f func()) {
@@ -98,7 +111,7 @@ func (w *Watch) leaveLocked(s *Scope) { delete(w.mu.scopes, s) }
 // present schema.
 func (s *Scope) Complete(began time.Time, byContent bool) {
 	s.update(func() {
-		if byContent || s.listed.IsZero() {
+		if byContent && !s.blind || s.listed.IsZero() {
 			s.suspicion, s.broken, s.at = suspicion{listed: began}, false, time.Time{}
 		} else if s.broken && s.opened.IsZero() {
 			s.opened = time.Now() // a streaming list continues as a watch
@@ -117,10 +130,10 @@ func (w *Watch) planLocked() {
 // did not end it.
 func (s *Scope) Broke(alive time.Time, cut bool) {
 	s.update(func() {
-		if !s.broken {
-			s.alive, s.broken = alive, true
+		if !s.broken { // later failures say nothing about the time before the first
+			s.alive, s.broken, s.cut = alive, true, cut
 		}
-		s.cut, s.opened, s.looks = s.cut || cut, time.Time{}, 0
+		s.opened, s.looks = time.Time{}, 0
 	})
 }
 

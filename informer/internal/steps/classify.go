@@ -21,7 +21,10 @@ import (
 
 // Classify returns the meaning of an error of a list or watch.
 func Classify(err error) (r result, retryAfter time.Duration) {
-	if _, ok := errors.AsType[*base.NotServedError](err); ok {
+	if e, ok := errors.AsType[*base.NotServedError](err); ok {
+		if e.Unlisted {
+			return resultUnlisted, 0
+		}
 		return resultNotServed, 0
 	}
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {

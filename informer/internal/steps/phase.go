@@ -38,6 +38,7 @@ const (
 	resultForbidden                      // 403
 	resultUnauthorized                   // 401
 	resultNotServed                      // 404: no such kind
+	resultUnlisted                       // the server has no lists of the kind
 	resultOversized                      // a page or frame above the size limit
 	resultSlow                           // a page of the list did not arrive in time
 	ResultEndless                        // a streaming list did not end in time
@@ -230,13 +231,17 @@ func judge(p Progress, o Outcome) Decision {
 		d := retry(p, o)
 		d.State = base.StateUnauthorized
 		return d
-	case resultNotServed:
+	case resultNotServed, resultUnlisted:
 		p.Refusals++
+		state := base.StateNotServed
+		if o.Result == resultUnlisted {
+			state = base.StateMisuse // waiting does not help
+		}
 		if p.Phase != PhaseWatch {
-			return Decision{Next: p, pace: paceSlow, State: base.StateNotServed}
+			return Decision{Next: p, pace: paceSlow, State: state}
 		}
 		d := relist(p, o, relistNotServed, false)
-		d.pace, d.State = paceSlow, base.StateNotServed
+		d.pace, d.State = paceSlow, state
 		return d
 	case resultUnselectable:
 		return unselectable(p, o)

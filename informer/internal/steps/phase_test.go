@@ -141,6 +141,7 @@ func TestPhase_Next(t *testing.T) {
 		{"first streaming list too large", Progress{Phase: PhaseStream}, Outcome{Result: resultTooLarge}, "list newest backoff - too large resource version"},
 		{"streaming list 429", streaming, Outcome{Result: resultBusy, RetryAfter: 2 * time.Second}, "stream 100/NotOlderThan backoff>2s Stale -"},
 		{"streaming list 403", streaming, Outcome{Result: resultForbidden}, "stream 100/NotOlderThan slow Forbidden -"},
+		{"a kind without lists", first, Outcome{Result: resultUnlisted}, "list newest slow Misuse -"},
 		{"streaming list 404", streaming, Outcome{Result: resultNotServed}, "stream 100/NotOlderThan slow NotServed -"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -264,6 +265,7 @@ func TestPhase_Classify(t *testing.T) {
 		{errors.New("gibberish"), resultGarbled, 0},
 		{&restclient.UnexpectedAnswerError{}, resultGarbled, 0},
 		{&base.NotServedError{Err: generic(404)}, resultNotServed, 0},
+		{&base.NotServedError{Unlisted: true}, resultUnlisted, 0},
 		{generic(404), resultNotServed, 0},
 		{generic(401), resultUnauthorized, 0},
 		{generic(403), resultForbidden, 0},

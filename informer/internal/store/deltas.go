@@ -27,6 +27,8 @@ type Reached struct {
 	Version base.Version
 	// List is the version of the last list that ends in the batch; 0: none.
 	List base.Version
+	// keeps are the keys of which that list says nothing; nil: none.
+	keeps *keeps
 }
 
 // Batch is a contiguous front of the log. It is valid until the next PopBatch.
@@ -68,6 +70,7 @@ type place struct {
 	gone bool
 	// generation that the scope passes to.
 	generation uint32
+	keeps      *keeps // of a listEnd; nil: none
 }
 
 type mark uint8
@@ -148,6 +151,13 @@ func (l *deltaLog) add(p place) {
 	l.live++
 	l.bytes += p.weight()
 	l.heap += int64(p.Heap)
+}
+
+// uncount takes back what add counted for a delta that waits no more.
+func (l *deltaLog) uncount(d *Delta) {
+	l.live--
+	l.bytes -= d.weight()
+	l.heap -= int64(d.Heap)
 }
 
 // index builds the index by key if anything waits. It lasts until the log is
@@ -231,14 +241,14 @@ func (l *deltaLog) pass(scope base.ScopeID, generation uint32) {
 }
 
 // group appends a list's differences and its end, to be popped together.
-func (l *deltaLog) group(scope base.ScopeID, deltas *deque.Deque[Delta], v base.Version, newEpoch bool) {
+func (l *deltaLog) group(scope base.ScopeID, deltas *deque.Deque[Delta], v base.Version, newEpoch bool, unsaid *keeps) {
 	if newEpoch {
 		l.add(place{Delta: Delta{Scope: scope}, mark: epoch, joined: true})
 	}
 	for deltas.Len() > 0 {
 		l.add(place{Delta: deltas.Pop(), joined: true})
 	}
-	l.add(place{Delta: Delta{Scope: scope, Version: v}, mark: listEnd})
+	l.add(place{Delta: Delta{Scope: scope, Version: v}, mark: listEnd, keeps: unsaid})
 	l.scope(scope).bookmark = 0
 	l.barrier = l.places.Back()
 }
@@ -363,7 +373,7 @@ func (l *deltaLog) take(b *Batch, p place) {
 		l.scope(p.Scope).passed = p.generation
 		b.Passed = append(b.Passed, Passed{Scope: p.Scope, Generation: p.generation})
 	case listEnd:
-		b.reach(p.Scope, p.Version, p.Version)
+		b.reach(p.Scope, p.Version, p.Version).keeps = p.keeps
 		s := l.scope(p.Scope)
 		if s.passed > 0 {
 			b.Passed = append(b.Passed, Passed{Scope: p.Scope, Generation: s.passed, Listed: true})
@@ -380,9 +390,7 @@ func (l *deltaLog) take(b *Batch, p place) {
 		if p.gone {
 			return
 		}
-		l.live--
-		l.bytes -= p.weight()
-		l.heap -= int64(p.Heap)
+		l.uncount(&p.Delta)
 		l.flying += int64(p.Heap)
 		b.Deltas = append(b.Deltas, p.Delta)
 		// An object that a list found missing does not advance the scope before
@@ -393,12 +401,13 @@ func (l *deltaLog) take(b *Batch, p place) {
 	}
 }
 
-func (b *Batch) reach(scope base.ScopeID, v, list base.Version) {
+func (b *Batch) reach(scope base.ScopeID, v, list base.Version) *Reached {
 	for i := range b.Reached {
 		if r := &b.Reached[i]; r.Scope == scope {
 			r.Version, r.List = max(r.Version, v), max(r.List, list)
-			return
+			return r
 		}
 	}
 	b.Reached = append(b.Reached, Reached{Scope: scope, Version: v, List: list})
+	return &b.Reached[len(b.Reached)-1]
 }

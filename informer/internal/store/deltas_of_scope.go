@@ -61,8 +61,7 @@ func (l *deltaLog) end(id base.ScopeID) {
 			continue
 		}
 		if p.mark == isDelta && !p.gone {
-			l.live--
-			l.heap -= int64(p.Heap)
+			l.uncount(&p.Delta)
 		}
 		*p = place{Delta: Delta{Scope: id}, gone: true}
 	}

@@ -492,7 +492,7 @@ func TestDeltaFIFO_BookmarksDoNotPileUp(t *testing.T) {
 	if got := f.mu.log.places.Len(); got > 3 {
 		t.Errorf("%d places hold the bookmarks of 3 scopes, want 3", got)
 	}
-	if got := fmt.Sprint(popBatch(t, f).Reached); got != "[{0 10000 } {1 9998 } {2 9999 }]" {
+	if got := fmt.Sprint(popBatch(t, f).Reached); got != "[{0 10000  <nil>} {1 9998  <nil>} {2 9999  <nil>}]" {
 		t.Errorf("reached %s, want the last bookmark of each scope, in order", got)
 	}
 }
@@ -547,5 +547,65 @@ func TestDeltaLog_EndOfAScopeKeepsTheOthers_I10(t *testing.T) {
 		if text := strings.Join(got, " "); text != "a@2 b@4 a@6 b@10" {
 			t.Errorf("indexed %v: popped %q, want a@2 b@4 a@6 b@10", indexed, text)
 		}
+	}
+}
+
+// The backlog's bytes decide whether updates merge, so an ended scope gives its own back.
+func TestDeltaFIFO_EndedScopeGivesItsBytesBack_G15(t *testing.T) {
+	f, _ := newStore(t)
+	f.Keep(2 * mergeAbove * (EventBytes + 1000))
+	update := func(scope base.ScopeID, v int) {
+		d := delta(Updated, "a", "u", base.Version(v))
+		d.Scope, d.Bytes, d.Heap = scope, 1000, 2000
+		f.Push(d)
+	}
+	for round := range 3 {
+		f.Open(1)
+		for v := range mergeAbove {
+			update(1, 1+v)
+		}
+		f.End(1)
+		if got := f.mu.log.bytes; got != 0 || f.Heap() != 0 || f.Len() != 0 {
+			t.Fatalf("round %d: an empty log counts %d bytes, %d of the heap and %d deltas", round, got, f.Heap(), f.Len())
+		}
+	}
+	const kept = 2*mergeAbove - 1
+	for v := range kept {
+		update(0, 1+v)
+	}
+	if got := f.Snapshot(); got.Deltas != kept || got.Merged != 0 {
+		t.Errorf("%d updates wait, %d merged; want all %d: they are within the bound", got.Deltas, got.Merged, kept)
+	}
+}
+
+// A list may lack an object only because the item could not be read. What this process wrote
+// while the list was read then stays, as everything else does.
+func TestIndexer_OwnWriteStaysThatAListSaysNothingOf_I8(t *testing.T) {
+	for name, unsaid := range map[string]func(*Replacement){
+		"an item without a readable key": (*Replacement).Unreadable,
+		"an item of another kind":        func(r *Replacement) { r.Keep(fixture.Named("a")) },
+		"nothing":                        func(*Replacement) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, x := newStore(t)
+			list(f, 0, 5, delta(Added, "a", "u", 4), delta(Added, "b", "v", 5))
+			applyBatch(t, f, x)
+			r := f.Replace(0)
+			r.Add(delta(Added, "b", "v", 5))
+			unsaid(r)
+			r.Commit(9)
+			key := fixture.Named("a")
+			if _, err := x.Observe(Observed{
+				Effect: base.Stored, Key: key, UID: "u", Version: 7,
+				Object: fixture.NewThing(key, "u", 7, "a"), In: ScopesOf(0),
+			}); err != nil {
+				t.Fatal(err)
+			}
+			applyBatch(t, f, x)
+			obj, _, err := x.Get(key)
+			if stays := name != "nothing"; err != nil || (obj != nil) != stays {
+				t.Errorf("the own write is %v, %v; want that it stays %t", obj, err, stays)
+			}
+		})
 	}
 }

@@ -27,13 +27,14 @@ func (x *Indexer) reachLocked(scope base.ScopeID, v base.Version) {
 }
 
 // unlistedLocked yields the own writes that a list should contain but does not:
-// they were observed after the list was compared with the known state.
+// they were observed after the list was compared with the known state. What the list says nothing
+// of stays.
 func (x *Indexer) unlistedLocked(list Reached, deltas []Delta, reached []base.Version) iter.Seq[step] {
 	before := world{reached: reached}.of(list.Scope)
 	gone := make(map[base.Key]step)
 	for key, a := range x.mu.ahead.values {
 		at, ok := x.mu.at[key]
-		if !ok {
+		if !ok || list.keeps.has(key) {
 			continue
 		}
 		r := x.mu.rows.At(int(at))

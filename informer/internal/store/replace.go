@@ -22,8 +22,8 @@ type Replacement struct {
 	deltas  deque.Deque[Delta]
 	heap    int64 // of the deltas
 	epoch   bool
-	content bool // compare by content
-	keepAll bool
+	content bool                      // compare by content
+	keeps   *keeps                    // nil: none
 	undone  map[base.Key]base.Version // known versions of objects that the list has in an older version
 	rewound bool                      // a list of new revisions waits, so known versions may be of the earlier ones
 }
@@ -47,10 +47,34 @@ func (r *Replacement) Recompare() { r.content = true }
 
 // Unreadable records an item without a readable key. It could be any known
 // object, so this list deletes none.
-func (r *Replacement) Unreadable() { r.keepAll = true }
+func (r *Replacement) Unreadable() { r.unsaid().all = true }
 
 // Keep records that the list has no usable state of key: the known one stays.
-func (r *Replacement) Keep(key base.Key) { r.seen[key] = struct{}{} }
+func (r *Replacement) Keep(key base.Key) {
+	r.seen[key] = struct{}{}
+	r.unsaid().keys[key] = struct{}{}
+}
+
+func (r *Replacement) unsaid() *keeps {
+	if r.keeps == nil {
+		r.keeps = &keeps{keys: make(map[base.Key]struct{})}
+	}
+	return r.keeps
+}
+
+// keeps are the keys of which a list says nothing, although it does not have them.
+type keeps struct {
+	all  bool
+	keys map[base.Key]struct{}
+}
+
+func (k *keeps) has(key base.Key) bool {
+	if k == nil {
+		return false
+	}
+	_, ok := k.keys[key]
+	return ok || k.all
+}
 
 // Add records an object of the list. An object known at this version without a
 // waiting delta is only marked as seen. Of two states of an object the later
@@ -125,14 +149,14 @@ func (r *Replacement) Undone(v base.Version) (keys []base.Key) {
 // the list lacks are deleted, their final state unknown. Everything enters the
 // log as one batch.
 func (r *Replacement) Commit(v base.Version) {
-	if !r.keepAll {
+	if r.keeps == nil || !r.keeps.all {
 		r.disappeared(v)
 	}
 	f := r.fifo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.mu.closed && !f.mu.log.scope(r.scope).ended {
-		f.mu.log.group(r.scope, &r.deltas, v, r.epoch)
+		f.mu.log.group(r.scope, &r.deltas, v, r.epoch, r.keeps)
 		f.woken.Signal()
 	}
 	r.Abort()
