@@ -27,7 +27,8 @@ var karpenter = foreign{
 	swaps: map[string][]swap{"pkg/test/environment.go": {
 		{`lo.Must(cache.New(environment.Config, `, `lo.Must(newCache(environment.Config, `, 1},
 		{`Client: lo.Must(client.New(environment.Config, `, `Client: lo.Must(newClient(environment.Config, `, 1},
-		{"\t\tClient:              c,\n", "\t\tClient:              waiting(c),\n", 1},
+	}, "pkg/test/cachesyncingclient.go": {
+		{"\t\tSteps:    100,", "\t\tSteps:    looks(),", 1},
 	}},
 	files: map[string]string{"pkg/test/flyball.go": `package test
 
@@ -48,11 +49,12 @@ func init() {
 	}
 }
 
-func waiting(c client.Client) client.Client {
-	if waits, ok := c.(*CacheSyncingClient); ok && ` + set(withoutWaits) + ` {
-		return waits.Client
+// looks is how often the client that waits looks at the cache after a write.
+func looks() int {
+	if ` + set(withoutWaits) + ` {
+		return 1
 	}
-	return c
+	return 100
 }
 `},
 	packages: "./pkg/...",
@@ -69,27 +71,24 @@ func set(variable string) string {
 var karpenterSuites = []struct {
 	pkg   string
 	specs int
-	hangs string // why the suite is not run on the bridge
 }{
-	{pkg: "controllers/capacitybuffer", specs: 63},
-	{pkg: "controllers/node/hydration", specs: 2},
-	{pkg: "controllers/node/legacyrepair", specs: 18},
-	{pkg: "controllers/node/termination", specs: 32, hangs: getsBindings},
-	{pkg: "controllers/node/termination/terminator", specs: 18, hangs: getsBindings},
-	{pkg: "controllers/nodeclaim/consistency", specs: 3},
-	{pkg: "controllers/nodeclaim/disruption", specs: 49},
-	{pkg: "controllers/nodeclaim/expiration", specs: 10},
-	{pkg: "controllers/nodeclaim/garbagecollection", specs: 5},
-	{pkg: "controllers/nodeclaim/hydration", specs: 2},
-	{pkg: "controllers/nodeclaim/lifecycle", specs: 83},
-	{pkg: "controllers/nodeclaim/podevents", specs: 5},
-	{pkg: "controllers/nodeclaim/reboot", specs: 31},
-	{pkg: "utils/node", specs: 7},
-	{pkg: "utils/nodeclaim", specs: 4},
-	{pkg: "utils/pdb", specs: 19},
+	{"controllers/capacitybuffer", 63},
+	{"controllers/node/hydration", 2},
+	{"controllers/node/legacyrepair", 18},
+	{"controllers/node/termination", 32},
+	{"controllers/node/termination/terminator", 18},
+	{"controllers/nodeclaim/consistency", 3},
+	{"controllers/nodeclaim/disruption", 49},
+	{"controllers/nodeclaim/expiration", 10},
+	{"controllers/nodeclaim/garbagecollection", 5},
+	{"controllers/nodeclaim/hydration", 2},
+	{"controllers/nodeclaim/lifecycle", 83},
+	{"controllers/nodeclaim/podevents", 5},
+	{"controllers/nodeclaim/reboot", 31},
+	{"utils/node", 7},
+	{"utils/nodeclaim", 4},
+	{"utils/pdb", 19},
 }
-
-const getsBindings = "it reads a Binding, whose list type is not in the scheme, and the read does not end"
 
 // TestKarpenter_OnTheBridge runs Karpenter's suites with the bridge's cache and client: as
 // they are, and with writes that do not wait for the cache. The latter must pass at once.
@@ -102,9 +101,6 @@ func TestKarpenter_OnTheBridge(t *testing.T) {
 	for _, k := range karpenterSuites {
 		t.Run(strings.ReplaceAll(k.pkg, "/", "."), func(t *testing.T) {
 			t.Parallel()
-			if k.hangs != "" && !*peer {
-				t.Skip(k.hangs)
-			}
 			pkg := "pkg/" + k.pkg
 			s := suite{name: k.pkg, dir: filepath.Join(at, pkg), binary: build(t, at, pkg)}
 			if *peer {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,9 +82,22 @@ func assigned(q *Request, old *object.Object, binding *corev1.Binding) (*object.
 	for name, value := range binding.Labels {
 		jsonvalue.SetIn(obj.Fields, value, "metadata", "labels", name)
 	}
-	scheduled := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": jsonvalue.Now().UTC().Format(time.RFC3339)}
-	jsonvalue.SetIn(obj.Fields, []any{scheduled}, "status", "conditions")
+	jsonvalue.SetIn(obj.Fields, scheduled(obj), "status", "conditions")
 	return obj, nil
+}
+
+// scheduled returns the conditions of a Pod that gets its node.
+func scheduled(pod *object.Object) []any {
+	status, _ := pod.Fields["status"].(map[string]any)
+	all, _ := status["conditions"].([]any)
+	is := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": jsonvalue.Now().UTC().Format(time.RFC3339)}
+	i := slices.IndexFunc(all, func(c any) bool { was, _ := c.(map[string]any); return was["type"] == is["type"] })
+	if i < 0 {
+		return append(slices.Clone(all), is)
+	}
+	all = slices.Clone(all)
+	all[i] = is
+	return all
 }
 
 // Evict deletes a Pod, unless a disruption budget forbids it.
