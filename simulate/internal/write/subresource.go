@@ -133,8 +133,12 @@ func (p *Path) checkDisruption(q *Request) error {
 		return apierrors.NewNotFound(q.Kind.GroupResource(), q.Name)
 	}
 	phase, _, _ := unstructured.NestedString(pod.Fields, "status", "phase")
-	if phase != string(corev1.PodRunning) && phase != string(corev1.PodUnknown) || pod.Meta().GetDeletionTimestamp() != nil {
+	switch corev1.PodPhase(phase) {
+	case corev1.PodPending, corev1.PodSucceeded, corev1.PodFailed:
 		return nil // it serves no one
+	}
+	if pod.Meta().GetDeletionTimestamp() != nil {
+		return nil
 	}
 	for _, held := range p.Store.Lists(disruptionBudgets)[0] {
 		budget, err := object.TypedOf[policyv1.PodDisruptionBudget](held)
