@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -140,31 +141,45 @@ func (p *Path) checkDisruption(q *Request) error {
 	if pod.Meta().GetDeletionTimestamp() != nil {
 		return nil
 	}
+	guards := p.budgetsOf(q, pod)
+	switch {
+	case len(guards) == 0:
+		return nil
+	case len(guards) > 1:
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}}
+	}
+	budget := guards[0]
+	if budget.Status.ObservedGeneration < budget.Generation {
+		refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
+		refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause,
+			Message: fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Name)}}
+		return refusal
+	}
+	if budget.Status.DisruptionsAllowed <= 0 {
+		refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+		refusal.ErrStatus.Details.Causes = append(refusal.ErrStatus.Details.Causes, metav1.StatusCause{
+			Type:    policyv1.DisruptionBudgetCause,
+			Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, budget.Status.DesiredHealthy, budget.Status.CurrentHealthy),
+		})
+		return refusal
+	}
+	return nil
+}
+
+// budgetsOf returns the disruption budgets that select a Pod.
+func (p *Path) budgetsOf(q *Request, pod *object.Object) (guards []*policyv1.PodDisruptionBudget) {
 	for _, held := range p.Store.Lists(disruptionBudgets)[0] {
 		budget, err := object.TypedOf[policyv1.PodDisruptionBudget](held)
 		if err != nil || budget.Namespace != q.Namespace {
 			continue
 		}
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-		if err != nil || selector.Empty() || !selector.Matches(object.LabelSet(pod)) {
-			continue
-		}
-		if budget.Status.ObservedGeneration < budget.Generation {
-			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
-			refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause,
-				Message: fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Name)}}
-			return refusal
-		}
-		if budget.Status.DisruptionsAllowed <= 0 {
-			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
-			refusal.ErrStatus.Details.Causes = append(refusal.ErrStatus.Details.Causes, metav1.StatusCause{
-				Type:    policyv1.DisruptionBudgetCause,
-				Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, budget.Status.DesiredHealthy, budget.Status.CurrentHealthy),
-			})
-			return refusal
+		if err == nil && !selector.Empty() && selector.Matches(object.LabelSet(pod)) {
+			guards = append(guards, budget)
 		}
 	}
-	return nil
+	return guards
 }
 
 // Finalize updates the finalizers in the spec of a namespace: one that is being deleted goes
