@@ -45,9 +45,6 @@ func TestRabbitMQ_OnTheBridge(t *testing.T) {
 	t.Parallel()
 	simulated, at := simulatedBinaries(t), rabbitMQ.copied(t)
 	s := suite{name: "rabbitmq", dir: filepath.Join(at, rabbitMQSuite), binary: build(t, at, rabbitMQSuite)}
-	if *peer {
-		s.env = append(s.env, onPeer)
-	}
-	t.Run("real", func(t *testing.T) { holdAll(t, s.run(t, realBinaries(t)), rabbitMQSpecs) })
-	t.Run("simulated", func(t *testing.T) { holdAll(t, s.run(t, simulated), rabbitMQSpecs) })
+	t.Run("real", func(t *testing.T) { s.all(t, realBinaries(t), rabbitMQSpecs) })
+	t.Run("simulated", func(t *testing.T) { s.all(t, simulated, rabbitMQSpecs) })
 }

@@ -93,7 +93,7 @@ type suite struct {
 	name, dir, binary string
 	assets            bool   // the suite looks for the binaries in a directory of its own
 	leaveOut          string // a regular expression of specs to skip
-	once              bool   // a spec that fails does not run again
+	once              bool   // what fails does not run again
 	env               []string
 }
 
@@ -150,7 +150,7 @@ func (s *suite) run(t *testing.T, binaries string) types.SpecReports {
 		if err == nil {
 			return specs
 		}
-		if attempt == 3 {
+		if attempt == 3 || s.once {
 			t.Fatal(err)
 		}
 		t.Logf("the suite crashed and runs again: %.2000v", err)
