@@ -196,7 +196,7 @@ release-dry: ## release a copy of this tree, and install its programs from it as
 # what each does. They are run without the race detector, which would have all of
 # Kubernetes compiled a second time.
 GUESTS ?= $(notdir $(patsubst %/go.mod,%,$(sort $(wildcard hack/guests/*/go.mod))))
-GUESTTIMEOUT ?= 60m
+GUESTTIMEOUT ?= 90m
 .PHONY: guests
 guests: control-plane ## run programs of others on flyball, on the simulated and on a real server (GUESTS="name ...")
 	@bad=; for guest in $(GUESTS); do \

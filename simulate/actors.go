@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -131,7 +132,7 @@ func (c actorCluster) Bind(ctx context.Context, manager string, about actors.Ref
 	if err != nil {
 		return err
 	}
-	return c.server.writes.Assign(ctx, q, node, nil)
+	return c.server.writes.Assign(ctx, q, &corev1.Binding{Target: corev1.ObjectReference{Name: node}})
 }
 
 func (c actorCluster) Delete(ctx context.Context, manager string, about actors.Reference, opts *metav1.DeleteOptions) error {

@@ -6,7 +6,6 @@ package controllerruntime_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -18,25 +17,28 @@ import (
 	"github.com/flyball-dev/flyball/envtest"
 )
 
-const (
-	// clusterAPI is an operator with some 40 kinds, and with webhooks for admission and conversion.
-	clusterAPI = "sigs.k8s.io/cluster-api@v1.14.2"
+// clusterAPI is an operator with some 40 kinds, and with webhooks for admission and conversion.
+var clusterAPI = foreign{
+	module:   "sigs.k8s.io/cluster-api@v1.14.2",
+	swaps:    clusterAPISwaps,
+	mod:      []string{"-dropreplace=sigs.k8s.io/cluster-api/api", "-require=sigs.k8s.io/cluster-api/api@v1.14.2"},
+	packages: "./...",
+}
 
-	// clusterAPISuitesAtLeast is how many of its packages have a suite on a server. Finding fewer
-	// means that the search is broken.
-	clusterAPISuitesAtLeast = 23
-)
+// clusterAPISuitesAtLeast is how many of its packages have a suite on a server. Finding fewer
+// means that the search is broken.
+const clusterAPISuitesAtLeast = 23
 
 // clusterAPISwaps are the changes to a copy of Cluster API: the one line, where its suites create
 // managers, and no informers of its own, which only add metrics.
 var clusterAPISwaps = map[string][]swap{
 	"internal/test/envtest/environment.go": {
 		{`ctrl.NewManager(env.Config, options)`, `ctrl.NewManager(env.Config, bridge.Options(options))`, 1},
-		{"\t\"sigs.k8s.io/cluster-api/version\"\n", "\t\"sigs.k8s.io/cluster-api/version\"\n\tbridge \"github.com/flyball-dev/flyball/bridge/controllerruntime\"\n", 1},
+		bridgeImported(`"sigs.k8s.io/cluster-api/version"`),
 	},
 	"controllers/crdmigrator/crd_migrator_test.go": {
 		{`ctrl.NewManager(env.Config, options)`, `ctrl.NewManager(env.Config, bridge.Options(options))`, 1},
-		{"\tctrl \"sigs.k8s.io/controller-runtime\"\n", "\tctrl \"sigs.k8s.io/controller-runtime\"\n\tbridge \"github.com/flyball-dev/flyball/bridge/controllerruntime\"\n", 1},
+		bridgeImported(`ctrl "sigs.k8s.io/controller-runtime"`),
 	},
 	"bootstrap/kubeadm/setup/setup.go":    withoutInformers,
 	"controlplane/kubeadm/setup/setup.go": withoutInformers,
@@ -62,7 +64,7 @@ var clusterAPIDiffers = map[string]struct{ test, reason string }{
 // TestOperators_OnTheBridge runs the suites of Cluster API with the one line.
 func TestOperators_OnTheBridge(t *testing.T) {
 	t.Parallel()
-	simulated, at := simulatedBinaries(t), clusterAPICopy(t)
+	simulated, at := simulatedBinaries(t), clusterAPI.copied(t)
 	all := clusterAPISuites(t, at)
 	if len(all) < clusterAPISuitesAtLeast {
 		t.Fatalf("%d suites start a server, at least %d did before", len(all), clusterAPISuitesAtLeast)
@@ -70,9 +72,7 @@ func TestOperators_OnTheBridge(t *testing.T) {
 	for _, pkg := range all {
 		t.Run(strings.ReplaceAll(pkg, "/", "."), func(t *testing.T) {
 			t.Parallel()
-			binary := filepath.Join(t.TempDir(), "suite")
-			outputIn(t, at, "go", "test", "-mod=mod", "-vet=off", "-c", "-ldflags=-s -w", "-o", binary, "./"+pkg)
-			dir := filepath.Join(at, pkg)
+			binary, dir := build(t, at, pkg), filepath.Join(at, pkg)
 			t.Run("simulated", func(t *testing.T) {
 				differs := clusterAPIDiffers[pkg]
 				passes(t, dir, binary, simulated, differs.test)
@@ -83,32 +83,6 @@ func TestOperators_OnTheBridge(t *testing.T) {
 			t.Run("real", func(t *testing.T) { passes(t, dir, binary, realBinaries(t), "") })
 		})
 	}
-}
-
-// clusterAPICopy copies Cluster API, changes it, and returns the copy's directory.
-func clusterAPICopy(t *testing.T) string {
-	t.Helper()
-	var module struct{ Dir string }
-	if err := json.Unmarshal([]byte(output(t, "go", "mod", "download", "-json", clusterAPI)), &module); err != nil {
-		t.Fatal(err)
-	}
-	to := t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(module.Dir)); err != nil {
-		t.Fatal(err)
-	}
-	swapIn(t, to, clusterAPISwaps)
-	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const flyball, theBridge = "github.com/flyball-dev/flyball", "github.com/flyball-dev/flyball/bridge/controllerruntime"
-	_, version, _ := strings.Cut(clusterAPI, "@")
-	outputIn(t, to, "go", "mod", "edit",
-		"-dropreplace=sigs.k8s.io/cluster-api/api", "-require=sigs.k8s.io/cluster-api/api@"+version,
-		"-require="+theBridge+"@v0.0.0", "-replace="+theBridge+"="+filepath.Join(root, "bridge", "controllerruntime"),
-		"-replace="+flyball+"="+root, "-replace="+flyball+"/simulate="+filepath.Join(root, "simulate"))
-	outputIn(t, to, "go", "list", "-mod=mod", "-deps", "-test", "./...") // completes go.mod and go.sum
-	return to
 }
 
 // clusterAPISuites returns the packages that start a server.

@@ -4,8 +4,6 @@
 package controllerruntime_test
 
 import (
-	"fmt"
-	"hash/fnv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,49 +108,14 @@ func init() {
 `
 
 // hookedCopy copies controller-runtime, changes the hooks, and returns the copy's
-// directory, which is the same in each run, so that the go command finds what it has
-// compiled. Tests that import the bridge, which imports the package that they test, are
+// directory. Tests that import the bridge, which imports the package that they test, are
 // possible only with the sources in place.
 func hookedCopy(t *testing.T) string {
 	t.Helper()
 	from := strings.TrimSpace(output(t, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"))
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := fnv.New64a() // this checkout: another may run at the same time
-	of.Write([]byte(here))
-	to := filepath.Join(cache, "flyball", "guests", fmt.Sprintf("controller-runtime-%x", of.Sum64()))
-	if err := os.RemoveAll(to); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	to := copyFS(t, "controller-runtime", os.DirFS(from))
 	swapIn(t, to, hooks)
 	return to
-}
-
-// swapIn changes files in dir.
-func swapIn(t *testing.T, dir string, swaps map[string][]swap) {
-	t.Helper()
-	for name, all := range swaps {
-		file := filepath.Join(dir, name)
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(file); err != nil { // it is read-only
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(changed(t, name, string(text), all)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // replaced returns a go.mod of this module in which controller-runtime is at dir.

@@ -93,6 +93,8 @@ type suite struct {
 	name, dir, binary string
 	assets            bool   // the suite looks for the binaries in a directory of its own
 	leaveOut          string // a regular expression of specs to skip
+	once              bool   // what fails does not run again
+	env               []string
 }
 
 // suites returns the suites that need a server.
@@ -148,7 +150,7 @@ func (s *suite) run(t *testing.T, binaries string) types.SpecReports {
 		if err == nil {
 			return specs
 		}
-		if attempt == 3 {
+		if attempt == 3 || s.once {
 			t.Fatal(err)
 		}
 		t.Logf("the suite crashed and runs again: %.2000v", err)
@@ -161,8 +163,10 @@ func (s *suite) attempt(t *testing.T, binaries string) (types.SpecReports, error
 	file := filepath.Join(t.TempDir(), "report.json")
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.binary, "-test.timeout="+within.String(), "-ginkgo.json-report="+file, "-ginkgo.flake-attempts=3", "-ginkgo.no-color",
-		"-test.skip="+downloads)
+	cmd := exec.CommandContext(ctx, s.binary, "-test.timeout="+within.String(), "-ginkgo.json-report="+file, "-ginkgo.no-color", "-test.skip="+downloads)
+	if !s.once {
+		cmd.Args = append(cmd.Args, "-ginkgo.flake-attempts=3")
+	}
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), envtest.AssetsVariable+"="+binaries, "GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=30s", "USE_EXISTING_CLUSTER=",
 		"KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=5m", "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=5m")
@@ -172,7 +176,7 @@ func (s *suite) attempt(t *testing.T, binaries string) (types.SpecReports, error
 	if s.assets {
 		cmd.Env = append(cmd.Env, "TEST_ASSET_ETCD="+filepath.Join(binaries, "etcd"), "TEST_ASSET_KUBE_APISERVER="+filepath.Join(binaries, "kube-apiserver"))
 	}
-	cmd.Env = append(cmd.Env, mark+file)
+	cmd.Env = append(append(cmd.Env, s.env...), mark+file)
 	said, failed := cmd.CombinedOutput()
 	if err := endLeftovers(mark + file); err != nil {
 		t.Errorf("end the servers that the suite left running: %v", err)

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,40 +30,75 @@ func (p *Path) Bind(ctx context.Context, q *Request, binding *corev1.Binding) er
 		return err
 	}
 	bound := q.as("binding")
-	bound.Manager, bound.DryRun = q.Manager, q.DryRun
+	bound.Kind, bound.Manager, bound.DryRun = p.Kinds.Stored(pods), q.Manager, q.DryRun
 	switch {
 	case q.Name == "":
-		bound.Name = binding.Name
+		// What is created is the binding, whose UID is not for the client to choose.
+		bound.Name, binding.UID = binding.Name, ""
 	case q.Name != binding.Name:
 		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
 	}
 	if binding.Target.Name == "" {
 		return refusal.Plain(errors.New("target.name: Required value"))
 	}
-	return p.Assign(ctx, bound, binding.Target.Name, binding.Annotations)
+	if bound.Name == "" {
+		return apierrors.NewBadRequest("Name parameter required.")
+	}
+	return p.Assign(ctx, bound, binding)
 }
 
-// Assign assigns the Pod that q addresses to a node.
-func (p *Path) Assign(ctx context.Context, q *Request, node string, annotations map[string]string) error {
-	_, _, err := p.Change(ctx, q, false, func(old *object.Object) (*object.Object, error) { return assigned(old, node, annotations) })
+// Assign assigns the Pod that q addresses to the target of a binding.
+func (p *Path) Assign(ctx context.Context, q *Request, binding *corev1.Binding) error {
+	_, _, err := p.Change(ctx, q, false, func(old *object.Object) (*object.Object, error) { return assigned(q, old, binding) })
 	return err
 }
 
+var pods = schema.GroupResource{Resource: "pods"}
+
 // assigned returns a Pod on its node.
-func assigned(old *object.Object, node string, annotations map[string]string) (*object.Object, error) {
-	obj := old.Copy()
+func assigned(q *Request, old *object.Object, binding *corev1.Binding) (*object.Object, error) {
+	obj, name := old.Copy(), old.Meta().GetName()
 	spec, _ := obj.Fields["spec"].(map[string]any)
-	if has, _ := spec["nodeName"].(string); has != "" {
-		name := obj.Meta().GetName()
-		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, fmt.Errorf("pod %s is already assigned to node %q", name, has))
+	has, _ := spec["nodeName"].(string)
+	gates, _ := spec["schedulingGates"].([]any)
+	refused := func(format string, args ...any) (*object.Object, error) {
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, fmt.Errorf(format, args...))
 	}
-	jsonvalue.SetIn(obj.Fields, node, "spec", "nodeName")
-	for name, value := range annotations {
+	switch uid := old.Meta().GetUID(); {
+	case binding.UID != "" && binding.UID != uid:
+		return nil, errUID(q, binding.UID, uid)
+	case binding.ResourceVersion != "" && binding.ResourceVersion != old.Meta().GetResourceVersion():
+		return nil, errPrecondition(q, "ResourceVersion", binding.ResourceVersion, old.Meta().GetResourceVersion())
+	case old.Meta().GetDeletionTimestamp() != nil:
+		return refused("pod %s is being deleted, cannot be assigned to a host", name)
+	case has != "":
+		return refused("pod %s is already assigned to node %q", name, has)
+	case len(gates) > 0:
+		return refused("pod %s has non-empty .spec.schedulingGates", name)
+	}
+	jsonvalue.SetIn(obj.Fields, binding.Target.Name, "spec", "nodeName")
+	for name, value := range binding.Annotations {
 		jsonvalue.SetIn(obj.Fields, value, "metadata", "annotations", name)
 	}
-	scheduled := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": jsonvalue.Now().UTC().Format(time.RFC3339)}
-	jsonvalue.SetIn(obj.Fields, []any{scheduled}, "status", "conditions")
+	for name, value := range binding.Labels {
+		jsonvalue.SetIn(obj.Fields, value, "metadata", "labels", name)
+	}
+	jsonvalue.SetIn(obj.Fields, scheduled(obj), "status", "conditions")
 	return obj, nil
+}
+
+// scheduled returns the conditions of a Pod that gets its node.
+func scheduled(pod *object.Object) []any {
+	status, _ := pod.Fields["status"].(map[string]any)
+	all, _ := status["conditions"].([]any)
+	is := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": jsonvalue.Now().UTC().Format(time.RFC3339)}
+	i := slices.IndexFunc(all, func(c any) bool { was, _ := c.(map[string]any); return was["type"] == is["type"] })
+	if i < 0 {
+		return append(slices.Clone(all), is)
+	}
+	all = slices.Clone(all)
+	all[i] = is
+	return all
 }
 
 // Evict deletes a Pod, unless a disruption budget forbids it.
@@ -97,34 +134,52 @@ func (p *Path) checkDisruption(q *Request) error {
 		return apierrors.NewNotFound(q.Kind.GroupResource(), q.Name)
 	}
 	phase, _, _ := unstructured.NestedString(pod.Fields, "status", "phase")
-	if phase != string(corev1.PodRunning) && phase != string(corev1.PodUnknown) || pod.Meta().GetDeletionTimestamp() != nil {
+	switch corev1.PodPhase(phase) {
+	case corev1.PodPending, corev1.PodSucceeded, corev1.PodFailed:
 		return nil // it serves no one
 	}
+	if pod.Meta().GetDeletionTimestamp() != nil {
+		return nil
+	}
+	guards := p.budgetsOf(q, pod)
+	switch {
+	case len(guards) == 0:
+		return nil
+	case len(guards) > 1:
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}}
+	}
+	budget := guards[0]
+	if budget.Status.ObservedGeneration < budget.Generation {
+		refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
+		refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause,
+			Message: fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Name)}}
+		return refusal
+	}
+	if budget.Status.DisruptionsAllowed <= 0 {
+		refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+		refusal.ErrStatus.Details.Causes = append(refusal.ErrStatus.Details.Causes, metav1.StatusCause{
+			Type:    policyv1.DisruptionBudgetCause,
+			Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, budget.Status.DesiredHealthy, budget.Status.CurrentHealthy),
+		})
+		return refusal
+	}
+	return nil
+}
+
+// budgetsOf returns the disruption budgets that select a Pod.
+func (p *Path) budgetsOf(q *Request, pod *object.Object) (guards []*policyv1.PodDisruptionBudget) {
 	for _, held := range p.Store.Lists(disruptionBudgets)[0] {
 		budget, err := object.TypedOf[policyv1.PodDisruptionBudget](held)
 		if err != nil || budget.Namespace != q.Namespace {
 			continue
 		}
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-		if err != nil || selector.Empty() || !selector.Matches(object.LabelSet(pod)) {
-			continue
-		}
-		if budget.Status.ObservedGeneration < budget.Generation {
-			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
-			refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause,
-				Message: fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Name)}}
-			return refusal
-		}
-		if budget.Status.DisruptionsAllowed <= 0 {
-			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
-			refusal.ErrStatus.Details.Causes = append(refusal.ErrStatus.Details.Causes, metav1.StatusCause{
-				Type:    policyv1.DisruptionBudgetCause,
-				Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, budget.Status.DesiredHealthy, budget.Status.CurrentHealthy),
-			})
-			return refusal
+		if err == nil && !selector.Empty() && selector.Matches(object.LabelSet(pod)) {
+			guards = append(guards, budget)
 		}
 	}
-	return nil
+	return guards
 }
 
 // Finalize updates the finalizers in the spec of a namespace: one that is being deleted goes

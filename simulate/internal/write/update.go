@@ -203,9 +203,15 @@ func (p *Path) commitChange(q *Request, held, old, obj *object.Object) (answer *
 
 // errUID returns the error for an update of an object that has another UID.
 func errUID(q *Request, want, got types.UID) error {
+	return errPrecondition(q, "UID", string(want), string(got))
+}
+
+// errPrecondition returns the error for an update of an object of which a field is not as
+// required.
+func errPrecondition(q *Request, field, want, got string) error {
 	where, key := q.Kind.Resource, q.key()
 	if !q.Kind.Builtin {
 		where = q.Kind.Group + "/" + q.Kind.Resource
 	}
-	return apierrors.NewConflict(q.Kind.GroupResource(), key.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s", where, revisions.PathOf(key), want, got))
+	return apierrors.NewConflict(q.Kind.GroupResource(), key.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: %[3]s in precondition: %[4]s, %[3]s in object meta: %[5]s", where, revisions.PathOf(key), field, want, got))
 }

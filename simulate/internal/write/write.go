@@ -66,6 +66,8 @@ type Tx interface {
 type Kinds interface {
 	// Terminating reports whether a resource is served, and whether it is being deleted.
 	Terminating(r schema.GroupResource) (terminating, served bool)
+	// Stored returns the version in which the objects of a resource are stored.
+	Stored(r schema.GroupResource) *kinds.Kind
 }
 
 // Rights decides what a user may grant.
