@@ -235,8 +235,8 @@ func (c *Client) KindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 		return own, nil
 	}
 	kinds, _, err := c.scheme.ObjectKinds(obj)
-	if err != nil { // it names a file of apimachinery
-		return own, fmt.Errorf("type %T is not in the scheme; call AddToScheme of its package on the scheme that the client is made with", obj)
+	if err != nil {
+		return own, &unknownTypeError{fmt.Sprintf("%T", obj), err}
 	}
 	for _, kind := range kinds {
 		if kind == own {
@@ -278,3 +278,15 @@ func isNil(v any) bool {
 	r := reflect.ValueOf(v)
 	return r.Kind() == reflect.Pointer && r.IsNil()
 }
+
+// unknownTypeError replaces the text of an error of a scheme, which names a file of apimachinery.
+type unknownTypeError struct {
+	name  string
+	cause error
+}
+
+func (e *unknownTypeError) Error() string {
+	return "type " + e.name + " is not in the scheme; call AddToScheme of its package on the scheme that the client is made with"
+}
+
+func (e *unknownTypeError) Unwrap() error { return e.cause }

@@ -96,7 +96,7 @@ func TestKit_FaultsHappenAtTheWriteThatTheyAreAimedAt_K8(t *testing.T) {
 
 // A foreign write changes the object of the write that it is aimed at, after that was
 // read for it: an update with the version is answered with 409, and repeated; a patch
-// changes only its own fields; and an update without the version erases the foreign
+// changes only its own fields; and one that replaces all annotations erases the foreign
 // one, which is found.
 func TestKit_ForeignWriteComesBetweenReadAndWrite_K8(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -111,8 +111,10 @@ func TestKit_ForeignWriteComesBetweenReadAndWrite_K8(t *testing.T) {
 		"a patch": {func(ctx context.Context, c copier, copied *corev1.ConfigMap) error {
 			return c.client.Patch(ctx, copied, client.MergePatch(map[string]any{"data": copied.Data}))
 		}, "patch", []int{200}, false},
-		"a replacement without the version": {func(ctx context.Context, c copier, copied *corev1.ConfigMap) error {
-			return c.client.Patch(ctx, copied, client.JSONPatch(client.JSONOp{Op: "replace", Path: "/data", Value: copied.Data}))
+		"a replacement of what others write too": {func(ctx context.Context, c copier, copied *corev1.ConfigMap) error {
+			return c.client.Patch(ctx, copied, client.JSONPatch(
+				client.JSONOp{Op: "add", Path: "/metadata/annotations", Value: copied.Annotations},
+				client.JSONOp{Op: "replace", Path: "/data", Value: copied.Data}))
 		}, "patch", []int{200}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +155,7 @@ func TestKit_ForeignWriteComesBetweenReadAndWrite_K8(t *testing.T) {
 				t.Errorf("the answers are %v, want %v", codes, c.codes)
 			}
 			if c.erases {
-				finds(t, h, "V23", "update of ConfigMap default/copy-of-m removes")
+				finds(t, h, "V23", "patch of ConfigMap default/copy-of-m removes")
 			} else {
 				sound(t, h)
 			}

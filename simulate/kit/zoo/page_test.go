@@ -124,8 +124,10 @@ func (r *pages) child(ctx context.Context, p *page) (again time.Duration, err er
 	}
 	child = informer.Copy(child)
 	child.Data["content"] = p.Spec.Content
-	if r.bug == "update without a version" {
-		return 0, r.client.Patch(ctx, child, client.JSONPatch(client.JSONOp{Op: "replace", Path: "/data", Value: child.Data}))
+	if r.bug == "patch of all annotations" {
+		return 0, r.client.Patch(ctx, child, client.JSONPatch(
+			client.JSONOp{Op: "add", Path: "/metadata/annotations", Value: child.Annotations},
+			client.JSONOp{Op: "replace", Path: "/data", Value: child.Data}))
 	}
 	return 0, r.client.Update(ctx, child)
 }

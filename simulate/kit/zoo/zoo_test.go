@@ -45,7 +45,7 @@ var zoo = []animal{
 		{"delete by a stale read", 50},
 		{"status written from a stale object", 2},
 		{"spec written from a stale object", 13},
-		{"update without a version", 9},
+		{"patch of all annotations", 9},
 		{"error swallowed after part of the work", 3},
 		{"remembered before it is written", 2},
 		{"UID not checked", 71},
