@@ -5,8 +5,13 @@ package simulate_test
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-dev/flyball/informer"
 )
@@ -120,4 +125,106 @@ func TestInformer_BrokenConnectionFindsARewindThatWasOvertaken_A33(t *testing.T)
 			t.Errorf("%d lists and %d reads after a broken connection and a clean end with the same history, want one read for the first", n, m)
 		}
 	})
+}
+
+// A server that refuses the exact version proves nothing: no list is demanded.
+func TestInformer_RefusedRecallIsNoList_A33(t *testing.T) {
+	refusals := map[string]string{
+		"compacted": `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`,
+		"lagging":   `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","message":"Too large resource version","details":{"causes":[{"reason":"ResourceVersionTooLarge"}],"retryAfterSeconds":1},"code":504}`,
+		"other":     `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`,
+	}
+	for name, body := range refusals {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+				m, asked := w.interposed(informer.Options{}), 0
+				i := informer.For[cmap](w.factory)
+				start(w)
+				w.put(configMap("a", "1"))
+				pass(2 * time.Minute)
+				m.meddle(func(req *http.Request) (*http.Response, error) {
+					if req.URL.Query().Get("resourceVersionMatch") != "Exact" {
+						return nil, nil
+					}
+					asked++
+					code := map[string]int{"compacted": 410, "lagging": 504, "other": 200}[name]
+					return answered(req, code, "application/json", strings.NewReader(body)), nil
+				})
+				lists := w.lists(configMaps)
+				w.network.Cut()
+				pass(2 * time.Minute)
+				if n := w.lists(configMaps) - lists; asked != 1 || n != 0 {
+					t.Errorf("%d reads, %d lists; want one read that proves nothing", asked, n)
+				}
+				holds(t, i, "a=1", "a refused read changes nothing")
+			})
+		})
+	}
+}
+
+func TestInformer_BrokenConnectionFindsARewindOfUnstructured_A33(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		w.put(newWidget("a", "1"))
+		i := informer.ForKind(w.factory, widgetKind.GroupVersionKind)
+		start(w)
+		w.put(newWidget("b", "1"))
+		pass(2 * time.Minute)
+		w.network.Refuse(true)
+		w.network.Cut()
+		w.Rewind(1)
+		for n := range 10 {
+			w.put(configMap("other", fmt.Sprint(n)))
+		}
+		w.network.Refuse(false)
+		pass(2 * time.Minute)
+		var names []string
+		for obj := range i.Lister().All() {
+			names = append(names, obj.GetName())
+		}
+		if fmt.Sprint(names) != "[a]" {
+			t.Errorf("got %v, want [a]: what was undone is gone", names)
+		}
+	})
+}
+
+// An outage of a server with many scopes is followed by one read of each, a few at a time.
+func TestInformer_RecallsOfManyScopesAreRamped_A33(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		const kinds, most = 200, 4
+		var underWay, highest, asked atomic.Int64
+		m := w.interposed(informer.Options{})
+		w.manyKinds("many.example.com", kinds)
+		start(w)
+		pass(time.Minute)
+		for k := range kinds {
+			w.put(thing(k))
+		}
+		pass(2 * time.Minute)
+		m.meddle(func(req *http.Request) (*http.Response, error) {
+			if req.URL.Query().Get("resourceVersionMatch") == "Exact" {
+				asked.Add(1)
+				highest.Store(max(highest.Load(), underWay.Add(1)))
+				time.Sleep(10 * time.Millisecond)
+				underWay.Add(-1)
+			}
+			return nil, nil
+		})
+		w.network.Refuse(true)
+		w.network.Cut()
+		pass(time.Minute)
+		w.network.Refuse(false)
+		pass(2 * time.Minute)
+		if n := asked.Load(); n != kinds || highest.Load() > most {
+			t.Errorf("%d reads of %d scopes, %d at a time; want one each, %d at a time", n, kinds, highest.Load(), most)
+		}
+	})
+}
+
+func thing(k int) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion("many.example.com/v1")
+	obj.SetKind(fmt.Sprintf("Thing%03d", k))
+	obj.SetNamespace("ns")
+	obj.SetName("a")
+	return obj
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 )
 
@@ -19,7 +19,7 @@ const recallWithin = 2 * time.Second
 // event of the scope. A restore that new revisions have overtaken undoes the last events, so the
 // newest is among them if any is. The read is of the exact version that the scope has reached: no
 // later change answers it, and a server that lags refuses it. Another answer leads to a list, which
-// proves the rest (A28).
+// proves the rest (A28). If the gate has no room in time, the next watch asks again.
 func (r *Reflector) recall(ctx context.Context, p steps.Progress, o steps.Outcome) {
 	switch {
 	case o.Result == steps.ResultUnreachable, o.Result == steps.ResultCut, o.Result == steps.ResultSilent:
@@ -38,8 +38,23 @@ func (r *Reflector) recall(ctx context.Context, p steps.Progress, o steps.Outcom
 	}
 	ctx, cancel := context.WithTimeout(ctx, recallWithin)
 	defer cancel()
-	was, err := r.Recall(restclient.Elsewhere(ctx), n.key, p.Last)
+	was, err := r.recalled(ctx, n.key, p.Last)
 	if undone := n.ended && was != 0 && was < n.version || !n.ended && was != n.version; err == nil && undone {
 		r.Wants.Add(steps.Demand{Reason: steps.RelistUndone, Elsewhere: true})
 	}
+}
+
+// recalled takes a place among the lists: after an outage all scopes recall at the same time.
+func (r *Reflector) recalled(ctx context.Context, key base.Key, at string) (base.Version, error) {
+	if r.server != nil {
+		ask := gate.Ask{Rank: gate.RankRelist, Kind: r.kind, List: true, Size: 1}
+		pass, err := r.server.Gate.Enter(ctx, ask, func(gate.Hold) {})
+		if err != nil {
+			r.broken = true
+			return 0, err
+		}
+		defer pass.Done()
+		ctx = pass.With(ctx)
+	}
+	return r.Recall(ctx, key, at)
 }
