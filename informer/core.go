@@ -74,8 +74,11 @@ type core struct {
 	critical struct {
 		sync.Mutex
 		scopes  map[WatchScope]*watched
-		byID    []*watched // nil: number unused
-		ended   []*watched // their numbers may still be in use
+		byID    []*watched            // nil: number unused
+		within  map[string][]*watched // by the namespace of the scope
+		unheld  []*watched            // no handle held them when they were added; they end in parts
+		ended   []*watched            // their numbers may still be in use
+		free    []base.ScopeID        // numbers that nothing uses
 		handles []*handle
 		members []*member
 		every   int // number of members that want every event
@@ -131,7 +134,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	c.fifo = store.NewDeltaFIFO(c.indexer)
 	c.mu.managed, c.mu.compact = opts.KeepManagedFields, opts.Compact
 	c.projection.begin()
-	c.critical.scopes = make(map[WatchScope]*watched)
+	c.critical.scopes, c.critical.within = make(map[WatchScope]*watched), make(map[string][]*watched)
 	c.storing = c.roster.take(newHand("store a batch"))
 	c.settler = unsettled.Settler{
 		Store: settledStore{c}, Name: object.String(), Log: c.log, PageSize: cmp.Or(opts.PageSize, reflector.DefaultPageSize),

@@ -230,7 +230,8 @@ type (
 	// has ended.
 	ReleasedError = base.ReleasedError
 	// NotServedError means that the server does not serve Kind. Err, which may
-	// be nil, is from the server or discovery.
+	// be nil, is from the server or discovery. Unlisted: the server serves it
+	// but cannot list it.
 	NotServedError = base.NotServedError
 	// TooLargeError means that an answer has more than Limit bytes, or that to
 	// decode it would allocate at least Decoded bytes, if that is not 0, and

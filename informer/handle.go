@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
@@ -20,6 +21,7 @@ type handle struct {
 	follows []*following
 	open    bool // selected namespaces are not yet known
 	holds   []*watched
+	heard   int // so many of holds are known to be synced
 	// clusterWide: the kind is known to be cluster-scoped and is watched whole.
 	clusterWide bool
 	settled     bool // synced is closed
@@ -84,21 +86,71 @@ func (c *core) cover(h *handle, scopes []Scope) error {
 		return err
 	}
 	follows := c.followAll(scopes)
-	before, err := c.coverUnder(h, scopes, set, follows)
+	watch, before, err := c.wantUnder(h, scopes, set, follows)
 	if err != nil {
 		unfollow(follows)
 		return err
 	}
 	unfollow(before)
+	err = c.coverInParts(watch, func() error {
+		if h.released {
+			return &ReleasedError{Kind: c.kind}
+		}
+		if namespaced, known := c.namespaced(); known {
+			h.clusterWide = !namespaced // known since the first of them asked
+		}
+		return c.coverLocked(h, scopes)
+	})
 	c.callPassed()
-	return nil
+	return err
 }
 
-func (c *core) coverUnder(h *handle, scopes []Scope, set *fields.Set, follows []*following) (before []*following, err error) {
+// coverInParts opens scopes, in parts as endUnheld ends them, and then runs cover in the
+// critical section, in which a handle takes them up.
+func (c *core) coverInParts(scopes []WatchScope, cover func() error) error {
+	var held []*watched
+	for len(scopes) > scopesAtOnce { // cover opens the rest
+		some, err := c.openUnder(scopes[:scopesAtOnce])
+		if err != nil {
+			break // cover returns it
+		}
+		held, scopes = append(held, some...), scopes[scopesAtOnce:]
+	}
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	defer func() { c.letGoLocked(held) }()
+	return cover()
+}
+
+// openUnder opens and holds scopes.
+func (c *core) openUnder(scopes []WatchScope) ([]*watched, error) {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	some, err := c.findLocked(scopes)
+	if err != nil {
+		return nil, err
+	}
+	c.holdLocked(some)
+	return some, nil
+}
+
+func (c *core) holdLocked(scopes []*watched) {
+	var opened []*watched
+	for _, w := range scopes {
+		if w.holders++; w.reflector == nil {
+			opened = append(opened, w)
+		}
+	}
+	c.openLocked(opened)
+}
+
+// wantUnder checks and records what h wants. It returns the scopes to watch, and what it
+// followed before. On an error nothing changes.
+func (c *core) wantUnder(h *handle, scopes []Scope, set *fields.Set, follows []*following) (watch []WatchScope, before []*following, err error) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if h.released {
-		return nil, &ReleasedError{Kind: c.kind}
+		return nil, nil, &ReleasedError{Kind: c.kind}
 	}
 	if namespaced, known := c.namespaced(); known {
 		h.clusterWide = !namespaced
@@ -108,13 +160,14 @@ func (c *core) coverUnder(h *handle, scopes []Scope, set *fields.Set, follows []
 		plain[i].NamespaceSelector = "" // no namespaces are known yet
 	}
 	if _, err := c.findLocked(watchScopesOf(plain, true)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := wantLocked(c, h, set, scopes); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	before = c.takeOverLocked(h, follows)
-	return before, c.coverLocked(h, scopes)
+	plain, _ = h.chosenOf(scopes)
+	return watchScopesOf(plain, h.clusterWide), before, nil
 }
 
 func (c *core) coverLocked(h *handle, scopes []Scope) error {
@@ -133,23 +186,18 @@ func (c *core) coverLocked(h *handle, scopes []Scope) error {
 // turnLocked makes h hold exactly these scopes. The store changes first, then
 // the handlers of h receive what appears and disappears.
 func (c *core) turnLocked(h *handle, holds []*watched) {
-	for _, w := range holds {
-		if w.holders++; w.reflector == nil {
-			c.openLocked(w)
-		}
-	}
+	c.holdLocked(holds)
 	before := h.holds
 	h.hold(holds)
-	was, now := h.sight.Load().scopes, &sight{scopes: store.ScopesOf(), namespaces: make(map[string]bool), fields: h.wants.set}
-	h.wants.waits = false
+	was, now := h.sight.Load().scopes, &sight{namespaces: make(map[string]bool), fields: h.wants.set}
+	seen := make([]base.ScopeID, 0, len(holds))
 	for _, w := range holds {
 		now.namespaces[w.scope.Namespace] = true
 		if keptLocked(c, w, h.wants.since) {
-			now.scopes = now.scopes.With(w.id)
-		} else {
-			h.wants.waits = true
+			seen = append(seen, w.id)
 		}
 	}
+	now.scopes, h.wants.waits = store.ScopesOf(seen...), len(seen) < len(holds)
 	if now.namespaces[""] {
 		now.namespaces = nil
 	}
@@ -171,7 +219,7 @@ func (c *core) turnLocked(h *handle, holds []*watched) {
 }
 
 func (h *handle) hold(scopes []*watched) {
-	h.holds = scopes
+	h.holds, h.heard = scopes, 0
 	if len(scopes) == 0 {
 		h.fed.Store(nil)
 		return
@@ -179,21 +227,27 @@ func (h *handle) hold(scopes []*watched) {
 	h.fed.Store(scopes[len(scopes)-1].reflector)
 }
 
+// letGoLocked ends what holds has alone, with the next callPassed.
 func (c *core) letGoLocked(holds []*watched) {
 	for _, w := range holds {
 		if w.holders--; w.holders == 0 {
-			c.endLocked(w)
+			c.critical.unheld = append(c.critical.unheld, w)
 		}
 	}
 }
 
 // isSynced reports whether the first list of each scope is stored.
 func (h *handle) isSynced() bool {
-	return h.asked != nil && !h.open && !h.wants.waits && !slices.ContainsFunc(h.holds, func(w *watched) bool { return !w.synced.Load() })
+	for h.heard < len(h.holds) && h.holds[h.heard].synced.Load() {
+		h.heard++
+	}
+	return h.asked != nil && !h.open && !h.wants.waits && h.heard == len(h.holds)
 }
 
-// callPassed runs the callbacks of WhenPassed, without any lock.
+// callPassed ends the scopes that nothing holds any more, and runs the callbacks of
+// WhenPassed, without any lock.
 func (c *core) callPassed() {
+	c.endUnheld()
 	for _, do := range c.indexer.Passed() {
 		do()
 	}

@@ -117,20 +117,32 @@ func (c *core) choose(h *handle, f *following) {
 		chosen = append(chosen, ns.Name)
 	}
 	slices.Sort(chosen)
-	c.chooseUnder(h, f, chosen)
+	watch, changed := c.chooseUnder(h, f, chosen)
+	if !changed {
+		return
+	}
+	err := c.coverInParts(watch, func() error {
+		if !slices.Contains(h.follows, f) {
+			return nil
+		}
+		return c.coverLocked(h, h.asked)
+	})
+	if err != nil {
+		c.log.Error(err, "Cannot watch the selected namespaces")
+	}
 	c.callPassed()
 }
 
-func (c *core) chooseUnder(h *handle, f *following, chosen []string) {
+// chooseUnder records what f selects, and returns what is then watched for h.
+func (c *core) chooseUnder(h *handle, f *following, chosen []string) (watch []WatchScope, changed bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if !slices.Contains(h.follows, f) || f.known && slices.Equal(f.chosen, chosen) {
-		return
+		return nil, false
 	}
 	f.chosen, f.known = chosen, true
-	if err := c.coverLocked(h, h.asked); err != nil {
-		c.log.Error(err, "Cannot watch the selected namespaces")
-	}
+	plain, _ := h.chosenOf(h.asked)
+	return watchScopesOf(plain, h.clusterWide), true
 }
 
 // chosenOf returns scopes with the namespaces selected so far. open: some are

@@ -78,10 +78,10 @@ func (r *roster) take(h *hand) *hand {
 	return h
 }
 
-func (r *roster) drop(h *hand) {
+func (r *roster) drop(hands map[*hand]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.hands = slices.DeleteFunc(r.mu.hands, func(other *hand) bool { return other == h })
+	r.mu.hands = slices.DeleteFunc(r.mu.hands, func(h *hand) bool { return hands[h] })
 }
 
 func (r *roster) all() ([]*hand, []*member) {

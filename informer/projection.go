@@ -74,11 +74,6 @@ type wanted struct {
 	waits  bool        // for objects of that generation
 }
 
-// overlap reports whether an object may be in both scopes.
-func overlap(a, b WatchScope) bool {
-	return a.Namespace == "" || b.Namespace == "" || a.Namespace == b.Namespace
-}
-
 // keeps is what a core keeps of its objects.
 type keeps struct {
 	fields  *fields.Set // nil: all

@@ -6,6 +6,7 @@ package informer
 import (
 	"context"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -21,6 +22,9 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
+
+// scopesAtOnce is how many scopes begin or end in one critical section.
+const scopesAtOnce = 256
 
 // watched is one scope held by at least one handle, with its Reflector.
 type watched struct {
@@ -73,8 +77,72 @@ func (c *core) findLocked(scopes []WatchScope) ([]*watched, error) {
 	return out, nil
 }
 
-func (c *core) openLocked(w *watched) {
+// openLocked watches new scopes. It looks at each object and each other scope once, however
+// many there are.
+func (c *core) openLocked(scopes []*watched) {
+	if len(scopes) == 0 {
+		return
+	}
 	c.hasOpened() // the transform cannot change after this
+	c.reclaimLocked()
+	behind := behindLocked(c)
+	opened := make(map[string][]*watched)
+	for _, w := range scopes {
+		c.prepareLocked(w, behind)
+		opened[w.scope.Namespace] = append(opened[w.scope.Namespace], w)
+	}
+	c.lendLocked(opened)
+	for _, w := range scopes {
+		var err error
+		if w.member, err = c.group.Spawn(w.reflector.Run); err != nil {
+			w.reflector.Status.Stopped() // the run has ended already
+		}
+	}
+}
+
+// lendLocked lends what is stored to new scopes, which are given by namespace.
+func (c *core) lendLocked(opened map[string][]*watched) {
+	changed := c.transform() != nil // maybe the labels too
+	c.indexer.Lend(func(key Key, obj Object) iter.Seq[base.ScopeID] {
+		return func(yield func(base.ScopeID) bool) {
+			for w := range inNamespace(opened, key.Namespace) {
+				if w.surely(key, obj, changed) && !yield(w.id) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// inNamespace yields the scopes that can have objects of a namespace; empty: of no namespace,
+// or of one that is not known.
+func inNamespace(scopes map[string][]*watched, namespace string) iter.Seq[*watched] {
+	return func(yield func(*watched) bool) {
+		for _, at := range []string{"", namespace} {
+			for _, w := range scopes[at] {
+				if !yield(w) {
+					return
+				}
+			}
+			if namespace == "" {
+				break
+			}
+		}
+		if namespace != "" {
+			return
+		}
+		for at, some := range scopes {
+			for _, w := range some {
+				if at != "" && !yield(w) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// prepareLocked makes the Reflector of a new scope.
+func (c *core) prepareLocked(w *watched, behind bool) {
 	w.id = c.freeLocked()
 	placed := placing{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
 	told := telling{ListerWatcher: beginning{ListerWatcher: placed, begin: passing(c, w.id)}, tell: c.tell}
@@ -90,16 +158,12 @@ func (c *core) openLocked(w *watched) {
 	}
 	w.reflector.Borrow = c.borrower(w.scope, w.id, w.reflector.Schema)
 	w.lw = nil
-	beginKeptLocked(c, w)
+	beginKept(c, w, behind)
 	c.critical.scopes[w.scope] = w
 	c.critical.byID[w.id] = w
+	c.critical.within[w.scope.Namespace] = append(c.critical.within[w.scope.Namespace], w)
 	c.fifo.Open(w.id)
 	c.indexer.Open(w.id)
-	c.indexer.Lend(w.id, c.surely(w))
-	var err error
-	if w.member, err = c.group.Spawn(w.reflector.Run); err != nil {
-		w.reflector.Status.Stopped() // the run has ended already
-	}
 }
 
 // schemaOf returns what observes the schema of a scope's objects, or nil.
@@ -127,59 +191,122 @@ func redeliver(c *core, w *watched) {
 	}
 }
 
-// surely returns a function that reports whether a stored object belongs to w.
-func (c *core) surely(w *watched) func(Key, Object) bool {
-	whole := WatchScope{Namespace: w.scope.Namespace}
-	changed := c.transform() != nil
-	return func(key Key, obj Object) bool {
-		if whole.Namespace != "" && key.Namespace != "" && key.Namespace != whole.Namespace {
-			return false
+// surely reports whether a stored object, of which a transform may have changed the labels,
+// belongs to w.
+func (w *watched) surely(key Key, obj Object, changed bool) bool {
+	if w.scope.LabelSelector+w.scope.FieldSelector == "" {
+		return w.scope.Namespace == "" || key.Namespace == "" || key.Namespace == w.scope.Namespace
+	}
+	return !changed && w.matcher.MatchKey(key, compact.LabelsOf(obj)) == base.Inside
+}
+
+// reclaimLocked frees the numbers of ended scopes that no delta or Reflector uses any more.
+// Rows never do. So there are never many more numbers than scopes at one time.
+func (c *core) reclaimLocked() {
+	if len(c.critical.ended) == 0 {
+		return
+	}
+	spoken := c.fifo.Spoken()
+	c.critical.ended = slices.DeleteFunc(c.critical.ended, func(w *watched) bool {
+		unused := w.quiet() && !spoken.Has(w.id)
+		if unused {
+			c.critical.free = append(c.critical.free, w.id)
 		}
-		// A transform may have changed the labels.
-		return w.scope == whole || !changed && w.matcher.MatchKey(key, compact.LabelsOf(obj)) == base.Inside
-	}
+		return unused
+	})
 }
 
-// freeLocked returns a number that no row, delta or Reflector uses. So there
-// are never many more numbers than scopes at one time.
+// freeLocked returns a number that no row, delta or Reflector uses.
 func (c *core) freeLocked() base.ScopeID {
-	at := slices.IndexFunc(c.critical.ended, func(w *watched) bool { return w.quiet() && !c.fifo.SpeaksOf(w.id) })
-	if at < 0 {
-		c.critical.byID = append(c.critical.byID, nil)
-		return base.ScopeID(len(c.critical.byID) - 1)
+	if last := len(c.critical.free) - 1; last >= 0 {
+		id := c.critical.free[last]
+		c.critical.free = c.critical.free[:last]
+		return id
 	}
-	id := c.critical.ended[at].id
-	c.critical.ended = slices.Delete(c.critical.ended, at, at+1)
-	return id
+	c.critical.byID = append(c.critical.byID, nil)
+	return base.ScopeID(len(c.critical.byID) - 1)
 }
 
-// endLocked ends a scope without holders: it stops its Reflector, drops its
-// waiting deltas, and removes what it alone held from the Indexer.
-func (c *core) endLocked(w *watched) {
-	if w.member != nil {
-		w.member.Cancel()
+// endUnheld ends the scopes without holders, in parts: thousands of them do not keep events
+// and own writes waiting. When it returns all have ended, also those that others had begun to
+// end.
+func (c *core) endUnheld() {
+	for more := true; more; {
+		more = c.endSome()
 	}
-	delete(c.critical.scopes, w.scope)
-	c.critical.byID[w.id] = nil
-	c.critical.ended = append(c.critical.ended, w)
-	w.reflector = nil
-	c.roster.drop(w.decoding)
-	c.fifo.End(w.id)
-	c.indexer.End(w.id, c.mayHoldLocked)
 }
 
-// mayHoldLocked reports whether a scope can hold an object of key.
-func (c *core) mayHoldLocked(id base.ScopeID, key Key) bool {
-	w := c.critical.byID[id]
-	return w != nil && (w.scope.Namespace == "" || key.Namespace == "" || w.scope.Namespace == key.Namespace)
+func (c *core) endSome() (more bool) {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	n := min(len(c.critical.unheld), scopesAtOnce)
+	if n == 0 {
+		return false
+	}
+	part := slices.DeleteFunc(c.critical.unheld[:n:n], func(w *watched) bool {
+		return w.holders > 0 || c.critical.byID[w.id] != w // held again, or ended
+	})
+	c.endLocked(part)
+	if c.critical.unheld = c.critical.unheld[n:]; len(c.critical.unheld) == 0 {
+		c.critical.unheld = nil
+		c.showLocked()
+		showWaitingLocked(c) // no handle waits for fields of what has ended
+	}
+	return true
+}
+
+// endLocked ends scopes without holders: it stops their Reflectors, drops their waiting
+// deltas, and removes what they alone held from the Indexer.
+func (c *core) endLocked(scopes []*watched) {
+	if len(scopes) == 0 {
+		return
+	}
+	ids := make([]base.ScopeID, 0, len(scopes))
+	hands, namespaces := make(map[*hand]bool, len(scopes)), make(map[string]bool)
+	for _, w := range scopes {
+		if w.member != nil {
+			w.member.Cancel()
+		}
+		delete(c.critical.scopes, w.scope)
+		c.critical.byID[w.id] = nil
+		namespaces[w.scope.Namespace] = true
+		w.reflector = nil
+		ids, hands[w.decoding] = append(ids, w.id), true
+	}
+	for namespace := range namespaces {
+		c.leaveLocked(namespace)
+	}
+	c.critical.ended = append(c.critical.ended, scopes...)
+	c.roster.drop(hands)
+	ended := store.ScopesOf(ids...)
+	c.fifo.End(ended)
+	c.indexer.End(ended, c.mayHoldLocked)
+}
+
+// leaveLocked drops the ended scopes of a namespace.
+func (c *core) leaveLocked(namespace string) {
+	living := slices.DeleteFunc(c.critical.within[namespace], func(w *watched) bool { return c.critical.byID[w.id] != w })
+	if c.critical.within[namespace] = living; len(living) == 0 {
+		delete(c.critical.within, namespace)
+	}
+}
+
+// mayHoldLocked yields the scopes that can hold an object of key.
+func (c *core) mayHoldLocked(key Key) iter.Seq[base.ScopeID] {
+	return func(yield func(base.ScopeID) bool) {
+		for w := range inNamespace(c.critical.within, key.Namespace) {
+			if !yield(w.id) {
+				return
+			}
+		}
+	}
 }
 
 // livingLocked returns b without the scopes that ended after it was popped.
 func (c *core) livingLocked(b store.Batch) store.Batch {
-	for _, w := range c.critical.ended {
-		if b.SpeaksOf(w.id) {
-			return b.Without(func(id base.ScopeID) bool { return c.critical.byID[id] == nil })
-		}
+	ended := func(id base.ScopeID) bool { return int(id) < len(c.critical.byID) && c.critical.byID[id] == nil }
+	if b.SpeaksOf(ended) {
+		return b.Without(ended)
 	}
 	return b
 }
@@ -199,13 +326,13 @@ func (c *core) reflectorOf(w *watched) *reflector.Reflector {
 
 // idsLocked returns the numbers of the scopes that have not ended.
 func (c *core) idsLocked(scopes []*watched) *store.ScopeSet {
-	out := store.ScopesOf()
+	ids := make([]base.ScopeID, 0, len(scopes))
 	for _, w := range scopes {
 		if c.critical.byID[w.id] == w {
-			out = out.With(w.id)
+			ids = append(ids, w.id)
 		}
 	}
-	return out
+	return store.ScopesOf(ids...)
 }
 
 // placing checks, before each list and watch, whether the kind is namespaced. A
@@ -407,17 +534,20 @@ func hasBegun(c *core) bool {
 	return c.mu.started
 }
 
-// beginKeptLocked sets what a new scope keeps: what all others do, since it
-// may show their objects.
-func beginKeptLocked(c *core, w *watched) {
+// behindLocked reports whether a scope keeps less than new ones do.
+func behindLocked(c *core) bool {
+	now := c.projection.current().number
+	return slices.ContainsFunc(c.critical.byID, func(w *watched) bool { return w != nil && w.kept < now })
+}
+
+// beginKept sets what a new scope keeps: what all others do, since it may show
+// their objects.
+func beginKept(c *core, w *watched, behind bool) {
 	now := c.projection.current().number
 	w.kept, w.past = now, now
-	for _, other := range c.critical.byID {
-		if other != nil && other.kept < now {
-			w.kept = 0
-			w.reflector.Wants.Add(steps.Demand{Reason: steps.RelistFields, Content: true})
-			return
-		}
+	if behind {
+		w.kept = 0
+		w.reflector.Wants.Add(steps.Demand{Reason: steps.RelistFields, Content: true})
 	}
 }
 
@@ -427,9 +557,15 @@ func keptLocked(c *core, w *watched, since uint32) bool {
 	if since == 0 {
 		return true
 	}
-	return w.kept >= since && !slices.ContainsFunc(c.critical.byID, func(other *watched) bool {
-		return other != nil && other.past < since && overlap(other.scope, w.scope)
-	})
+	if w.kept < since {
+		return false
+	}
+	for other := range inNamespace(c.critical.within, w.scope.Namespace) {
+		if other.past < since {
+			return false
+		}
+	}
+	return true
 }
 
 // lastNarrow reports whether the objects of c have all of their fields by now,

@@ -8,7 +8,7 @@
 // there is no connection.
 //
 //	Ask ──▶ Enter ──▶ Pass: Begin, Heard, Replied, Done
-//	           └─ judged by gate.go and turns.go, pure functions of the time
+//	           └─ judged by gate.go, waiting.go and turns.go, pure functions of the time
 //
 // A Gate is safe for concurrent use. Enter blocks until the request may be sent
 // or its context ends.

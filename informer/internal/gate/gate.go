@@ -4,10 +4,8 @@
 package gate
 
 import (
-	"cmp"
 	"container/heap"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -72,29 +70,30 @@ type gateState struct {
 	host    domain
 	levels  map[string]*domain // by the UID of the priority level
 	kinds   map[schema.GroupVersionKind]*asked
+	ill     map[*asked]bool // kinds
 	groups  map[string]*int // number of ill kinds by API group
-	waiting []queued
-	sent    map[ticket]sending // unanswered
-	lists   map[ticket]listing // holding a place
+	waiting *waiting
+	sent    map[ticket]*sending // unanswered
+	sending []*sending          // in order of time, with the answered ones before the first other
+	lists   map[ticket]listing  // holding a place
+	listing [classes]int        // number of lists
 }
 
 // asked is the state of a kind at the gate.
 type asked struct {
-	level    *domain   // priority level last named by the server; nil: none
-	groupIll *int      // number of ill kinds in its API group
+	level    *domain         // priority level last named by the server; nil: none
+	groupIll *int            // number of ill kinds in its API group
+	sick     map[*asked]bool // all ill kinds
+	single   line            // its waiting requests other than lists
+	lists    line
 	ill      bool      // the last request was refused or failed
 	at       time.Time // time of the last refusal
 	until    time.Time // end of the server's Retry-After
 	why      string
 }
 
-type queued struct {
-	ticket
-	Ask
-	*asked
-}
-
 type sending struct {
+	ticket
 	at    time.Time
 	class class
 	level *domain // nil: unknown
@@ -109,14 +108,14 @@ type listing struct {
 func newGateState(places int) *gateState {
 	return &gateState{
 		places: places, host: newDomain(), levels: map[string]*domain{},
-		kinds: map[schema.GroupVersionKind]*asked{}, groups: map[string]*int{},
-		sent: map[ticket]sending{}, lists: map[ticket]listing{},
+		kinds: map[schema.GroupVersionKind]*asked{}, ill: map[*asked]bool{}, groups: map[string]*int{},
+		waiting: newWaiting(), sent: map[ticket]*sending{}, lists: map[ticket]listing{},
 	}
 }
 
 // arrive adds a request that wants to pass.
 func (g *gateState) arrive(t ticket, a Ask) {
-	g.waiting = append(g.waiting, queued{t, a, g.of(a.Kind)})
+	g.waiting.add(t, a, g.of(a.Kind))
 }
 
 func (g *gateState) of(kind schema.GroupVersionKind) *asked {
@@ -125,7 +124,7 @@ func (g *gateState) of(kind schema.GroupVersionKind) *asked {
 		if g.groups[kind.Group] == nil {
 			g.groups[kind.Group] = new(int)
 		}
-		k = &asked{groupIll: g.groups[kind.Group]}
+		k = &asked{groupIll: g.groups[kind.Group], sick: g.ill}
 		g.kinds[kind] = k
 	}
 	return k
@@ -133,100 +132,50 @@ func (g *gateState) of(kind schema.GroupVersionKind) *asked {
 
 // leave removes t and all that it holds.
 func (g *gateState) leave(t ticket) {
-	g.waiting = slices.DeleteFunc(g.waiting, func(w queued) bool { return w.ticket == t })
+	g.waiting.remove(t)
 	g.release(t)
-	delete(g.lists, t)
+	g.endList(t)
 }
 
-// admit returns the requests that may be sent now, most urgent first.
+// admit returns the requests that may be sent now, most urgent first. Its cost grows with the
+// number of kinds that wait and with that of the admitted requests, not with all that wait.
 func (g *gateState) admit(now time.Time) (admitted []ticket) {
 	g.settle(now)
-	var able []*queued
-	var crowded [classes]bool // asked once, not for each of thousands
-	for c := range classes {
-		crowded[c] = g.crowded(c)
-	}
-	for i := range g.waiting {
-		w := &g.waiting[i]
-		if !(w.List && crowded[w.class()]) && !now.Before(w.until) && g.full(w.asked, now) == nil {
-			able = append(able, w)
+	g.waiting.promote(now)
+	able := g.waiting.linesOf(func(l *line) bool { return g.mayPass(l, now) })
+	for len(able.lines) > 0 {
+		l := able.lines[0]
+		if !g.mayPass(l, now) {
+			heap.Pop(&able) // the last turn or place is taken, for all in the line
+			continue
 		}
-	}
-	if len(able) == 0 {
-		return nil
-	}
-	order := &urgent{able, now}
-	heap.Init(order) // only the few that pass are put in order, not all that wait
-	passed := make(map[ticket]bool)
-	for left := countOf(able); g.anyRoom(left); {
-		w := heap.Pop(order).(*queued)
-		left[w.List][w.class()]--
-		if !g.mayPass(*w, now) {
-			continue // requests before it took its turn or its place
-		}
+		w := l.all[0]
+		g.waiting.remove(w.ticket)
 		g.send(w.ticket, w.Kind, now)
 		if w.List {
-			g.lists[w.ticket] = listing{since: now, class: w.class(), contact: w.Contact}
+			g.beginList(w.ticket, listing{since: now, class: w.class(), contact: w.Contact})
 		}
-		passed[w.ticket] = true
 		admitted = append(admitted, w.ticket)
+		if l.Len() == 0 {
+			heap.Pop(&able)
+		} else {
+			heap.Fix(&able, 0)
+		}
 	}
-	g.waiting = slices.DeleteFunc(g.waiting, func(w queued) bool { return passed[w.ticket] })
 	return admitted
 }
 
-// urgent is a heap of requests, the most urgent first. Tickets are in the order of arrival.
-type urgent struct {
-	all []*queued
-	now time.Time
-}
-
-func (u *urgent) Len() int { return len(u.all) }
-func (u *urgent) Less(i, j int) bool {
-	a, b := u.all[i], u.all[j]
-	return cmp.Or(a.compare(*b, u.now), cmp.Compare(a.ticket, b.ticket)) < 0
-}
-func (u *urgent) Swap(i, j int) { u.all[i], u.all[j] = u.all[j], u.all[i] }
-func (u *urgent) Push(w any)    { u.all = append(u.all, w.(*queued)) }
-func (u *urgent) Pop() any {
-	last := len(u.all) - 1
-	w := u.all[last]
-	u.all = u.all[:last]
-	return w
-}
-
-// counts are numbers of requests, lists apart, by class.
-type counts map[bool]*[classes]int
-
-func countOf(all []*queued) counts {
-	n := counts{false: {}, true: {}}
-	for _, w := range all {
-		n[w.List][w.class()]++
-	}
-	return n
-}
-
-// anyRoom reports whether one of the requests might pass: it is no list, or one of a class
-// with a free place.
-func (g *gateState) anyRoom(left counts) bool {
-	for c := range classes {
-		if left[false][c] > 0 || left[true][c] > 0 && !g.crowded(c) {
-			return true
-		}
-	}
-	return false
-}
-
-func (g *gateState) mayPass(w queued, now time.Time) bool {
-	return !now.Before(w.until) && !(w.List && g.crowded(w.class())) && g.full(w.asked, now) == nil
+// mayPass reports whether the requests of l may be sent.
+func (g *gateState) mayPass(l *line, now time.Time) bool {
+	return !now.Before(l.until) && !(l.list && g.crowded(l.class())) && g.full(l.asked, now) == nil
 }
 
 // send records that t sends a request for kind.
 func (g *gateState) send(t ticket, kind schema.GroupVersionKind, now time.Time) {
 	g.release(t)
 	k := g.of(kind)
-	s := sending{at: now, class: k.class(), level: k.level}
-	g.sent[t] = s
+	s := &sending{ticket: t, at: now, class: k.class(), level: k.level}
+	g.sent[t], g.sending = s, append(g.sending, s)
 	g.host.turns[s.class].under++
 	if s.level != nil {
 		s.level.turns[s.class].under++
@@ -240,9 +189,32 @@ func (g *gateState) release(t ticket) {
 		return
 	}
 	delete(g.sent, t)
+	g.dropAnswered()
 	g.host.turns[s.class].under--
 	if s.level != nil {
 		s.level.turns[s.class].under--
+	}
+}
+
+// dropAnswered makes the first of sending an unanswered request.
+func (g *gateState) dropAnswered() {
+	for len(g.sending) > 0 && g.sent[g.sending[0].ticket] != g.sending[0] {
+		g.sending = g.sending[1:]
+	}
+}
+
+// beginList gives t a place.
+func (g *gateState) beginList(t ticket, l listing) {
+	g.endList(t)
+	g.lists[t] = l
+	g.listing[l.class]++
+}
+
+// endList takes the place of t, if it has one.
+func (g *gateState) endList(t ticket) {
+	if l, ok := g.lists[t]; ok {
+		delete(g.lists, t)
+		g.listing[l.class]--
 	}
 }
 
@@ -269,48 +241,20 @@ func (k *asked) class() class {
 // separate places, so that silent ones delay no others.
 func (g *gateState) crowded(c class) bool { return g.underWay(c) >= g.places }
 
-func (g *gateState) underWay(c class) (n int) {
-	for _, l := range g.lists {
-		if l.class == c {
-			n++
-		}
-	}
-	return n
-}
-
-// compare orders by urgency, then size of the list, then arrival.
-func (w queued) compare(b queued, now time.Time) int {
-	return cmp.Or(
-		cmp.Compare(w.urgency(now), b.urgency(now)),
-		cmp.Compare(w.Size, b.Size),
-		w.since.Compare(b.since),
-	)
-}
-
-// urgency is the rank of w, less one per minute of waiting. An API group with
-// ill kinds goes behind all others.
-func (w queued) urgency(now time.Time) rank {
-	r := w.Rank - rank(now.Sub(w.since)/promoteAfter)
-	if *w.groupIll > 0 {
-		r += ranks
-	}
-	return r
-}
+func (g *gateState) underWay(c class) int { return g.listing[c] }
 
 // settle releases requests that have been silent for too long.
 func (g *gateState) settle(now time.Time) {
-	for t, s := range g.sent {
-		if now.Sub(s.at) >= unheard {
-			g.release(t)
-		}
+	for len(g.sending) > 0 && now.Sub(g.sending[0].at) >= unheard {
+		g.release(g.sending[0].ticket)
 	}
 	for t, l := range g.lists {
 		if now.Sub(l.heard()) >= unheard {
-			delete(g.lists, t)
+			g.endList(t)
 		}
 	}
-	for _, k := range g.kinds {
-		if k.ill && now.Sub(k.at) >= illFor && now.Sub(k.until) >= illFor {
+	for k := range g.ill {
+		if now.Sub(k.at) >= illFor && now.Sub(k.until) >= illFor {
 			k.cure()
 		}
 	}
@@ -328,7 +272,7 @@ func (l listing) heard() time.Time {
 // sicken records a refused or failed request.
 func (k *asked) sicken(at, until time.Time, why string) {
 	if !k.ill {
-		k.ill = true
+		k.ill, k.sick[k] = true, true
 		*k.groupIll++
 	}
 	k.at = at
@@ -341,6 +285,7 @@ func (k *asked) sicken(at, until time.Time, why string) {
 func (k *asked) cure() {
 	if k.ill {
 		*k.groupIll--
+		delete(k.sick, k)
 	}
 	k.ill, k.at, k.until, k.why = false, time.Time{}, time.Time{}, ""
 }
@@ -348,7 +293,7 @@ func (k *asked) cure() {
 // next returns when admit may admit a request because of time alone; zero:
 // nothing waits.
 func (g *gateState) next(now time.Time) (at time.Time) {
-	if len(g.waiting) == 0 {
+	if g.waiting.len() == 0 {
 		return at
 	}
 	sooner := func(t time.Time) {
@@ -356,8 +301,8 @@ func (g *gateState) next(now time.Time) (at time.Time) {
 			at = t
 		}
 	}
-	for _, k := range g.kinds {
-		sooner(k.until)
+	for l := range g.waiting.lines {
+		sooner(l.until)
 	}
 	for c := range g.host.turns {
 		sooner(g.host.turns[c].next())
@@ -365,8 +310,8 @@ func (g *gateState) next(now time.Time) (at time.Time) {
 			sooner(level.turns[c].next())
 		}
 	}
-	for _, s := range g.sent {
-		sooner(s.at.Add(unheard))
+	if len(g.sending) > 0 {
+		sooner(g.sending[0].at.Add(unheard))
 	}
 	for _, l := range g.lists {
 		sooner(l.heard().Add(unheard))

@@ -265,6 +265,46 @@ func TestGate_IllKindsListBesideOthers_A23(t *testing.T) {
 	}
 }
 
+// What an answer costs does not grow with the number of requests that wait.
+func TestGate_AnswerLooksAtFewOfThoseThatWait_A14(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		kinds int
+		at    func(n int) time.Duration // of the arrival
+	}{
+		{"lists of one kind", 1, func(int) time.Duration { return 0 }},
+		{"lists of twenty kinds, some of which have waited for a minute", 20, func(n int) time.Duration { return time.Duration(n) * time.Second }},
+	} {
+		const lists, answers = 8000, 1000
+		g, kinds := newGateState(DefaultConcurrentLists), map[ticket]schema.GroupVersionKind{}
+		for n := range lists {
+			kind := kindOf("", n%c.kinds)
+			kinds[ticket(n)] = kind
+			g.arrive(ticket(n), Ask{Rank: RankRelist, Kind: kind, List: true, Size: n * 7919 % lists, since: at(c.at(n))})
+		}
+		now := at(c.at(lists))
+		admitted := g.admit(now)
+		g.waiting.compared = 0
+		for range answers {
+			first := admitted[0]
+			g.replied(first, kinds[first], reply{sent: now}, now)
+			g.leave(first)
+			admitted = append(admitted[1:], g.admit(now)...)
+		}
+		// A heap of 8,000 is 13 deep. A request is in two, and its kind in a third.
+		if most := 150 * answers; g.waiting.compared > most || g.waiting.len() != lists-answers-DefaultConcurrentLists {
+			t.Errorf("%s: %d answers took %d comparisons and left %d waiting, want %d at most and %d",
+				c.name, answers, g.waiting.compared, g.waiting.len(), most, lists-answers-DefaultConcurrentLists)
+		}
+		for a := range ticket(lists) {
+			g.leave(a) // also by those that have left
+		}
+		if n := g.waiting.len() + len(g.waiting.lines) + len(g.waiting.rising.all) + len(g.sending) + len(g.lists) + g.underWay(fresh); n != 0 {
+			t.Errorf("%s: %d are left when all have left, want none", c.name, n)
+		}
+	}
+}
+
 // A kind without further requests does not stay ill forever, and the number of
 // levels is limited.
 func TestGate_ForgetsIllnessesAndLevels_A23(t *testing.T) {
@@ -333,10 +373,10 @@ func TestGate_RandomPrograms_A13(t *testing.T) {
 			take()
 		}
 		// Without any more answers, no request waits forever.
-		for steps := 0; len(g.waiting) > 0; steps++ {
+		for steps := 0; g.waiting.len() > 0; steps++ {
 			next := g.next(now)
 			if next.IsZero() || steps > 10000 {
-				t.Fatalf("seed %d: %d wait, and nothing will let them pass", seed, len(g.waiting))
+				t.Fatalf("seed %d: %d wait, and nothing will let them pass", seed, g.waiting.len())
 			}
 			now = next
 			take()

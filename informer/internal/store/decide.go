@@ -176,7 +176,7 @@ func decideEnded(h holding, n news, w world) fate {
 	if n.version < floor || w.lagging(floor, n.scope) {
 		v.floor = floor
 	}
-	rest := h.scopes.without(n.scope)
+	rest := h.scopes.without(ScopesOf(n.scope))
 	switch {
 	case h.scopes.Empty():
 		return v

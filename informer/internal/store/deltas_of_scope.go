@@ -17,26 +17,32 @@ func (f *DeltaFIFO) Open(id base.ScopeID) {
 	*f.mu.log.scope(id) = scopeLog{}
 }
 
-// End drops the deltas of a scope, waiting and future. Only the batch popped
-// last may still contain some.
-func (f *DeltaFIFO) End(id base.ScopeID) {
+// End drops the deltas of these scopes, waiting and future. Only the batch
+// popped last may still contain some.
+func (f *DeltaFIFO) End(scopes *ScopeSet) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mu.log.end(id)
+	f.mu.log.end(scopes)
 }
 
-// SpeaksOf reports whether the batch popped last refers to a scope.
-func (f *DeltaFIFO) SpeaksOf(id base.ScopeID) bool {
+// Spoken returns the scopes to which the batch popped last refers.
+func (f *DeltaFIFO) Spoken() *ScopeSet {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.mu.log.flight.SpeaksOf(id)
+	var ids []base.ScopeID
+	f.mu.log.flight.SpeaksOf(func(id base.ScopeID) bool {
+		ids = append(ids, id)
+		return false
+	})
+	return ScopesOf(ids...)
 }
 
-func (b Batch) SpeaksOf(id base.ScopeID) bool {
-	return slices.Contains(b.Synced, id) || slices.Contains(b.Relisted, id) || slices.Contains(b.Epochs, id) ||
-		slices.ContainsFunc(b.Passed, func(p Passed) bool { return p.Scope == id }) ||
-		slices.ContainsFunc(b.Reached, func(r Reached) bool { return r.Scope == id }) ||
-		slices.ContainsFunc(b.Deltas, func(d Delta) bool { return d.Scope == id })
+// SpeaksOf reports whether b refers to a scope of which is is true.
+func (b Batch) SpeaksOf(is func(base.ScopeID) bool) bool {
+	return slices.ContainsFunc(b.Synced, is) || slices.ContainsFunc(b.Relisted, is) || slices.ContainsFunc(b.Epochs, is) ||
+		slices.ContainsFunc(b.Passed, func(p Passed) bool { return is(p.Scope) }) ||
+		slices.ContainsFunc(b.Reached, func(r Reached) bool { return is(r.Scope) }) ||
+		slices.ContainsFunc(b.Deltas, func(d Delta) bool { return is(d.Scope) })
 }
 
 // Without returns b without the ended scopes. b itself stays unchanged: the log
@@ -52,18 +58,20 @@ func (b Batch) Without(ended func(base.ScopeID) bool) Batch {
 	}
 }
 
-// end blanks the places of a scope and rebuilds the index, if there is one.
-func (l *deltaLog) end(id base.ScopeID) {
-	*l.scope(id) = scopeLog{ended: true}
+// end blanks the places of these scopes and rebuilds the index, if there is one.
+func (l *deltaLog) end(scopes *ScopeSet) {
+	for id := range scopes.All() {
+		*l.scope(id) = scopeLog{ended: true}
+	}
 	for at := l.places.Front(); at < l.places.Back(); at++ {
 		p := l.places.At(at)
-		if p.Scope != id {
+		if !scopes.Has(p.Scope) {
 			continue
 		}
 		if p.mark == isDelta && !p.gone {
 			l.uncount(&p.Delta)
 		}
-		*p = place{Delta: Delta{Scope: id}, gone: true}
+		*p = place{Delta: Delta{Scope: p.Scope}, gone: true}
 	}
 	for l.places.Len() > 0 && l.places.At(l.places.Front()).gone {
 		l.places.Pop()

@@ -533,7 +533,7 @@ func TestDeltaLog_EndOfAScopeKeepsTheOthers_I10(t *testing.T) {
 		push(0, "a", 6)
 		push(1, "a", 7)
 		f.Bookmark(1, 8)
-		f.End(1)
+		f.End(ScopesOf(1))
 		push(1, "a", 9)
 		push(0, "b", 10)
 		f.Bookmark(0, 11)
@@ -564,7 +564,7 @@ func TestDeltaFIFO_EndedScopeGivesItsBytesBack_G15(t *testing.T) {
 		for v := range mergeAbove {
 			update(1, 1+v)
 		}
-		f.End(1)
+		f.End(ScopesOf(1))
 		if got := f.mu.log.bytes; got != 0 || f.Heap() != 0 || f.Len() != 0 {
 			t.Fatalf("round %d: an empty log counts %d bytes, %d of the heap and %d deltas", round, got, f.Heap(), f.Len())
 		}

@@ -29,78 +29,90 @@ func (x *Indexer) Open(scope base.ScopeID) {
 	x.mu.reached[scope] = 0
 }
 
-// Lend makes a scope that has just begun hold at once the objects of others
-// that it covers, so that they do not disappear and return. Its first list
-// corrects this.
-func (x *Indexer) Lend(scope base.ScopeID, has func(base.Key, base.Object) bool) {
+// Lend makes scopes that have just begun hold at once the objects of others
+// that they cover, so that they do not disappear and return. Their first lists
+// correct this. of yields those of the scopes that have an object.
+func (x *Indexer) Lend(of func(base.Key, base.Object) iter.Seq[base.ScopeID]) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	rows := x.View()
 	for at := 0; at < rows.Len(); at += endAtOnce {
-		x.lendRows(scope, at, min(at+endAtOnce, rows.Len()), has)
+		x.lendRows(at, min(at+endAtOnce, rows.Len()), of)
 	}
 }
 
-func (x *Indexer) lendRows(scope base.ScopeID, from, before int, has func(base.Key, base.Object) bool) {
+func (x *Indexer) lendRows(from, before int, of func(base.Key, base.Object) iter.Seq[base.ScopeID]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for at := from; at < before; at++ {
-		if r := x.mu.rows.At(at); !r.Undecodable && has(r.Key, r.Object) {
-			x.mu.rows.Edit(at).Scopes = x.mu.sets.intern(r.Scopes.With(scope))
+		r := x.mu.rows.At(at)
+		if r.Undecodable {
+			continue
+		}
+		for scope := range of(r.Key, r.Object) {
+			r = x.mu.rows.Edit(at)
+			r.Scopes = x.mu.sets.intern(r.Scopes.With(scope))
 		}
 	}
 }
 
-// End removes a scope from every row and drops rows that no other scope holds.
-// may reports whether another scope can hold a key: while such a scope is
-// behind the row's version, the version is remembered so that nothing older
-// returns. Afterwards the caller calls the functions that Passed returns.
-func (x *Indexer) End(scope base.ScopeID, may func(other base.ScopeID, key base.Key) bool) {
+// End removes scopes from every row and drops rows that no other scope holds.
+// may yields the other scopes that can hold a key: while one of them is behind
+// the row's version, the version is remembered so that nothing older returns.
+// Afterwards the caller calls the functions that Passed returns. It looks at
+// each row once, however many scopes end.
+func (x *Indexer) End(scopes *ScopeSet, may func(key base.Key) iter.Seq[base.ScopeID]) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	// A row that fills a removed row's place was visited before.
 	for at := x.Len() - 1; at >= 0; at -= endAtOnce {
-		x.endRows(scope, at, max(at-endAtOnce, -1), may)
+		x.endRows(scopes, at, max(at-endAtOnce, -1), may)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.reachLocked(scope, endedScope)
+	x.endReachedLocked(scopes)
 	for key, a := range x.mu.ahead.values {
-		if a.value.in.Has(scope) {
-			x.mu.ahead.set(key, ahead{a.value.version, x.mu.sets.intern(a.value.in.without(scope))})
+		if a.value.in.SeenBy(scopes) {
+			x.mu.ahead.set(key, ahead{a.value.version, x.mu.sets.intern(a.value.in.without(scopes))})
 		}
 	}
-	x.mu.sets.forget(scope)
+	x.mu.sets.forget(scopes)
 	x.sweepLocked()
 	if !slices.ContainsFunc(x.mu.reached, func(v base.Version) bool { return v != endedScope }) {
 		x.mu.tombs = ageing[types.UID, tombstone]{limit: tombstoneLimit, forgotten: x.mu.tombs.forgotten}
 	}
 }
 
-// endRows removes a scope from the rows from one position down to before
+func (x *Indexer) endReachedLocked(scopes *ScopeSet) {
+	for scope := range scopes.All() {
+		x.reachLocked(scope, endedScope)
+	}
+}
+
+// endRows removes scopes from the rows from one position down to before
 // another.
-func (x *Indexer) endRows(scope base.ScopeID, from, before int, may func(base.ScopeID, base.Key) bool) {
+func (x *Indexer) endRows(scopes *ScopeSet, from, before int, may func(base.Key) iter.Seq[base.ScopeID]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.reachLocked(scope, endedScope)
+	x.endReachedLocked(scopes)
 	for at := from; at > before; at-- {
-		if x.mu.rows.At(at).Scopes.Has(scope) {
-			x.letGoLocked(at, scope, may)
+		if x.mu.rows.At(at).Scopes.SeenBy(scopes) {
+			x.letGoLocked(at, scopes, may)
 		}
 	}
 }
 
-func (x *Indexer) letGoLocked(at int, scope base.ScopeID, may func(base.ScopeID, base.Key) bool) {
+func (x *Indexer) letGoLocked(at int, scopes *ScopeSet, may func(base.Key) iter.Seq[base.ScopeID]) {
 	r := x.mu.rows.At(at)
-	rest := r.Scopes.without(scope)
+	rest := r.Scopes.without(scopes)
 	if !rest.Empty() {
 		r = x.mu.rows.Edit(at)
-		r.Scopes, r.own = x.mu.sets.intern(rest), x.mu.sets.intern(r.own.without(scope))
+		r.Scopes, r.own = x.mu.sets.intern(rest), x.mu.sets.intern(r.own.without(scopes))
 		return
 	}
 	key, was := r.Key, r.holding()
-	for id, reached := range x.mu.reached {
-		if reached < was.version && may(base.ScopeID(id), key) {
+	for id := range may(key) {
+		if int(id) < len(x.mu.reached) && x.mu.reached[id] < was.version {
 			x.mu.floors.set(key, max(was.version, x.mu.floors.get(key)))
 			break
 		}
@@ -111,13 +123,15 @@ func (x *Indexer) letGoLocked(at int, scope base.ScopeID, may func(base.ScopeID,
 	x.wakeLocked(key, was, holding{})
 }
 
-// forget drops the sets that contain id, whose number can then be reused.
-func (t *scopeSets) forget(id base.ScopeID) {
-	if int(id) < len(t.single) {
-		t.single[id] = nil
+// forget drops the sets that contain one of scopes, whose numbers can then be reused.
+func (t *scopeSets) forget(scopes *ScopeSet) {
+	for id := range scopes.All() {
+		if int(id) < len(t.single) {
+			t.single[id] = nil
+		}
 	}
 	for key, s := range t.more {
-		if s.Has(id) {
+		if s.SeenBy(scopes) {
 			delete(t.more, key)
 		}
 	}

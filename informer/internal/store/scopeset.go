@@ -56,13 +56,15 @@ func (s *ScopeSet) With(id base.ScopeID) *ScopeSet {
 	return &ScopeSet{words: setBit(slices.Clone(s.words), id)}
 }
 
-// without returns s minus id; nil when empty.
-func (s *ScopeSet) without(id base.ScopeID) *ScopeSet {
-	if !s.Has(id) {
+// without returns s minus others; nil when empty.
+func (s *ScopeSet) without(others *ScopeSet) *ScopeSet {
+	if !s.SeenBy(others) {
 		return s
 	}
 	words := slices.Clone(s.words)
-	words[id/64] &^= 1 << (id % 64)
+	for i := range min(len(words), len(others.words)) {
+		words[i] &^= others.words[i]
+	}
 	for len(words) > 0 && words[len(words)-1] == 0 {
 		words = words[:len(words)-1]
 	}

@@ -23,7 +23,7 @@ func FuzzScopeSet(f *testing.F) {
 			if op&1 == 0 {
 				s, model[id] = s.With(id), true
 			} else {
-				s = s.without(id)
+				s = s.without(ScopesOf(id))
 				delete(model, id)
 			}
 			if s != before && slices.Equal(slices.Collect(before.All()), slices.Collect(s.All())) {
