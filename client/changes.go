@@ -83,7 +83,8 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 		conditions.ResourceVersion = cmp.Or(conditions.ResourceVersion, from.GetResourceVersion())
 	}
 	read := func(live informer.Object) error { return c.Get(ctx, at.key, live) }
-	if err := at.elementwise(read, to, before, after, parts, unsaid); err != nil {
+	at.preconditions = conditions
+	if err := at.elementwise(read, from, to, before, after, parts, unsaid); err != nil {
 		return false, err
 	}
 	got := shallow(to)
@@ -96,6 +97,7 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 		patch := MergePatch(part.patch)
 		if part.operations != nil {
 			patch = JSONPatch(part.operations...)
+			patch.elements = true
 		}
 		a, err := c.sendPatch(ctx, at, to, patch)
 		if err != nil {
@@ -105,7 +107,13 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 			return false, err
 		}
 		if status, sent := part.patch[statusName]; sent && part.sub == "" && c.mapper.ignoredStatus(ctx, at, got, after) {
-			parts = append(parts, changedPart{sub: statusName, patch: map[string]any{statusName: status}})
+			again := []changedPart{{sub: statusName, patch: map[string]any{statusName: status}}}
+			if part.operations != nil {
+				if err := at.elementwise(read, from, to, before, after, again, unsaid); err != nil {
+					return false, err
+				}
+			}
+			parts = append(parts, again...)
 		}
 	}
 	fill(to, got)
@@ -127,7 +135,7 @@ func (m *mapper) ignoredStatus(ctx context.Context, at *call, got informer.Objec
 
 // elementwise replaces the patches of parts that would replace lists of objects by ones that
 // change their elements.
-func (at *call) elementwise(read func(informer.Object) error, to informer.Object, before, after map[string]any, parts []changedPart, unsaid bool) error {
+func (at *call) elementwise(read func(informer.Object) error, from, to informer.Object, before, after map[string]any, parts []changedPart, unsaid bool) error {
 	if _, loose := to.(*unstructured.Unstructured); loose {
 		return nil // it has all fields
 	}
@@ -137,6 +145,9 @@ func (at *call) elementwise(read func(informer.Object) error, to informer.Object
 		b, a := p.of(before), p.of(after)
 		if !elementsChange(b, a) {
 			continue
+		}
+		if err := at.ofVersion(from); err != nil {
+			return at.wrap(err)
 		}
 		operations, unsure := operationsOf(b, a)
 		if unsure == "" {

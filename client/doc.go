@@ -30,7 +30,7 @@
 //   - C3 On an error the caller's object is unchanged; after success it is exactly
 //     what the server answered (C16: what the cache has), kind and apiVersion included.
 //   - C4 Applying a typed object claims each field that it prints, except null, empty
-//     structs, and what is empty and has omitempty. stringData is applied as data.
+//     structs, and empty ones with omitempty. stringData is applied as data.
 //   - C5 Misuse is an error before the object is requested: no name, field owner, or version
 //     of an update, a missing or superfluous namespace, an option that does not fit.
 //   - C6 Errors wrap the server's Status, so apierrors.IsNotFound and the like work; a

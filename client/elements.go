@@ -168,11 +168,13 @@ func index(list []any) (at map[string]int, unique bool) {
 }
 
 // inPlace reports whether each element that differs is a change of the one at its place: it has
-// a value in common with it, and neither is equal to one at another place.
+// a value in common with it, and none that another one has lost, and neither is equal to one at
+// another place.
 func inPlace(before, after []any, inBefore, inAfter map[string]int) bool {
 	if len(before) != len(after) {
 		return false
 	}
+	lost := map[string]bool{} // fields, with their values
 	for i := range before {
 		if reflect.DeepEqual(before[i], after[i]) {
 			continue
@@ -182,8 +184,32 @@ func inPlace(before, after []any, inBefore, inAfter map[string]int) bool {
 		if stays || stayed || !share(before[i], after[i]) {
 			return false
 		}
+		leavesOf("", before[i], after[i], func(field string) { lost[field] = true })
+	}
+	for i := range after {
+		gets := false
+		leavesOf("", after[i], before[i], func(field string) { gets = gets || lost[field] })
+		if gets {
+			return false
+		}
 	}
 	return true
+}
+
+// leavesOf calls f with each field below value, and what it is, that other does not have and
+// that is not zero.
+func leavesOf(path string, value, other any, f func(field string)) {
+	fields, ok := value.(map[string]any)
+	if !ok {
+		if !saysNothing(value) && !reflect.DeepEqual(value, other) {
+			f(path + "=" + text(value))
+		}
+		return
+	}
+	others, _ := other.(map[string]any)
+	for name, field := range fields {
+		leavesOf(path+pointer(name), field, others[name], f)
+	}
 }
 
 // share reports whether two values have a field with the same value, other than zero.
@@ -243,16 +269,18 @@ func (o *operations) add(op JSONOp) { o.all = append(o.all, op) }
 
 func (o *operations) fields(path string, before, after map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if _, stays := after[name]; !stays {
+		// Null is what a Go type prints that has no value: a merge patch removes it, too.
+		if _, stays := after[name]; !stays || after[name] == nil && before[name] != nil {
 			o.add(JSONOp{Op: "remove", Path: path + pointer(name)})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		b, was := before[name]
-		if was && reflect.DeepEqual(b, after[name]) {
+		b := before[name]
+		if after[name] == nil || reflect.DeepEqual(b, after[name]) {
 			continue
 		}
-		if a, is := after[name].(map[string]any); is && len(a) > 0 && saysNothing(b) && o.unsure == "" {
+		known := path == "/metadata" // its maps, such as labels, have no other fields
+		if a, is := after[name].(map[string]any); is && len(a) > 0 && saysNothing(b) && !known && o.unsure == "" {
 			// Whether it is there, and with other fields, does not show: a Go type prints
 			// zeros that the server does not have.
 			o.unsure = dotted(path + pointer(name))
@@ -287,17 +315,27 @@ func (o *operations) elements(path string, before, after []any) {
 		o.unsure = dotted(path)
 		return
 	}
+	stays := make([]bool, len(before))
+	for _, origin := range origins {
+		if origin >= 0 {
+			stays[origin] = true
+		}
+	}
 	var now []int // origins of the elements, as the list is after each operation
 	for i := range before {
-		now = append(now, i)
+		if stays[i] {
+			now = append(now, i)
+		}
 	}
 	for i := len(before) - 1; i >= 0; i-- {
-		if !slices.Contains(origins, i) {
+		if !stays[i] {
 			o.add(JSONOp{Op: "remove", Path: path + "/" + strconv.Itoa(i)})
-			now = slices.Delete(now, i, i+1)
 		}
 	}
 	for i, origin := range origins {
+		if len(o.all) > maxOperations { // which is refused; moves would take quadratic time
+			return
+		}
 		at := path + "/" + strconv.Itoa(i)
 		if origin < 0 {
 			o.add(JSONOp{Op: "add", Path: at, Value: after[i]})
@@ -330,7 +368,7 @@ func edit(path string, raw, before, after any) (edited any, lossy string) {
 	b, ok1 := before.(map[string]any)
 	a, ok2 := after.(map[string]any)
 	r, ok3 := raw.(map[string]any)
-	if ok1 && ok2 && ok3 {
+	if (ok1 || before == nil) && ok2 && ok3 { // a Go type may omit what has only other fields
 		return editFields(path, r, b, a)
 	}
 	if !elementsChange(before, after) {
@@ -360,13 +398,13 @@ func edit(path string, raw, before, after any) (edited any, lossy string) {
 func editFields(path string, raw, before, after map[string]any) (edited map[string]any, lossy string) {
 	out := maps.Clone(raw)
 	for name := range before {
-		if _, stays := after[name]; !stays {
+		if after[name] == nil {
 			delete(out, name)
 		}
 	}
 	for name, value := range after {
-		b, was := before[name]
-		if was && reflect.DeepEqual(b, value) {
+		b := before[name]
+		if value == nil || reflect.DeepEqual(b, value) {
 			continue
 		}
 		if out[name], lossy = edit(path+pointer(name), raw[name], b, value); lossy != "" {

@@ -37,6 +37,8 @@ type FleetSpec struct {
 	Members []Member `json:"members,omitempty"`
 	Points  []Point  `json:"points,omitempty"`
 	Limits  Point    `json:"limits"`
+	Spare   Point    `json:"spare,omitzero"`
+	Best    *Point   `json:"best"`
 }
 
 type FleetStatus struct {
@@ -87,9 +89,14 @@ func (o *oneObject) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o.is, err = patched(o.is, body, r.Header.Get("Content-Type")); err != nil {
+		is, err := patched(o.is, body, r.Header.Get("Content-Type"))
+		if err != nil {
 			return respond(r, status(http.StatusUnprocessableEntity, "Invalid", err.Error(), "")), nil
 		}
+		o.is = is
+	}
+	if is := string(o.is); strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
+		return respond(r, reply{body: strings.Replace(is, `"apiVersion":"example.com/v1","kind":"Website"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1)}), nil
 	}
 	return respond(r, reply{body: string(o.is)}), nil
 }
@@ -153,6 +160,9 @@ func TestPatchChanges_ElementsKeepWhatTheGoTypeDoesNotKnow_C17(t *testing.T) {
 		{"nameless ones in another order", "", func(s *FleetSpec) { slices.Reverse(s.Points) }, abc, `[` + q + `,` + p + `]`, false},
 		{"nameless: one removed, one changed", "", func(s *FleetSpec) { s.Points = []Point{{2, 21}} }, "", "", true},
 		{"nameless: one changed, one appended", "", func(s *FleetSpec) { s.Points[0].Y = 11; s.Points = append(s.Points, Point{3, 3}) }, "", "", true},
+		{"nameless: sorted, and changed", `[{"x":0,"y":2,"z":1},{"x":0,"y":1,"z":2}]`, func(s *FleetSpec) { s.Points = []Point{{5, 1}, {5, 2}} }, "", "", true},
+		{"nameless: moved, and changed, beside what all have", `[{"x":7,"y":2,"z":1},{"x":7,"y":1,"z":2},{"x":1,"y":5,"z":3}]`,
+			func(s *FleetSpec) { s.Points = []Point{{7, 1}, {7, 3}, {1, 5}} }, "", "", true},
 		{"nameless: replaced", "", func(s *FleetSpec) { s.Points[0] = Point{8, 9} }, "", "", true},
 		{"nameless: one of two equal ones less", `[{"x":1,"y":1,"z":1},{"x":1,"y":1,"z":2}]`, func(s *FleetSpec) { s.Points = s.Points[1:] }, "", "", true},
 		{"nameless, and all is known", `[{"x":1,"y":10},{"x":2,"y":20}]`, func(s *FleetSpec) { s.Points = []Point{{2, 21}} }, abc, `[{"x":2,"y":21}]`, true},
@@ -183,6 +193,70 @@ func TestPatchChanges_ElementsKeepWhatTheGoTypeDoesNotKnow_C17(t *testing.T) {
 				t.Errorf("the server has %v, want members %s and points %s", spec, row.members, row.want)
 			}
 		})
+	}
+}
+
+// What changes beside an element says the same as a merge patch would.
+func TestPatchChanges_FieldsBesideElements_C17(t *testing.T) {
+	for _, row := range []struct {
+		name, more string // fields of the spec
+		change     func(*Fleet)
+		want       string
+		read       bool
+	}{
+		{"a pointer becomes nil", `,"best":{"x":1,"y":1,"z":1}`, func(f *Fleet) { f.Spec.Best = nil }, ``, false},
+		{"a struct that is omitted gets a field", `,"spare":{"z":1}`, func(f *Fleet) { f.Spec.Spare.X = 5 }, `"spare":{"x":5,"y":0,"z":1},`, true},
+		{"the first label", ``, func(f *Fleet) { f.Labels = map[string]string{"a": "b"} }, ``, false},
+	} {
+		cl, server, from := fleetServer(t, `[{"name":"a","weight":1,"zone":"A"}]`, `[]`+row.more, "")
+		to := informer.Copy(from)
+		row.change(to)
+		to.Spec.Members[0].Weight = 5
+		if _, err := cl.PatchChanges(t.Context(), from, to); err != nil {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		if read := slices.Contains(server.requests, "GET"); read != row.read {
+			t.Errorf("%s: the requests are %q; want a read: %t", row.name, server.requests, row.read)
+		}
+		if want := `{"newer":1,` + row.want + `"points":[],"members":[{"name":"a","weight":5,"zone":"A"}]}`; !same(t, any(specOf(t, server.is)), want) {
+			t.Errorf("%s: the server has %s, want the spec %s", row.name, server.is, want)
+		}
+	}
+}
+
+// The server applies operations before it compares the versions: an element that is no longer
+// there makes them invalid, which is a conflict.
+func TestPatchChanges_ElementIsNoLongerThere_C17(t *testing.T) {
+	cl, server, from := fleetServer(t, `[{"name":"a","weight":1},{"name":"b","weight":1}]`, `[]`, "")
+	to := informer.Copy(from)
+	to.Spec.Members[1].Weight = 5
+	patches := map[string]func() error{
+		"PatchChanges": func() error { _, err := cl.PatchChanges(t.Context(), from, informer.Copy(to)); return err },
+		"MergeFrom":    func() error { return cl.Patch(t.Context(), informer.Copy(to), client.MergeFrom(from)) },
+	}
+	gone := `{"apiVersion":"example.com/v1","kind":"Website","metadata":{"namespace":"prod","name":"web","uid":"u","resourceVersion":"`
+	for name, patch := range patches {
+		server.is = []byte(gone + `8"},"spec":{"members":[]}}`)
+		if err := patch(); !errors.As(err, new(*client.ConflictError)) {
+			t.Errorf("%s: got %v, want a *ConflictError", name, err)
+		}
+		server.is = []byte(gone + `7"},"spec":{}}`)
+		if err := patch(); err == nil || errors.As(err, new(*client.ConflictError)) {
+			t.Errorf("%s of the same version: got %v, want the server's error", name, err)
+		}
+	}
+}
+
+// The elements of another version may be others.
+func TestPatchChanges_ElementsOfAnotherVersion_C17(t *testing.T) {
+	cl, server, from := fleetServer(t, `[{"name":"a","weight":1,"zone":"A"}]`, `[]`, "")
+	to := informer.Copy(from)
+	to.Spec.Members[0].Weight = 5
+	other := client.Preconditions{ResourceVersion: "8"}
+	_, err := cl.PatchChanges(t.Context(), from, informer.Copy(to), other)
+	err2 := cl.Patch(t.Context(), informer.Copy(to), client.MergeFrom(from), other)
+	if err == nil || err2 == nil || len(server.requests) > 0 {
+		t.Errorf("got %v and %v after %q, want errors and no request", err, err2, server.requests)
 	}
 }
 

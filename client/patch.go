@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"reflect"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +27,8 @@ type Patch struct {
 	data func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error)
 	from informer.Object // of MergeFrom
 	sent informer.Object // that is sent as a merge patch
+
+	elements bool // operations on elements of lists, made for one version
 }
 
 // MergePatch returns a JSON merge patch (RFC 7386): fields of change replace those of
@@ -185,7 +189,7 @@ func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, p
 	if operations, err := elementsOf(at, obj, patch.from); err != nil {
 		return answer{}, at.wrap(err)
 	} else if operations != nil {
-		patch.kind = types.JSONPatchType
+		patch.kind, patch.elements = types.JSONPatchType, true
 		if body, err = json.Marshal(operations); err != nil {
 			return answer{}, at.wrap(err)
 		}
@@ -196,7 +200,24 @@ func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, p
 	if at.version = at.preconditions.ResourceVersion; at.version == "" {
 		at.version = versionIn(patch.kind, body)
 	}
-	return c.write(ctx, at, http.MethodPatch, string(patch.kind), c.accept(obj), body)
+	a, err := c.write(ctx, at, http.MethodPatch, string(patch.kind), c.accept(obj), body)
+	if patch.elements && apierrors.IsInvalid(err) {
+		err = c.outdated(ctx, at, err)
+	}
+	return a, err
+}
+
+// outdated returns a conflict if the object has another version than operations were made for,
+// else err: the server applies them before it compares the versions, and an element that is no
+// longer there makes them invalid.
+func (c *Client) outdated(ctx context.Context, at *call, err error) error {
+	is := &metav1.PartialObjectMetadata{}
+	is.SetGroupVersionKind(at.kind)
+	if c.Get(ctx, at.key, is) != nil || is.GetResourceVersion() == at.version {
+		return err
+	}
+	group := schema.GroupResource{Group: at.kind.Group, Resource: at.resource.name}
+	return c.fault(ctx, at, apierrors.NewConflict(group, at.key.Name, err))
 }
 
 // elementsOf returns the operations that turn from into obj, if a merge patch would replace a
@@ -218,10 +239,23 @@ func elementsOf(at *call, obj, from informer.Object) ([]JSONOp, error) {
 	if at.preconditions.ResourceVersion == "" {
 		at.preconditions.ResourceVersion = from.GetResourceVersion()
 	}
+	if err := at.ofVersion(from); err != nil {
+		return nil, err
+	}
 	if unsure != "" || at.preconditions.ResourceVersion == "" {
 		return nil, &UnknownFieldsError{Kind: at.kind, Key: at.key, List: unsure, fix: fixUnsure}
 	}
 	return operations, nil
+}
+
+// ofVersion returns an error if the preconditions name another version than from has: the elements
+// of its lists may be others there.
+func (at *call) ofVersion(from informer.Object) error {
+	if required := at.preconditions.ResourceVersion; from.GetResourceVersion() != "" && required != from.GetResourceVersion() {
+		return fmt.Errorf("the change of a list is one of resourceVersion %s, and the preconditions name %s; leave them out, or read that version",
+			from.GetResourceVersion(), required)
+	}
+	return nil
 }
 
 // patch adds the preconditions to the body of a patch. The API has no other place for

@@ -305,7 +305,7 @@ func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, c
 		}
 	}
 	if err := s.writer.ApplyChild(ctx, c.object, s.opts.FieldOwner, confirm); err != nil {
-		if c.kind.recreate == "" || missing || !apierrors.IsInvalid(err) {
+		if c.kind.recreate == "" || missing || !apierrors.IsInvalid(err) || !metav1.IsControlledBy(is, parent) {
 			return err
 		}
 		return s.recreate(ctx, c, is, confirm, err, report)

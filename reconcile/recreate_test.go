@@ -111,6 +111,19 @@ func TestRecreate_DeletesNothingThatHasChanged_R25(t *testing.T) {
 	})
 }
 
+// An object that the set may adopt is not its own before it has adopted it.
+func TestRecreate_DeletesNothingThatItHasNotAdopted_R25(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, parent := recreating(t, metav1.DeletePropagationBackground, reconcile.ChildSetOptions{Adopt: true})
+		n.server.Write(deployment("a", content("someone's")))
+		synctest.Wait()
+		_, err := set.Apply(t.Context(), parent, deployment("a", content("new")))
+		if sent := n.take(); !apierrors.IsInvalid(err) || !slices.Equal(sent, []string{"apply a"}) {
+			t.Errorf("asked %q, %v; want the server's refusal alone", sent, err)
+		}
+	})
+}
+
 func TestRecreate_UnknownPropagationIsMisuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set, _, parent := recreating(t, "Cascade", reconcile.ChildSetOptions{})

@@ -172,6 +172,8 @@ func (m *matching) partners(left []int) (partners []int, fresh []bool) {
 				fresh[i] = fresh[i] || id.strong
 			case m.taken[j] || partners[i] != none && partners[i] != j:
 				partners[i] = disputed
+			case fresh[i] && !id.strong && partners[i] == none: // another one, of the same type or port?
+				partners[i] = disputed
 			default:
 				partners[i] = j
 			}

@@ -145,13 +145,21 @@ func (c *carrier) carryMap(path string, original, before, after map[string]any) 
 		switch {
 		case known && equal(was, value):
 			// Unchanged: it stays as written, or omitted.
-		case known && there:
+		case there && (known || isMap(has)): // a view may omit what has only other fields
+			if !known {
+				was = map[string]any{}
+			}
 			out[name] = c.carry(strings.TrimPrefix(path+"."+name, "."), has, was, value)
 		default:
 			out[name] = value
 		}
 	}
 	return out
+}
+
+func isMap(value any) bool {
+	_, is := value.(map[string]any)
+	return is
 }
 
 // carryList matches each element of after with the one it comes from, to preserve

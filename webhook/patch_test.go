@@ -69,6 +69,7 @@ func TestPatch_CarriesOnlyWhatChanged_H2(t *testing.T) {
 		{"equal ones, of which all stay", `{"l":[{"k":1,"x":1},{"k":1,"x":2}]}`, `{"l":[{"k":1},{"k":1}]}`, `{"l":[{"k":0},{"k":1},{"k":1}]}`, `{"l":[{"k":0},{"k":1,"x":1},{"k":1,"x":2}]}`},
 		{"equal ones that hide the same, of which one goes", `{"l":[{"k":1,"x":1},{"k":1,"x":1}]}`, `{"l":[{"k":1},{"k":1}]}`, `{"l":[{"k":1}]}`, `{"l":[{"k":1,"x":1}]}`},
 		{"numbers of their kind", `{"a":9007199254740993,"f":1.5,"b":1}`, `{"b":1}`, `{"b":2}`, `{"a":9007199254740993,"f":1.5,"b":2}`},
+		{"what a view omits gets a field", `{"m":{"x":1}}`, `{}`, `{"m":{"a":1}}`, `{"m":{"a":1,"x":1}}`},
 		{"a list becomes empty", `{"l":[1,2]}`, `{"l":[1,2]}`, `{"l":[]}`, `{"l":[]}`},
 		{"a list for a map", `{"l":{"a":1}}`, `{"l":{"a":1}}`, `{"l":[1]}`, `{"l":[1]}`},
 	} {
@@ -97,6 +98,7 @@ func TestPatch_UncertainOriginsAreRefused_H2(t *testing.T) {
 		{"one is changed, and one appended", `[{"k":1,"x":1}]`, `[{"k":1}]`, `[{"k":2},{"k":3}]`},
 		{"one of two equal ones is removed", `[{"k":1,"x":1},{"k":1,"x":2}]`, `[{"k":1},{"k":1}]`, `[{"k":1}]`},
 		{"one of two of a name is removed, and the other changed", `[{"name":"v","x":1},{"name":"v","x":2}]`, `[{"name":"v"},{"name":"v"}]`, `[{"name":"v","ro":true}]`},
+		{"another one of the same type", `[{"name":"old","type":"S3","x":1}]`, `[{"name":"old","type":"S3"}]`, `[{"name":"new","type":"S3"}]`},
 		{"name and port disagree", `[{"name":"a","port":1,"x":1},{"name":"b","port":2,"x":2}]`, `[{"name":"a","port":1},{"name":"b","port":2}]`, `[{"name":"a","port":2},{"name":"b","port":1}]`},
 		{"a port changes", `[{"port":80,"x":1}]`, `[{"port":80}]`, `[{"port":81}]`},
 		{"a list in a list", `[[{"x":1}],[1]]`, `[[{}],[1]]`, `[[{"k":1}],[2]]`},
