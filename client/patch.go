@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,103 +20,6 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Patch is a change of an object. Using the zero Patch is an error.
-type Patch struct {
-	kind types.PatchType
-	data func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error)
-	from informer.Object // of MergeFrom
-	sent informer.Object // that is sent as a merge patch
-
-	elements bool // operations on elements of lists, made for one version
-}
-
-// MergePatch returns a JSON merge patch (RFC 7386): fields of change replace those of
-// the object, null removes a field. change is marshalled to JSON; a []byte or
-// json.RawMessage is sent as it is.
-func MergePatch(change any) Patch { return given(types.MergePatchType, change) }
-
-// StrategicMergePatch returns a patch that merges lists by their keys. The server
-// supports it for built-in kinds, not for custom resources. change is as for
-// MergePatch.
-func StrategicMergePatch(change any) Patch { return given(types.StrategicMergePatchType, change) }
-
-// JSONPatch returns a patch that is a list of operations (RFC 6902).
-func JSONPatch(ops ...JSONOp) Patch {
-	if ops == nil {
-		ops = []JSONOp{}
-	}
-	return given(types.JSONPatchType, ops)
-}
-
-// MergeFrom returns the JSON merge patch that turns old into the object that is
-// patched: copy the object that was read, change the copy, and patch it with MergeFrom
-// the original. The patch is unconditional, unless it changes elements of a list of
-// objects: it is then a JSON patch of these elements, to old's resourceVersion, so that
-// they keep fields that the Go type does not know. If the two objects do not show which
-// element became which, the error is an *UnknownFieldsError. If the change depends
-// on what was read, as a change of any list does, add Preconditions{ResourceVersion:
-// old.GetResourceVersion()}.
-func MergeFrom(old informer.Object) Patch {
-	return Patch{kind: types.MergePatchType, from: old, data: func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error) {
-		if isNil(old) || reflect.TypeOf(old) != reflect.TypeOf(obj) {
-			return nil, fmt.Errorf("make merge patch from %T to %T: the two must be of one type, and not nil", old, obj)
-		}
-		before, err := tree(old, kind)
-		if err != nil {
-			return nil, err
-		}
-		after, err := tree(obj, kind)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(difference(before, after))
-	}}
-}
-
-func given(kind types.PatchType, change any) Patch {
-	sent, _ := objectIn(change)
-	return Patch{kind: kind, sent: sent, data: func(informer.Object, schema.GroupVersionKind) ([]byte, error) {
-		if raw, ok := change.([]byte); ok {
-			return raw, nil
-		}
-		return json.Marshal(change)
-	}}
-}
-
-// objectIn returns the object that v points to, or is.
-func objectIn(v any) (obj informer.Object, ok bool) {
-	if obj, ok = v.(informer.Object); ok || v == nil {
-		return obj, ok
-	}
-	if t := reflect.TypeOf(v); t.Kind() != reflect.Struct || !reflect.PointerTo(t).Implements(reflect.TypeFor[informer.Object]()) {
-		return nil, false
-	}
-	p := reflect.New(reflect.TypeOf(v))
-	p.Elem().Set(reflect.ValueOf(v))
-	obj, ok = p.Interface().(informer.Object)
-	return obj, ok
-}
-
-// tree returns obj as JSON values.
-func tree(obj informer.Object, kind schema.GroupVersionKind) (map[string]any, error) {
-	if !untyped(obj) {
-		obj = shallow(obj)
-		obj.GetObjectKind().SetGroupVersionKind(kind)
-	}
-	data, err := json.Marshal(obj)
-	if err != nil {
-		return nil, err
-	}
-	var t map[string]any
-	return t, kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
-}
-
-// setByServer lists the fields of metadata that an applied object does not claim.
-var setByServer = [...]string{
-	"managedFields", "resourceVersion", "creationTimestamp", "uid", "generation",
-	"selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
-}
-
 // changeable returns obj as JSON values, without the fields that the server sets.
 func changeable(obj informer.Object, at *call) (map[string]any, error) {
 	t, err := tree(obj, at.kind)
@@ -127,31 +29,6 @@ func changeable(obj informer.Object, at *call) (map[string]any, error) {
 		}
 	}
 	return t, err
-}
-
-// difference returns the merge patch from one tree to another: null for removed fields,
-// lists as a whole.
-func difference(from, to map[string]any) map[string]any {
-	patch := map[string]any{}
-	for name := range from {
-		if _, stays := to[name]; !stays {
-			patch[name] = nil
-		}
-	}
-	for name, after := range to {
-		before, was := from[name]
-		if was && reflect.DeepEqual(before, after) {
-			continue
-		}
-		inBefore, ok1 := before.(map[string]any)
-		inAfter, ok2 := after.(map[string]any)
-		if ok1 && ok2 {
-			patch[name] = difference(inBefore, inAfter)
-		} else {
-			patch[name] = after
-		}
-	}
-	return patch
 }
 
 // Patch changes the object that obj names. obj is set to the stored object; on an error
@@ -202,15 +79,15 @@ func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, p
 	}
 	a, err := c.write(ctx, at, http.MethodPatch, string(patch.kind), c.accept(obj), body)
 	if patch.elements && apierrors.IsInvalid(err) {
-		err = c.outdated(ctx, at, err)
+		err = conflicting(ctx, c, at, err)
 	}
 	return a, err
 }
 
-// outdated returns a conflict if the object has another version than operations were made for,
+// conflicting returns a conflict if the object has another version than operations were made for,
 // else err: the server applies them before it compares the versions, and an element that is no
 // longer there makes them invalid.
-func (c *Client) outdated(ctx context.Context, at *call, err error) error {
+func conflicting(ctx context.Context, c *Client, at *call, err error) error {
 	is := &metav1.PartialObjectMetadata{}
 	is.SetGroupVersionKind(at.kind)
 	if c.Get(ctx, at.key, is) != nil || is.GetResourceVersion() == at.version {

@@ -76,7 +76,7 @@ func TestCore_ManyScopesBeginAndEndInParts_I10(t *testing.T) {
 	c.releaseUnder(h)
 	for more := true; more; {
 		before := len(c.critical.scopes)
-		more = c.endSome()
+		more = endSome(c)
 		if n := before - len(c.critical.scopes); n > scopesAtOnce {
 			t.Errorf("%d scopes end at once, want %d at most", n, scopesAtOnce)
 		}

@@ -92,7 +92,7 @@ func (c *core) cover(h *handle, scopes []Scope) error {
 		return err
 	}
 	unfollow(before)
-	err = c.coverInParts(watch, func() error {
+	err = coverInParts(c, watch, func() error {
 		if h.released {
 			return &ReleasedError{Kind: c.kind}
 		}
@@ -107,7 +107,7 @@ func (c *core) cover(h *handle, scopes []Scope) error {
 
 // coverInParts opens scopes, in parts as endUnheld ends them, and then runs cover in the
 // critical section, in which a handle takes them up.
-func (c *core) coverInParts(scopes []WatchScope, cover func() error) error {
+func coverInParts(c *core, scopes []WatchScope, cover func() error) error {
 	var held []*watched
 	for len(scopes) > scopesAtOnce { // cover opens the rest
 		some, err := c.openUnder(scopes[:scopesAtOnce])
@@ -130,11 +130,11 @@ func (c *core) openUnder(scopes []WatchScope) ([]*watched, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.holdLocked(some)
+	holdLocked(c, some)
 	return some, nil
 }
 
-func (c *core) holdLocked(scopes []*watched) {
+func holdLocked(c *core, scopes []*watched) {
 	var opened []*watched
 	for _, w := range scopes {
 		if w.holders++; w.reflector == nil {
@@ -186,7 +186,7 @@ func (c *core) coverLocked(h *handle, scopes []Scope) error {
 // turnLocked makes h hold exactly these scopes. The store changes first, then
 // the handlers of h receive what appears and disappears.
 func (c *core) turnLocked(h *handle, holds []*watched) {
-	c.holdLocked(holds)
+	holdLocked(c, holds)
 	before := h.holds
 	h.hold(holds)
 	was, now := h.sight.Load().scopes, &sight{namespaces: make(map[string]bool), fields: h.wants.set}
@@ -247,7 +247,7 @@ func (h *handle) isSynced() bool {
 // callPassed ends the scopes that nothing holds any more, and runs the callbacks of
 // WhenPassed, without any lock.
 func (c *core) callPassed() {
-	c.endUnheld()
+	endUnheld(c)
 	for _, do := range c.indexer.Passed() {
 		do()
 	}

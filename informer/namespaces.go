@@ -121,7 +121,7 @@ func (c *core) choose(h *handle, f *following) {
 	if !changed {
 		return
 	}
-	err := c.coverInParts(watch, func() error {
+	err := coverInParts(c, watch, func() error {
 		if !slices.Contains(h.follows, f) {
 			return nil
 		}

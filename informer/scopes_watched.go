@@ -84,14 +84,14 @@ func (c *core) openLocked(scopes []*watched) {
 		return
 	}
 	c.hasOpened() // the transform cannot change after this
-	c.reclaimLocked()
+	reclaimLocked(c)
 	behind := behindLocked(c)
 	opened := make(map[string][]*watched)
 	for _, w := range scopes {
-		c.prepareLocked(w, behind)
+		prepareLocked(c, w, behind)
 		opened[w.scope.Namespace] = append(opened[w.scope.Namespace], w)
 	}
-	c.lendLocked(opened)
+	lendLocked(c, opened)
 	for _, w := range scopes {
 		var err error
 		if w.member, err = c.group.Spawn(w.reflector.Run); err != nil {
@@ -101,7 +101,7 @@ func (c *core) openLocked(scopes []*watched) {
 }
 
 // lendLocked lends what is stored to new scopes, which are given by namespace.
-func (c *core) lendLocked(opened map[string][]*watched) {
+func lendLocked(c *core, opened map[string][]*watched) {
 	changed := c.transform() != nil // maybe the labels too
 	c.indexer.Lend(func(key Key, obj Object) iter.Seq[base.ScopeID] {
 		return func(yield func(base.ScopeID) bool) {
@@ -142,7 +142,7 @@ func inNamespace(scopes map[string][]*watched, namespace string) iter.Seq[*watch
 }
 
 // prepareLocked makes the Reflector of a new scope.
-func (c *core) prepareLocked(w *watched, behind bool) {
+func prepareLocked(c *core, w *watched, behind bool) {
 	w.id = c.freeLocked()
 	placed := placing{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
 	told := telling{ListerWatcher: beginning{ListerWatcher: placed, begin: passing(c, w.id)}, tell: c.tell}
@@ -202,7 +202,7 @@ func (w *watched) surely(key Key, obj Object, changed bool) bool {
 
 // reclaimLocked frees the numbers of ended scopes that no delta or Reflector uses any more.
 // Rows never do. So there are never many more numbers than scopes at one time.
-func (c *core) reclaimLocked() {
+func reclaimLocked(c *core) {
 	if len(c.critical.ended) == 0 {
 		return
 	}
@@ -230,13 +230,13 @@ func (c *core) freeLocked() base.ScopeID {
 // endUnheld ends the scopes without holders, in parts: thousands of them do not keep events
 // and own writes waiting. When it returns all have ended, also those that others had begun to
 // end.
-func (c *core) endUnheld() {
+func endUnheld(c *core) {
 	for more := true; more; {
-		more = c.endSome()
+		more = endSome(c)
 	}
 }
 
-func (c *core) endSome() (more bool) {
+func endSome(c *core) (more bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	n := min(len(c.critical.unheld), scopesAtOnce)
@@ -274,7 +274,7 @@ func (c *core) endLocked(scopes []*watched) {
 		ids, hands[w.decoding] = append(ids, w.id), true
 	}
 	for namespace := range namespaces {
-		c.leaveLocked(namespace)
+		leaveLocked(c, namespace)
 	}
 	c.critical.ended = append(c.critical.ended, scopes...)
 	c.roster.drop(hands)
@@ -284,7 +284,7 @@ func (c *core) endLocked(scopes []*watched) {
 }
 
 // leaveLocked drops the ended scopes of a namespace.
-func (c *core) leaveLocked(namespace string) {
+func leaveLocked(c *core, namespace string) {
 	living := slices.DeleteFunc(c.critical.within[namespace], func(w *watched) bool { return c.critical.byID[w.id] != w })
 	if c.critical.within[namespace] = living; len(living) == 0 {
 		delete(c.critical.within, namespace)

@@ -70,7 +70,7 @@ func (x *Indexer) End(scopes *ScopeSet, may func(key base.Key) iter.Seq[base.Sco
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.endReachedLocked(scopes)
+	endReachedLocked(x, scopes)
 	for key, a := range x.mu.ahead.values {
 		if a.value.in.SeenBy(scopes) {
 			x.mu.ahead.set(key, ahead{a.value.version, x.mu.sets.intern(a.value.in.without(scopes))})
@@ -83,7 +83,7 @@ func (x *Indexer) End(scopes *ScopeSet, may func(key base.Key) iter.Seq[base.Sco
 	}
 }
 
-func (x *Indexer) endReachedLocked(scopes *ScopeSet) {
+func endReachedLocked(x *Indexer, scopes *ScopeSet) {
 	for scope := range scopes.All() {
 		x.reachLocked(scope, endedScope)
 	}
@@ -94,7 +94,7 @@ func (x *Indexer) endReachedLocked(scopes *ScopeSet) {
 func (x *Indexer) endRows(scopes *ScopeSet, from, before int, may func(base.Key) iter.Seq[base.ScopeID]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.endReachedLocked(scopes)
+	endReachedLocked(x, scopes)
 	for at := from; at > before; at-- {
 		if x.mu.rows.At(at).Scopes.SeenBy(scopes) {
 			x.letGoLocked(at, scopes, may)
