@@ -55,7 +55,7 @@ func TestFaults_EachRowIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, elsewhere := range []string{"../informer", "../internal", "../manager", "../reconcile", "kit", "simtest"} {
+	for _, elsewhere := range []string{"../bridge", "../client", "../informer", "../internal", "../manager", "../reconcile", "kit", "simtest"} {
 		err := filepath.WalkDir(elsewhere, func(dir string, d os.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
 				more, _ := testNames(t, filepath.Join(dir, "*_test.go"))
