@@ -95,7 +95,7 @@ func TestInformer_ListFindsARewindThatWasOvertaken_A28(t *testing.T) {
 }
 
 // Without audits and lists, one read after the broken connection finds it.
-func TestInformer_BrokenConnectionFindsARewindThatWasOvertaken_A33(t *testing.T) {
+func TestInformer_BrokenConnectionFindsARewindThatWasOvertaken_A39(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		w.put(configMap("a", "1"), configMap("b", "1"))
 		i := informer.For[cmap](w.factory)
@@ -128,7 +128,7 @@ func TestInformer_BrokenConnectionFindsARewindThatWasOvertaken_A33(t *testing.T)
 }
 
 // A server that refuses the exact version proves nothing: no list is demanded.
-func TestInformer_RefusedRecallIsNoList_A33(t *testing.T) {
+func TestInformer_RefusedRecallIsNoList_A39(t *testing.T) {
 	refusals := map[string]string{
 		"compacted": `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`,
 		"lagging":   `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","message":"Too large resource version","details":{"causes":[{"reason":"ResourceVersionTooLarge"}],"retryAfterSeconds":1},"code":504}`,
@@ -162,7 +162,7 @@ func TestInformer_RefusedRecallIsNoList_A33(t *testing.T) {
 	}
 }
 
-func TestInformer_BrokenConnectionFindsARewindOfUnstructured_A33(t *testing.T) {
+func TestInformer_BrokenConnectionFindsARewindOfUnstructured_A39(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		w.put(newWidget("a", "1"))
 		i := informer.ForKind(w.factory, widgetKind.GroupVersionKind)
@@ -188,7 +188,7 @@ func TestInformer_BrokenConnectionFindsARewindOfUnstructured_A33(t *testing.T) {
 }
 
 // An outage of a server with many scopes is followed by one read of each, a few at a time.
-func TestInformer_RecallsOfManyScopesAreRamped_A33(t *testing.T) {
+func TestInformer_RecallsOfManyScopesAreRamped_A39(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		const kinds, most = 200, 4
 		var underWay, highest, asked atomic.Int64

@@ -195,7 +195,7 @@ func TestInformer_BrokenConversionHarmsOnlyItsKind_B3(t *testing.T) {
 }
 
 // A kind that is served, but has no lists, is not called absent, and harms no other.
-func TestInformer_KindWithoutListsIsMisuse_A32(t *testing.T) {
+func TestInformer_KindWithoutListsIsMisuse_A38(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		w.put(configMap("a", "1"))
 		i := informer.ForKind(w.factory, corev1.SchemeGroupVersion.WithKind("Binding"))

@@ -130,7 +130,7 @@ func TestInformer_OutageEndsWithWatches_A17(t *testing.T) {
 				pass(time.Minute)
 				holds(t, i, "a=2", "the server is back, and was not asked")
 				// A list that followed a watch just before the server was back is still sent, and
-				// the read after a broken connection (A33) is not a list of the scope.
+				// the read after a broken connection (A39) is not a list of the scope.
 				begun := func(r simulate.Served) bool {
 					return r.At.Sub(back) < 2*time.Second || strings.Contains(r.Query, "resourceVersionMatch=Exact")
 				}

@@ -215,7 +215,7 @@ func (w *world) lists(r schema.GroupResource) int {
 	return w.asked("list", "/"+r.Resource+"?") - w.recalls(r) + w.streams(r)
 }
 
-// recalls counts the reads of one object after a broken connection (A33).
+// recalls counts the reads of one object after a broken connection (A39).
 func (w *world) recalls(r schema.GroupResource) (n int) {
 	for _, q := range w.Served() {
 		if strings.HasSuffix(q.Path, "/"+r.Resource) && strings.Contains(q.Query, "resourceVersionMatch=Exact") {

@@ -18,7 +18,7 @@ import (
 )
 
 // A read of a kind without lists is refused, in every form, and nothing waits for it later.
-func TestCache_ReadOfAKindWithoutListsIsRefused_A32(t *testing.T) {
+func TestCache_ReadOfAKindWithoutListsIsRefused_A38(t *testing.T) {
 	_, c, cl := started(t, cache.Options{})
 	of := func(gv schema.GroupVersion, kind string) client.Object {
 		obj := &unstructured.Unstructured{}
