@@ -139,6 +139,29 @@ func TestController_WorkersStartWhenAllSourcesAreSynced_R2(t *testing.T) {
 	})
 }
 
+// brief is a source that ends at once.
+type brief struct{ synced chan struct{} }
+
+func (s brief) Run(context.Context, func(string, source.Cause)) error { close(s.synced); return nil }
+func (s brief) Synced() <-chan struct{}                               { return s.synced }
+func (brief) String() string                                          { return "brief" }
+
+func TestController_EndedSourcesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fed := make(keys, 1)
+		c := reconcile.New("test", nothing, reconcile.KeyedOptions[string]{})
+		c.Watch(fed.source())
+		start(t, c)
+		for range 1_000 {
+			c.Watch(brief{make(chan struct{})})
+		}
+		synctest.Wait()
+		if got := c.Snapshot().Sources; len(got) != 1 || got[0].Source != fed.source().String() {
+			t.Errorf("a thousand ended sources leave %d: %+v, want the one that runs", len(got), got[:min(len(got), 3)])
+		}
+	})
+}
+
 func TestController_SourceWatchedBeforeTheStartIsAwaited_R2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := newSlow(), newSlow()
