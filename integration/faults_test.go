@@ -132,7 +132,7 @@ var _ = Describe("etcd compacted under a running watch", func() {
 
 		network.Shut()
 		Expect(outside.Create(ctx, configMap(ns, "comes", map[string]string{"value": "2"}))).To(Succeed())
-		Expect(outside.Update(ctx, configMap(ns, "changes", map[string]string{"value": "2"}))).To(Succeed())
+		Expect(outside.Patch(ctx, configMap(ns, "changes", nil), client.MergePatch(map[string]any{"data": map[string]string{"value": "2"}}))).To(Succeed())
 		Expect(outside.Delete(ctx, configMap(ns, "goes", nil))).To(Succeed())
 		Expect(outside.Delete(ctx, configMap(ns, "comes-again", nil))).To(Succeed())
 		Expect(outside.Create(ctx, configMap(ns, "comes-again", map[string]string{"value": "2"}))).To(Succeed())

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
@@ -49,7 +50,7 @@ var _ = Describe("a function of the user that panics", func() {
 		cm := configMap(ns, name, map[string]string{"panic": where})
 		err := outside.Create(ctx, cm)
 		if err != nil {
-			err = outside.Update(ctx, cm)
+			err = outside.Patch(ctx, cm, client.MergePatch(map[string]any{"data": cm.Data}))
 		}
 		Expect(err).NotTo(HaveOccurred())
 		return cm.ResourceVersion
