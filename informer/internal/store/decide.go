@@ -202,7 +202,15 @@ func decideStored(h holding, n news, w world) fate {
 	case n.version == 0 || present && h.version == 0:
 		v.refuse = true
 		return v
-	case w.tomb != tombstone{}, present && n.version <= h.version, !present && n.version < w.floor:
+	case w.tomb != tombstone{}, present && n.version < h.version, !present && n.version < w.floor:
+		return v
+	case present && n.version == h.version:
+		// Another scope may have shown it first.
+		for id := range n.in.All() {
+			if n.uid == h.uid && w.of(id) < n.version && !h.scopes.Has(id) {
+				v.next.scopes, v.next.own = v.next.scopes.With(id), v.next.own.With(id)
+			}
+		}
 		return v
 	case n.in.Empty() && !n.unsure.Empty():
 		v.await = n.version

@@ -65,6 +65,8 @@ func TestDecide_NewestVersionWins_I1(t *testing.T) {
 		{"(a) a creation is taken", holding{}, news{kind: stored, uid: "u", version: 7, in: in(0)}, world{reached: []base.Version{6}}, "u@7 in [0] own", ""},
 		{"(a) save where the watch has passed it: it is gone again", holding{}, news{kind: stored, uid: "u", version: 7, in: in(0)}, world{reached: []base.Version{8}}, "none", ""},
 
+		{"(a) in its own scope too if another has shown it first", holding{scopes: in(1), uid: "u", version: 7}, news{kind: stored, uid: "u", version: 7, in: in(0)}, world{reached: []base.Version{5, 7}}, "u@7 in [0 1] own", ""},
+		{"(a) but not in one that has seen it leave", holding{scopes: in(1), uid: "u", version: 7}, news{kind: stored, uid: "u", version: 7, in: in(0)}, world{reached: []base.Version{7, 7}}, "u@7 in [1]", ""},
 		{"(b) an own deletion hides the UID until the watch confirms", at5, news{kind: removed, uid: "u"}, world{reached: []base.Version{5}}, "none", "floor 5 bury u after 5"},
 		{"(b) hidden", holding{}, news{uid: "u", version: 6}, world{tomb: tombstone{after: 5}}, "none", "bury u after 5"},
 		{"(b) hidden from the answer to an earlier own write", holding{}, news{kind: stored, uid: "u", version: 6, in: in(0)}, world{tomb: tombstone{after: 5}}, "none", ""},

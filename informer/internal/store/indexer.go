@@ -259,7 +259,7 @@ func (x *Indexer) bookLocked(s *step, o fate) {
 		x.mu.refused++
 	}
 	switch {
-	case o.take && o.next.own != nil:
+	case s.kind == stored && o.next.own != nil:
 		x.mu.ahead.set(s.key, ahead{o.next.version, o.next.own})
 	case o.next.scopes == nil && x.mu.ahead.len() > 0:
 		x.mu.ahead.drop(s.key)
