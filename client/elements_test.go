@@ -75,7 +75,6 @@ func (f *Fleet) DeepCopyObject() runtime.Object {
 type oneObject struct {
 	is       []byte
 	requests []string
-	fails    string
 }
 
 func (o *oneObject) RoundTrip(r *http.Request) (*http.Response, error) {
