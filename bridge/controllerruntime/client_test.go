@@ -51,8 +51,9 @@ func forms() []client.Object {
 	return []client.Object{&appsv1.Deployment{}, loose, metadata}
 }
 
-// While the watches show nothing new, each form of the cache has each write at once, and a dry run never. An
-// unstructured one asks the server first about an answer in protobuf, which does not show all fields.
+// While the watches show nothing new, each form of the cache has each write at once, and a dry
+// run never. An unstructured one asks the server first about an answer in protobuf, which does
+// not show all fields.
 func TestClient_ReadsItsWritesWhileTheWatchLags(t *testing.T) {
 	server, c, cl := started(t, cache.Options{})
 	for _, form := range forms() {

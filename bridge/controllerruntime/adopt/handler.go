@@ -60,8 +60,8 @@ func (s *handled[T, O]) Run(ctx context.Context, add func(reconcile.Key, source.
 	}
 	o := newOut(add)
 	reg, err := s.informer.AddHandler(func(e informer.Event[T]) {
-		if o.enter() {
-			defer o.leave()
+		if o.gate.Enter() {
+			defer o.gate.Leave()
 			s.handle(ctx, o, e)
 		}
 	}, informer.HandlerOptions{Name: "source " + s.name})

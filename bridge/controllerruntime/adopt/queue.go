@@ -10,18 +10,18 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	theirs "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flyball-dev/flyball/internal/gate"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
 
 // out is where a source adds keys during its run.
 type out struct {
-	add    func(reconcile.Key, source.Cause)
-	inside sync.WaitGroup // of enter
-	mu     struct {
+	add  func(reconcile.Key, source.Cause)
+	gate gate.Gate // open while the source runs
+	mu   struct {
 		sync.Mutex
-		closed bool
-		later  map[reconcile.Key]*delayed
+		later map[reconcile.Key]*delayed
 	}
 }
 
@@ -37,44 +37,31 @@ func newOut(add func(reconcile.Key, source.Cause)) *out {
 	return o
 }
 
-// enter reports whether the source still runs. If so, leave must follow.
-func (o *out) enter() bool {
+// close waits for who adds, and drops what is to be added later.
+func (o *out) close() {
+	o.gate.Close()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.mu.closed {
-		return false
-	}
-	o.inside.Add(1)
-	return true
-}
-
-func (o *out) leave() { o.inside.Done() }
-
-// close drops what is to be added later, and waits for who is inside.
-func (o *out) close() {
-	o.mu.Lock()
-	o.mu.closed = true
 	for _, l := range o.mu.later {
 		l.timer.Stop()
 	}
-	o.mu.Unlock()
-	o.inside.Wait()
 }
 
 func (o *out) now(key reconcile.Key, cause source.Cause) {
-	if o.enter() {
-		defer o.leave()
+	if o.gate.Enter() {
+		defer o.gate.Leave()
 		o.add(key, cause)
 	}
 }
 
 // after adds key once, at the earliest of the times that are asked for until then.
 func (o *out) after(d time.Duration, key reconcile.Key, cause source.Cause) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.mu.closed {
+	if !o.gate.Enter() {
 		return
 	}
+	defer o.gate.Leave()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	l := &delayed{at: time.Now().Add(d)}
 	if known := o.mu.later[key]; known != nil {
 		if !l.at.Before(known.at) {
@@ -148,7 +135,9 @@ func (queue) ShutDownWithDrain() {}
 
 // ShuttingDown reports whether the run of the source has ended.
 func (q queue) ShuttingDown() bool {
-	q.out.mu.Lock()
-	defer q.out.mu.Unlock()
-	return q.out.mu.closed
+	runs := q.out.gate.Enter()
+	if runs {
+		q.out.gate.Leave()
+	}
+	return !runs
 }
