@@ -122,7 +122,10 @@ func (c *Client) settle(ctx context.Context, at *call, options []Option) error {
 		if err := c.confine(at); err != nil {
 			return err
 		}
-		return at.checkScope()
+		if err := at.checkScope(); err != nil {
+			return scopeError{err}
+		}
+		return nil
 	}
 	if err = place(); errors.As(err, new(scopeError)) {
 		// The kind may have been defined anew, with another scope.
@@ -153,11 +156,11 @@ func (at *call) check() error {
 func (at *call) checkScope() error {
 	switch {
 	case !at.resource.namespaced && at.key.Namespace != "":
-		return scopeError{fmt.Errorf("kind %s is cluster-scoped; leave the namespace %q out", at.kind.Kind, at.key.Namespace)}
+		return fmt.Errorf("kind %s is cluster-scoped; leave the namespace %q out", at.kind.Kind, at.key.Namespace)
 	case at.resource.namespaced && at.key.Namespace == "" && at.verb == verbDeleteAllOf:
-		return scopeError{fmt.Errorf("kind %s is namespaced and the API deletes collections in one namespace at a time; pass client.InNamespace", at.kind.Kind)}
+		return fmt.Errorf("kind %s is namespaced and the API deletes collections in one namespace at a time; pass client.InNamespace", at.kind.Kind)
 	case at.resource.namespaced && at.key.Namespace == "" && at.verb&(verbList|verbWatch) == 0:
-		return scopeError{fmt.Errorf("kind %s is namespaced; set metadata.namespace", at.kind.Kind)}
+		return fmt.Errorf("kind %s is namespaced; set metadata.namespace", at.kind.Kind)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
 )
@@ -26,9 +27,14 @@ func (c *Client) ReadChild(ctx context.Context, child informer.Object) (informer
 	if err != nil {
 		return nil, fmt.Errorf("read child: %w", err)
 	}
+	return metadataOf(ctx, c, kind, informer.KeyOf(child))
+}
+
+// metadataOf reads the metadata of an object.
+func metadataOf(ctx context.Context, c *Client, kind schema.GroupVersionKind, key informer.Key) (*metav1.PartialObjectMetadata, error) {
 	is := &metav1.PartialObjectMetadata{}
 	is.SetGroupVersionKind(kind)
-	return is, c.Get(ctx, informer.KeyOf(child), is)
+	return is, c.Get(ctx, key, is)
 }
 
 // ApplyChild is Apply with Force and IfChanged, as fieldOwner or, if that is empty, as the

@@ -23,6 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/answers"
 	"github.com/flyball-dev/flyball/internal/applied"
+	"github.com/flyball-dev/flyball/internal/memo"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
@@ -93,7 +94,7 @@ type connection struct {
 	mapper *mapper
 
 	applies applied.Memory
-	handed  applied.Handed
+	handed  memo.Memo[applied.Key, bool]
 
 	mu struct {
 		sync.Mutex

@@ -22,7 +22,7 @@ const handOverTries = 5
 // handOver hands the fields of an object over to the field owner of an apply, unless that was
 // done before.
 func handOver(ctx context.Context, c *Client, at *call, key applied.Key) error {
-	if len(at.handOver) == 0 || at.dryRun || c.handed.Has(key) {
+	if len(at.handOver) == 0 || at.dryRun || c.handed.Has(key, true) {
 		return nil
 	}
 	for tries := 1; ; tries++ {
@@ -31,7 +31,7 @@ func handOver(ctx context.Context, c *Client, at *call, key applied.Key) error {
 			continue
 		}
 		if done {
-			c.handed.Add(key)
+			c.handed.Put(key, true)
 		}
 		return err
 	}
@@ -39,12 +39,11 @@ func handOver(ctx context.Context, c *Client, at *call, key applied.Key) error {
 
 // handOverOnce reports whether the object exists, and nothing is left to hand over.
 func handOverOnce(ctx context.Context, c *Client, at *call) (done bool, err error) {
-	is := &metav1.PartialObjectMetadata{}
-	is.SetGroupVersionKind(at.kind)
-	if err := c.Get(ctx, at.key, is); err != nil {
-		if apierrors.IsNotFound(err) {
-			return false, nil // the apply creates it
-		}
+	is, err := metadataOf(ctx, c, at.kind, at.key)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil // the apply creates it
+	case err != nil:
 		return false, err
 	}
 	fields := is.GetManagedFields()

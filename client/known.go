@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/applied"
+	"github.com/flyball-dev/flyball/internal/memo"
 )
 
 // cacher is an Observer that shows what its readers read, as
@@ -40,7 +41,7 @@ func (IfChanged) set(c *callOptions) error { c.ifChanged = true; return nil }
 type intent struct {
 	*call
 	memory *applied.Memory
-	handed *applied.Handed
+	handed *memo.Memo[applied.Key, bool]
 	cache  cacher // nil: none
 	asked  Observer
 	key    applied.Key
@@ -75,7 +76,7 @@ func intentOf(c *Client, at *call, body []byte, claimsStatus bool, like informer
 
 // known returns the object in the cache if the outcome of the apply is known; else nil.
 func (i intent) known() informer.Object {
-	if !i.may || len(i.handOver) > 0 && !i.handed.Has(i.key) || !i.memory.Wants(i.key, i.wanted, time.Now()) {
+	if !i.may || len(i.handOver) > 0 && !i.handed.Has(i.key, true) || !i.memory.Wants(i.key, i.wanted, time.Now()) {
 		return nil
 	}
 	obj, state := i.cached()

@@ -11,7 +11,6 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -88,9 +87,8 @@ func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, p
 // else err: the server applies them before it compares the versions, and an element that is no
 // longer there makes them invalid.
 func conflicting(ctx context.Context, c *Client, at *call, err error) error {
-	is := &metav1.PartialObjectMetadata{}
-	is.SetGroupVersionKind(at.kind)
-	if c.Get(ctx, at.key, is) != nil || is.GetResourceVersion() == at.version {
+	is, unread := metadataOf(ctx, c, at.kind, at.key)
+	if unread != nil || is.GetResourceVersion() == at.version {
 		return err
 	}
 	group := schema.GroupResource{Group: at.kind.Group, Resource: at.resource.name}

@@ -71,9 +71,6 @@ type Child struct {
 // String returns kind and name, such as "Service prod/web".
 func (c Child) String() string { return c.Kind.Kind + " " + keyText(c.Key) }
 
-// id returns a text that no other child has.
-func (c Child) id() string { return c.Kind.String() + " " + c.Key.String() }
-
 // unversioned returns c without the version of its kind, the same for all versions.
 func (c Child) unversioned() Child {
 	c.Kind.Version = ""

@@ -6,6 +6,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,8 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/memo"
 )
 
 // ErrNothingWanted is returned by Apply when no child is wanted and it would prune all
@@ -85,8 +88,8 @@ type ChildSet struct {
 	opts   ChildSetOptions
 	misuse error
 
-	foreign   memory // the versions, by UID, of objects that the parent controls and the set has not made
-	recreated memory // the content, by name, of children that were deleted for it
+	foreign   memo.Memo[types.UID, string]        // versions of objects that the parent controls and the set has not made
+	recreated memo.Memo[Child, [sha256.Size]byte] // digests of the content of children that were deleted for it
 }
 
 // NewChildSet returns a set of children of the given kinds, written by w. Kinds of

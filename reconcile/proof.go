@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -53,7 +52,7 @@ func (s *ChildSet) made(ctx context.Context, parent metav1.Object, c child) (boo
 		return s.wrote(fields), nil
 	}
 	uid, version := c.object.GetUID(), c.object.GetResourceVersion()
-	if s.foreign.has(string(uid), version) {
+	if s.foreign.Has(uid, version) {
 		return false, nil
 	}
 	is, err := s.writer.ReadChild(ctx, c.object)
@@ -65,7 +64,7 @@ func (s *ChildSet) made(ctx context.Context, parent metav1.Object, c child) (boo
 	case s.wrote(is.GetManagedFields()):
 		return true, nil
 	case is.GetResourceVersion() == version:
-		s.foreign.put(string(uid), version)
+		s.foreign.Put(uid, version)
 	}
 	return false, nil
 }
@@ -78,32 +77,4 @@ func (s *ChildSet) wrote(fields []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool {
 		return f.Subresource == "" && (f.Manager == owner && f.Operation == metav1.ManagedFieldsOperationApply || f.Manager == once)
 	})
-}
-
-// maxMemory bounds a memory, about 100 bytes each.
-const maxMemory = 10_000
-
-// memory remembers one value of each key. When it is full, it forgets all: that costs further
-// requests.
-type memory struct {
-	mu struct {
-		sync.Mutex
-		of map[string]string
-	}
-}
-
-func (m *memory) has(key, value string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	is, ok := m.mu.of[key]
-	return ok && is == value
-}
-
-func (m *memory) put(key, value string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, has := m.mu.of[key]; m.mu.of == nil || !has && len(m.mu.of) >= maxMemory {
-		m.mu.of = make(map[string]string)
-	}
-	m.mu.of[key] = value
 }

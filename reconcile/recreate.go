@@ -47,8 +47,8 @@ func (s *ChildSet) recreate(ctx context.Context, c child, is informer.Object, co
 	if err != nil {
 		return refused
 	}
-	name, digest := c.name.unversioned().id(), fmt.Sprintf("%x", sha256.Sum256(content))
-	if s.recreated.has(name, digest) {
+	name, digest := c.name.unversioned(), sha256.Sum256(content)
+	if s.recreated.Has(name, digest) {
 		return fmt.Errorf("%w (it was recreated for the same content before, and is not again)", refused)
 	}
 	if confirm != nil {
@@ -60,7 +60,7 @@ func (s *ChildSet) recreate(ctx context.Context, c child, is informer.Object, co
 	if err != nil {
 		return err
 	}
-	s.recreated.put(name, digest)
+	s.recreated.Put(name, digest)
 	logr.FromContextOrDiscard(ctx).Info("Deleted a child to create it anew", "kind", c.name.Kind.Kind, "child", keyText(c.name.Key),
 		"uid", is.GetUID(), "propagation", c.kind.recreate, "because", refused.Error())
 	if !recreated {
