@@ -83,6 +83,7 @@
 //
 // # Concurrency and testing
 //
-// Every method is safe for concurrent use. Only Run and Remove block; Run runs once. Set Options.Config to a server of yours, and the addresses to "0" or "127.0.0.1:0". A
-// manager without servers runs in a testing/synctest bubble.
+// Every method is safe for concurrent use. Only Run and Remove block; Run runs once. Set
+// Options.Config to a server of yours, and the addresses to "0" or "127.0.0.1:0". A manager
+// without servers runs in a testing/synctest bubble.
 package manager

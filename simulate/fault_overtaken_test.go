@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-dev/flyball/informer"
 )
@@ -23,17 +24,23 @@ func overtaken(t *testing.T, w *world, i *informer.SharedInformer[cmap]) {
 	w.put(configMap("a", "2"), configMap("c", "1"))
 	pass(2 * time.Minute)
 	holds(t, i, "a=2 b=1 c=1", "it has not synced")
-	w.network.Refuse(true)
-	w.network.Cut()
-	w.Rewind(2)
-	for n := range 10 {
-		w.put(newWidget("other", fmt.Sprint(n)))
-	}
-	w.network.Refuse(false)
+	restored(w, 2, newWidget)
 	w.network.Delay(5 * time.Second) // the read after the broken connection is given up
 	pass(time.Minute)
 	w.network.Delay(0)
 	pass(time.Minute)
+}
+
+// restored has the store go back by some revisions while nobody can see it, and move on past
+// them with other objects.
+func restored[T runtime.Object](w *world, back int, other func(name, value string) T) {
+	w.network.Refuse(true)
+	w.network.Cut()
+	w.Rewind(back)
+	for n := range 10 {
+		w.put(other("other", fmt.Sprint(n)))
+	}
+	w.network.Refuse(false)
 }
 
 // A store that went back and has overtaken the watch again cannot be told from a
@@ -61,7 +68,8 @@ func TestInformer_AuditFindsARewindThatWasOvertaken_A20(t *testing.T) {
 	})
 }
 
-// Where the read after the broken connection was not answered, the next list finds it, whatever it is asked for.
+// Where the read after the broken connection was not answered, the next list finds it,
+// whatever it is asked for.
 func TestInformer_ListFindsARewindThatWasOvertaken_A28(t *testing.T) {
 	for _, paged := range []bool{false, true} {
 		simulated(t, informer.Options{PagedLists: paged}, func(t *testing.T, w *world) {
@@ -104,13 +112,7 @@ func TestInformer_BrokenConnectionFindsARewindThatWasOvertaken_A39(t *testing.T)
 		w.put(configMap("a", "2"), configMap("c", "1"))
 		pass(2 * time.Minute)
 		h.next()
-		w.network.Refuse(true)
-		w.network.Cut()
-		w.Rewind(2)
-		for n := range 10 {
-			w.put(newWidget("other", fmt.Sprint(n)))
-		}
-		w.network.Refuse(false)
+		restored(w, 2, newWidget)
 		pass(2 * time.Minute)
 		holds(t, i, "a=1 b=1", "what was undone stays")
 		if s := stateOf(i); s.Audits.Rewinds != 1 {
@@ -169,13 +171,7 @@ func TestInformer_BrokenConnectionFindsARewindOfUnstructured_A39(t *testing.T) {
 		start(w)
 		w.put(newWidget("b", "1"))
 		pass(2 * time.Minute)
-		w.network.Refuse(true)
-		w.network.Cut()
-		w.Rewind(1)
-		for n := range 10 {
-			w.put(configMap("other", fmt.Sprint(n)))
-		}
-		w.network.Refuse(false)
+		restored(w, 1, configMap)
 		pass(2 * time.Minute)
 		var names []string
 		for obj := range i.Lister().All() {

@@ -138,8 +138,8 @@ func TimeTravel(n int, down time.Duration) Op {
 }
 
 // Stop ends the process as SIGTERM does: its context ends, it drains, and Run must
-// return nil in time. Another process starts after the given time, or at its end. What the process
-// does until its end is recorded.
+// return nil in time. Another process starts after the given time, or at its end. What the
+// process does until its end is recorded.
 func Stop(down time.Duration) Op { return Op{Verb: stop, For: down} }
 
 // Pause suspends the process for a time, as SIGSTOP does: it neither sends nor reads,

@@ -176,8 +176,9 @@ type Violation struct {
 func (v Violation) String() string { return v.Invariant + ": " + v.Text }
 
 // counts reports whether e must be the same in each run of the seed. Log lines may
-// contain addresses. A crashed or stopped process exits when its last goroutines have ended, in any order. Idle workers take up keys when they are added, in any order, with
-// no effect before each has its own instant and begins.
+// contain addresses. A crashed or stopped process exits when its last goroutines have ended,
+// in any order. Idle workers take up keys when they are added, in any order, with no effect
+// before each has its own instant and begins.
 func (e Event) counts() bool {
 	return e.What != Logged && e.What != Taken && (e.What != Exited || !e.Quiet)
 }

@@ -3,7 +3,10 @@
 
 package kit
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // line identifies a key of a controller in one process.
 type line struct{ who, controller, key string }
@@ -111,12 +114,15 @@ func (c caches) holds(e Event) bool {
 // doneIsDone (V24): a controller that omits its own news calls for another reconcile if it has
 // stopped before its work is done. The controller finds it: see package internal/ownnews.
 func doneIsDone(h *History) (out []Violation) {
-	restless := map[line]bool{}
-	for _, v := range outputFollowsInput(h) {
-		restless[lineOf(h.Events[v.Event])] = true
-	}
+	restless := sync.OnceValue(func() map[line]bool { // few histories have one
+		lines := map[line]bool{}
+		for _, v := range outputFollowsInput(h) {
+			lines[lineOf(h.Events[v.Event])] = true
+		}
+		return lines
+	})
 	for i, e := range h.Events {
-		if e.What == Unfinished && !restless[lineOf(e)] {
+		if e.What == Unfinished && !restless()[lineOf(e)] {
 			out = append(out, violated(i, "%s returned after writing %s, and nothing will call it again, "+
 				"as Options.OmitOwnNews is set; called once more, it writes %s", lineOf(e), e.Name, e.Text))
 		}

@@ -116,8 +116,9 @@ func firstOf(changes map[object][]string) (first object) {
 }
 
 // eventsLeadToTheEnd (V26): a key whose reconcile has set a timer has no work left before
-// its time. At rest it is called early: if it then writes, and no more in its next run, it was not the time that was missing, but the event of what others have changed
-// since its last reconcile. A reconcile that calls a Service may poll it.
+// its time. At rest it is called early: if it then writes, and no more in its next run, it was
+// not the time that was missing, but the event of what others have changed since its last
+// reconcile. A reconcile that calls a Service may poll it.
 func eventsLeadToTheEnd(h *History) (out []Violation) {
 	type early struct {
 		event, since int // the call, and the begin of the reconcile before
