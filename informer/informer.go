@@ -75,6 +75,18 @@ func (i *SharedInformer[T]) Kind() schema.GroupVersionKind { return i.core.gvk()
 // server's discovery has answered.
 func (i *SharedInformer[T]) Namespaced() (namespaced, known bool) { return i.core.namespaced() }
 
+// Discover asks the server's discovery what Namespaced reports, unless that is
+// known. It blocks until the server answers or ctx ends, also before Run. The
+// error is a *NotServedError if the server does not serve the kind. An informer
+// of New, which has no discovery, returns nil at once.
+func (i *SharedInformer[T]) Discover(ctx context.Context) error {
+	if i.core.discover == nil {
+		return nil
+	}
+	_, err := i.core.discover(ctx)
+	return err
+}
+
 // Lister returns the read interface. Its objects are shared and read-only. Each
 // read covers the scopes that the handle has at that time.
 func (i *SharedInformer[T]) Lister() Lister[T] {

@@ -20,8 +20,8 @@ import (
 // Terminal marks err as one that no retry can fix, such as an invalid spec: the key
 // waits for its next event. It is counted and logged as an error. An
 // *informer.UndecodableError from a Lister is terminal without it: a source of its kind
-// delivers the event when the object is fixed. Terminal(nil) is nil. Among joined
-// errors one that can be retried wins.
+// delivers the event when the object is fixed. So is an *informer.NamespaceError: no object
+// can have that key. Terminal(nil) is nil. Among joined errors one that can be retried wins.
 func Terminal(err error) error {
 	if err == nil {
 		return nil
@@ -138,14 +138,16 @@ func every(err error, is func(error) bool) bool {
 	return false
 }
 
-// isTerminal reports whether err is marked Terminal, or is about an undecodable object,
-// whose next version is an event of each source of its kind.
+// isTerminal reports whether err is marked Terminal, is about an undecodable object, whose next
+// version is an event of each source of its kind, or about a key that no object can have.
 func isTerminal(err error) bool {
-	if u, ok := err.(*informer.UndecodableError); ok {
-		return !u.Live
+	switch err := err.(type) {
+	case *informer.UndecodableError:
+		return !err.Live
+	case *informer.NamespaceError, *terminalError:
+		return true
 	}
-	_, ok := err.(*terminalError)
-	return ok
+	return false
 }
 
 // isNotSettled reports whether a read depends on a write whose effect is not known yet.

@@ -71,6 +71,7 @@ func TestDecide_WhatEachReturnMeans_R6(t *testing.T) {
 		{"terminal of nothing", Result{}, Terminal(nil), nil, action{outcome: OutcomeDone, forget: true}},
 		{"terminal joined with terminal", Result{}, errors.Join(Terminal(fault), Terminal(fault)), nil, action{outcome: OutcomeTerminal, forget: true}},
 		{"terminal joined with what can be retried", Result{}, errors.Join(Terminal(fault), fault), nil, action{outcome: OutcomeError, backoff: true}},
+		{"key that no object can have", Result{}, wrapped(&informer.NamespaceError{}), nil, action{outcome: OutcomeTerminal, forget: true}},
 		{"undecodable in an informer", Result{}, wrapped(&informer.UndecodableError{Err: fault}), nil, action{outcome: OutcomeTerminal, forget: true}},
 		{"undecodable on the server", Result{}, wrapped(&informer.UndecodableError{Live: true, Err: fault}), nil, action{outcome: OutcomeError, backoff: true}},
 		{"terminal after the hard deadline", Result{}, Terminal(fault), hard, action{outcome: OutcomeTerminal, forget: true}},

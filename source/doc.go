@@ -27,6 +27,8 @@
 //	    event that passes the predicates adds the keys of the old and of the new
 //	    object before the next event is taken, or when a reconcile in progress
 //	    ends; a Debounce delays them; a controller may omit its own writes
+//	R27 Owned adds only keys that an owner can have: it waits until discovery has
+//	    reported whether the owners are namespaced
 //	W10 a Debounce adds a key no later than the longest wait after its source
 //	    added it, and not before the quiet time has passed since the source last
 //	    added it, unless the longest wait has; no key is lost while it runs

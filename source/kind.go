@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +29,8 @@ type KindSource[T informer.Object, K comparable] struct {
 	informer *informer.SharedInformer[T]
 	mapper   Mapper[K]
 	filter   Predicate
-	owners   func() schema.GroupKind // whose keys it adds; nil: not of owners
+	owners   func() schema.GroupKind     // whose keys it adds; nil: not of owners
+	known    func(context.Context) error // asks whether the owners are namespaced; nil: not of owners
 }
 
 // Kind returns a source of i's events: m returns the keys, and an event must
@@ -69,6 +71,7 @@ func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 		return err
 	}
 	f := feed[T, K]{source: s, add: add, sim: simhook.Of(ctx), filter: ownnews.FilterOf[K](ctx), log: textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("source", s.name)}
+	s.discover(ctx, f.log)
 	reg, err := s.informer.AddHandler(f.handle, informer.HandlerOptions{Name: "source " + s.name, Undecodable: true})
 	if err != nil {
 		if ctx.Err() != nil {
@@ -79,6 +82,27 @@ func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 	defer f.gate.Close()
 	defer reg.Remove()
 	return s.follow(ctx, reg, f.log)
+}
+
+// discoveryRetry is the time between two attempts of discover.
+const discoveryRetry = time.Second
+
+// discover returns when it is known whether the owners are namespaced, ctx has ended, or the
+// informer was released. It logs why it waits: the children's informer may have synced.
+func (s *KindSource[T, K]) discover(ctx context.Context, log logr.Logger) {
+	if s.known == nil {
+		return
+	}
+	for err := s.known(ctx); err != nil && ctx.Err() == nil; err = s.known(ctx) {
+		textlog.Warn(log, err, "Source waits until it is known whether its owners are namespaced", "owners", s.owners().Kind)
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.informer.Ended():
+			return
+		case <-time.After(discoveryRetry):
+		}
+	}
 }
 
 // Snapshot returns the state of the source.

@@ -27,8 +27,10 @@ import (
 // name, and must be notified. Reads by owner, such as those of a ChildSet, do
 // compare it.
 //
-// Until discovery reports whether the owners' kind is namespaced, both possible
-// keys of an owner are added. A nil informer is misuse, returned by Run.
+// Until discovery reports whether the owners' kind is namespaced, the source waits
+// and is not synced (R27). Both possible keys of an owner are added if the kind is
+// no longer served later, or if the informer was made by informer.New. A nil
+// informer is misuse, returned by Run.
 func Owned[T, O informer.Object](children *informer.SharedInformer[T], owners *informer.SharedInformer[O], preds ...Predicate) *KindSource[T, Key] {
 	return owned(children, owners, true, preds)
 }
@@ -45,10 +47,11 @@ func owned[T, O informer.Object](children *informer.SharedInformer[T], owners *i
 	}
 	s := newKind(children, ownersOf(owners, controllerOnly), preds, owners.Err())
 	s.owners = func() schema.GroupKind { return owners.Kind().GroupKind() }
+	s.known = owners.Discover
 	return s
 }
 
-// ownerKind is the part of the owners' informer that is used.
+// ownerKind is the part of the owners' informer that keys are made with.
 type ownerKind interface {
 	Kind() schema.GroupVersionKind
 	Namespaced() (namespaced, known bool)
