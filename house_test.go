@@ -68,7 +68,6 @@ var arrows = map[string][]string{
 	"cmd/flyball/internal/apiversion": {"cmd/flyball/internal/gotree"},
 	"cmd/flyball/internal/gotree":     {},
 	"cmd/flyball/internal/scaffold":   {"cmd/flyball/internal/apiversion", "cmd/flyball/internal/gotree"},
-	"cmd/flyball/internal/upgrade":    {"cmd/flyball/internal/gotree"},
 	"cmd/pack":                        {"cmd/pack/internal/base", "cmd/pack/internal/bundle", "cmd/pack/internal/chart", "cmd/pack/internal/image", "cmd/pack/internal/outdir", "cmd/pack/internal/program", "cmd/pack/internal/spdx"}, // a module of its own
 	"cmd/pack/internal/bundle":        {"cmd/pack/internal/base"},
 	"cmd/pack/internal/chart":         {"cmd/pack/internal/base"},

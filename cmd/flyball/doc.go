@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command flyball writes the module of a new operator, adds to it, and upgrades it.
+// Command flyball writes the module of a new operator, and adds to it.
 //
 //	go run github.com/flyball-dev/flyball/cmd/flyball@latest new example.com/me/database --kind Database
 //
@@ -28,12 +28,6 @@
 //	flyball add shard --name a
 //
 // add files, and lines where the new code is called.
-//
-//	flyball upgrade --to v0.2.0
-//
-// lists what the changelog's breaking changes concern in any module that requires Flyball,
-// makes the edits that are mechanical, and requires the version.
-//
 // # Promises
 //
 //	Q1  a written module builds and passes go vet and its tests without a change
@@ -46,10 +40,6 @@
 //	    removed, and if it cannot be made, nothing is written
 //	Q6  an added version changes neither what is stored nor what the reconciler uses;
 //	    its objects and those of the stored version are read as the other
-//	Q8  upgrade finds uses by their types, changes no other text, and lists each use that
-//	    people must edit
-//	Q9  an upgrade that cannot be computed, or that would change uncommitted files, writes
-//	    nothing
 //
 // # Testing
 //

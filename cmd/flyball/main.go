@@ -36,25 +36,22 @@ func run(args []string, out, problems io.Writer) error {
 		return runNew(args, out, problems)
 	case "add":
 		return runAdd(args, out, problems)
-	case "upgrade":
-		return runUpgrade(args, out, problems)
 	case "help", "-h", "-help", "--help":
 		fmt.Fprint(out, usage)
 		return nil
 	}
-	return commandline.Misusef("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version or shard, or flyball upgrade", command)
+	return commandline.Misusef("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version or shard", command)
 }
 
-const usage = `flyball writes the module of an operator, adds to it, and upgrades it:
+const usage = `flyball writes the module of an operator, and adds to it:
 
   flyball new example.com/me/database --kind Database
   flyball add kind --kind Backup --children Job
   flyball add webhook --kind Database
   flyball add version --kind Database --version v2
   flyball add shard --name a
-  flyball upgrade --dry-run
 
-flyball new -help, flyball add kind -help and flyball upgrade -help list the flags.
+flyball new -help and flyball add kind -help list the flags.
 `
 
 func runAdd(args []string, out, problems io.Writer) error {

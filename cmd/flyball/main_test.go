@@ -285,9 +285,6 @@ func TestRun_SaysWhatToWrite_Q3(t *testing.T) {
 		{"add version --version v2", "no go.mod"},
 		{"add kind Backup", "--kind"},
 		{"add kind --kind Backup", "no go.mod"},
-		{"upgrade", "is in no module"},
-		{"upgrade v0.2.0", "--to"},
-		{"upgrade dry-run", "-dry-run"},
 		{"new example.com/a kind B", "-kind"},
 	} {
 		err := run(strings.Fields(c.args), &bytes.Buffer{}, &bytes.Buffer{})

@@ -11,9 +11,6 @@ import (
 
 const unreleased = "## Unreleased"
 
-// upgradeChanges has the breaking entries of the changelog under the same headings.
-const upgradeChanges = "cmd/flyball/internal/upgrade/changes.txt"
-
 // released returns a changelog in which what is unreleased belongs to version.
 func released(changelog, version, date string) (string, error) {
 	body, err := section(changelog, unreleased)

@@ -69,7 +69,6 @@ func small(t *testing.T) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "LICENSE"), "yours\n")
 	write(t, filepath.Join(dir, "CHANGELOG.md"), "# Changelog\n\n## Unreleased\n\n### Added\n\n- `root`: all of it.\n")
-	write(t, filepath.Join(dir, filepath.FromSlash(upgradeChanges)), "What changes.\n\n## Unreleased\n\n- `root`: all of it.\n\tnote root\n")
 	write(t, filepath.Join(dir, "go.mod"), "module "+rootModule+"\n\ngo 1.26.0\n")
 	write(t, filepath.Join(dir, "root.go"), "package flyball\n\nconst One = 1\n")
 	for nested, requires := range map[string][]string{"a/outer": {"", "/nested"}, "nested": {""}, "hack/tool": {""}} {
@@ -107,9 +106,6 @@ func TestRelease_TagsWhatUsersCanRequire(t *testing.T) {
 	}
 	if got := read(t, filepath.Join(dir, "CHANGELOG.md")); !strings.Contains(got, "## Unreleased\n\n## [0.1000.0] - 2030-01-02\n\n### Added\n") {
 		t.Errorf("the changelog is\n%s", got)
-	}
-	if got := read(t, filepath.Join(dir, filepath.FromSlash(upgradeChanges))); !strings.Contains(got, "## Unreleased\n\n## [0.1000.0] - 2030-01-02\n\n- `root`") {
-		t.Errorf("what flyball upgrade reads is\n%s", got)
 	}
 	if got := command(t, dir, nil, "git", "show", "--no-patch", "--format=%(contents)", version); !strings.Contains(got, "- `root`: all of it.") {
 		t.Errorf("the tag says\n%s", got)

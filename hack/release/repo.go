@@ -81,9 +81,6 @@ func (r *repo) release(version, date string) (tags []string, err error) {
 	if err := os.WriteFile(filepath.Join(tree.top, "CHANGELOG.md"), []byte(changelog), 0o644); err != nil {
 		return nil, err
 	}
-	if err := tree.releaseChanges(version, date); err != nil {
-		return nil, err
-	}
 	if _, err := tree.git("commit", "--quiet", "-am", "release: changelog of "+version); err != nil {
 		return nil, err
 	}
@@ -115,26 +112,6 @@ func (r *repo) release(version, date string) (tags []string, err error) {
 		tags = append(tags, tag)
 	}
 	return tags, nil
-}
-
-// releaseChanges gives the unreleased part of what flyball upgrade reads to a version.
-func (r *repo) releaseChanges(version, date string) error {
-	name := filepath.Join(r.top, filepath.FromSlash(upgradeChanges))
-	text, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	body, err := section(string(text), unreleased)
-	if err != nil {
-		return fmt.Errorf("%s: %w", upgradeChanges, err)
-	}
-	if !strings.Contains(body, "\n- ") {
-		return nil // nothing that breaks
-	}
-	return os.WriteFile(name, []byte(headed(string(text), version, date)), 0o644)
 }
 
 // checkout returns a tree of a revision, without a branch. remove ends it.
