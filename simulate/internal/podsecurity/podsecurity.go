@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podsecurity implements Pod Security admission. The labels of a namespace name
-// the Pod Security Standard that its Pods must meet, and the one that clients are warned
-// about. Check applies them to one write; it holds no state and takes no lock.
+// Package podsecurity is Pod Security admission for the store of the simulated server, with
+// the standards and checks of k8s.io/pod-security-admission. The labels of a namespace name
+// the standard that its Pods must meet, and the one that clients are warned about. Check
+// applies them to one write; it holds no state and takes no lock.
 package podsecurity
 
 import (
 	"fmt"
-	"regexp"
+	"reflect"
 	"slices"
-	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,21 +20,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
 
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/strategy"
 )
 
-const (
-	labelPrefix  = "pod-security.kubernetes.io/"
-	unrestricted = "privileged"
-)
-
-// levels are the standards, the weakest first.
-var levels = []string{unrestricted, "baseline", "restricted"}
-
-var versions = regexp.MustCompile(`^(latest|v1\.(0|[1-9][0-9]*))$`)
+// evaluator has the checks of every version of the standards.
+var evaluator = sync.OnceValue(func() policy.Evaluator {
+	e, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		panic(fmt.Sprintf("the checks of k8s.io/pod-security-admission: %v", err)) // a constant
+	}
+	return e
+})
 
 // Objects reads what the server stores.
 type Objects interface {
@@ -60,120 +62,88 @@ func Check(objects Objects, w Write) error {
 	if w.Kind.GroupResource() == object.Namespaces {
 		return checkNamespace(objects, w)
 	}
-	path := specPath(w.Kind.GroupResource().String())
-	pod := len(path) == 1
-	if path == nil || w.Subresource != "" && !(pod && w.Subresource == "ephemeralcontainers") {
+	path, has := templatePath(w.Kind.GroupResource().String())
+	pod := len(path) == 0
+	if !has || w.Subresource != "" && !(pod && w.Subresource == "ephemeralcontainers") {
 		return nil
 	}
 	namespace := objects.Get(object.Namespaces, types.NamespacedName{Name: w.Object.Meta().GetNamespace()})
 	if namespace == nil {
 		return nil
 	}
-	enforce, warn, _ := policyOf(namespace.Meta().GetLabels())
-	if enforce.rank() == 0 && warn.rank() == 0 {
+	wanted, _ := policyOf(namespace)
+	if wanted.Enforce.Level == api.LevelPrivileged && wanted.Warn.Level == api.LevelPrivileged {
 		return nil
 	}
-	spec, err := specOf(w.Object, path)
-	if spec == nil || err != nil {
+	template, err := templateOf(w.Object, path)
+	if template == nil || err != nil {
 		return err
 	}
 	if pod {
 		if w.Old != nil {
-			if before, err := specOf(w.Old, path); err != nil || sameImages(before, spec) {
+			if before, err := templateOf(w.Old, path); err != nil || sameImages(before, template) {
 				return err
 			}
 		}
-		if _, details := enforce.violations(spec); len(details) > 0 {
-			return apierrors.NewForbidden(w.Kind.GroupResource(), w.Object.Meta().GetName(), fmt.Errorf("violates PodSecurity %q: %s", enforce, strings.Join(details, ", ")))
+		if r := evaluate(wanted.Enforce, template); !r.Allowed {
+			return apierrors.NewForbidden(w.Kind.GroupResource(), w.Object.Meta().GetName(), fmt.Errorf("violates PodSecurity %q: %s", wanted.Enforce.String(), r.ForbiddenDetail()))
 		}
 	}
-	if _, details := warn.violations(spec); len(details) > 0 {
-		w.Warn(fmt.Sprintf("would violate PodSecurity %q: %s", warn, strings.Join(details, ", ")))
+	if r := evaluate(wanted.Warn, template); !r.Allowed {
+		w.Warn(fmt.Sprintf("would violate PodSecurity %q: %s", wanted.Warn.String(), r.ForbiddenDetail()))
 	}
 	return nil
 }
 
-// level is a standard with its version. Every version has the rules of the newest one;
-// only messages show it.
-type level struct{ name, version string }
-
-func (l level) String() string { return l.name + ":" + l.version }
-
-func (l level) rank() int { return slices.Index(levels, l.name) }
-
-// violations returns how a Pod violates the standard, briefly and in detail.
-func (l level) violations(spec *corev1.PodSpec) (reasons, details []string) {
-	for _, violated := range map[string][]rule{"baseline": baseline, "restricted": restricted}[l.name] {
-		if reason, detail := violated(spec); reason != "" {
-			reasons, details = append(reasons, reason), append(details, fmt.Sprintf("%s (%s)", reason, detail))
-		}
-	}
-	return reasons, details
+func evaluate(level api.LevelVersion, template *corev1.PodTemplateSpec) policy.AggregateCheckResult {
+	return policy.AggregateCheckResults(evaluator().EvaluatePod(level, &template.ObjectMeta, &template.Spec))
 }
 
-// policyOf returns the standards that a namespace with these labels enforces and warns
-// about. An invalid label enforces the strictest standard, and warns about none.
-func policyOf(labels map[string]string) (enforce, warn level, errs field.ErrorList) {
-	of := map[string]level{}
-	for _, mode := range []string{"enforce", "audit", "warn"} {
-		l := level{unrestricted, "latest"}
-		key := labelPrefix + mode
-		if given, ok := labels[key]; ok {
-			if l.name = given; l.rank() < 0 {
-				errs = append(errs, field.Invalid(field.NewPath("metadata", "labels").Key(key), given, "must be one of "+strings.Join(levels, ", ")))
-				if l.name = unrestricted; mode == "enforce" {
-					l.name = "restricted"
-				}
-			}
-		}
-		if given, ok := labels[key+"-version"]; ok {
-			if l.version = given; !versions.MatchString(given) {
-				errs = append(errs, field.Invalid(field.NewPath("metadata", "labels").Key(key+"-version"), given, `must be "latest" or "v1.x"`))
-				l.version = "latest"
-			}
-		}
-		of[mode] = l
-	}
-	enforce, warn = of["enforce"], of["warn"]
-	if given := labels[labelPrefix+"enforce"]; labels[labelPrefix+"warn"] == "" && given == enforce.name {
-		warn.name = enforce.name
-		if labels[labelPrefix+"warn-version"] == "" {
-			warn.version = enforce.version
-		}
-	}
-	return enforce, warn, errs
+// policyOf returns the standards of a namespace, and the errors of its labels.
+func policyOf(namespace *object.Object) (api.Policy, field.ErrorList) {
+	none := api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()}
+	return api.PolicyToEvaluate(namespace.Meta().GetLabels(), api.Policy{Enforce: none, Audit: none, Warn: none})
 }
 
-// specPath is where objects of a resource hold the spec of their Pods; nil if they have none.
-func specPath(resource string) []string {
+// templatePath returns where objects of a resource hold the template of their Pods. A Pod is
+// one itself.
+func templatePath(resource string) (path []string, has bool) {
 	switch resource {
 	case "pods":
-		return []string{"spec"}
+		return nil, true
 	case "podtemplates":
-		return []string{"template", "spec"}
+		return []string{"template"}, true
 	case "cronjobs.batch":
-		return []string{"spec", "jobTemplate", "spec", "template", "spec"}
+		return []string{"spec", "jobTemplate", "spec", "template"}, true
 	case "replicationcontrollers", "replicasets.apps", "deployments.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch":
-		return []string{"spec", "template", "spec"}
+		return []string{"spec", "template"}, true
 	}
-	return nil
+	return nil, false
 }
 
-func specOf(obj *object.Object, path []string) (*corev1.PodSpec, error) {
+func templateOf(obj *object.Object, path []string) (*corev1.PodTemplateSpec, error) {
 	fields, found, _ := unstructured.NestedFieldNoCopy(obj.Fields, path...)
 	given, ok := fields.(map[string]any)
-	if !found || !ok {
+	if !found || !ok || given["spec"] == nil {
 		return nil, nil
 	}
-	spec := &corev1.PodSpec{}
-	return spec, runtime.DefaultUnstructuredConverter.FromUnstructured(given, spec)
+	template := &corev1.PodTemplateSpec{}
+	return template, runtime.DefaultUnstructuredConverter.FromUnstructured(given, template)
 }
 
 // sameImages reports whether an update leaves the images of a Pod as they were.
-func sameImages(before, after *corev1.PodSpec) bool {
+func sameImages(before, after *corev1.PodTemplateSpec) bool {
 	return before != nil && slices.EqualFunc(containersOf(before), containersOf(after), func(a, b corev1.Container) bool {
 		return a.Name == b.Name && a.Image == b.Image
 	})
+}
+
+func containersOf(template *corev1.PodTemplateSpec) []corev1.Container {
+	all := slices.Concat(template.Spec.InitContainers, template.Spec.Containers)
+	for _, c := range template.Spec.EphemeralContainers {
+		all = append(all, corev1.Container(c.EphemeralContainerCommon))
+	}
+	return all
 }
 
 // checkNamespace refuses invalid labels. It warns of the Pods that violate a standard
@@ -182,42 +152,48 @@ func checkNamespace(objects Objects, w Write) error {
 	if w.Subresource != "" {
 		return nil
 	}
-	enforce, _, errs := policyOf(w.Object.Meta().GetLabels())
-	was := level{}
-	if w.Old != nil {
-		before, _, known := policyOf(w.Old.Meta().GetLabels())
-		if was = before; known.ToAggregate() != nil && errs.ToAggregate() != nil && known.ToAggregate().Error() == errs.ToAggregate().Error() {
-			errs = nil
+	is, errs := policyOf(w.Object)
+	if w.Old == nil {
+		return invalid(w, errs)
+	}
+	was, known := policyOf(w.Old)
+	if !reflect.DeepEqual(errs, known) {
+		if err := invalid(w, errs); err != nil {
+			return err
 		}
 	}
-	if len(errs) > 0 {
-		return apierrors.NewInvalid(strategy.InvalidKind(w.Kind), w.Object.Meta().GetName(), errs)
-	}
-	if w.Old == nil || enforce == was || enforce.version == was.version && enforce.rank() <= was.rank() {
+	weaker := is.Enforce.Version == was.Enforce.Version && api.CompareLevels(is.Enforce.Level, was.Enforce.Level) <= 0
+	if weaker || is.Enforce.Level == api.LevelPrivileged {
 		return nil
 	}
-	return warnOfPods(objects, w, enforce)
+	return warnOfPods(objects, w, is.Enforce)
+}
+
+func invalid(w Write, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(strategy.InvalidKind(w.Kind), w.Object.Meta().GetName(), errs)
 }
 
 // warnOfPods warns of the existing Pods that violate a standard. For each kind of
 // violation it names one Pod and counts the others.
-func warnOfPods(objects Objects, w Write, l level) error {
+func warnOfPods(objects Objects, w Write, level api.LevelVersion) error {
 	namespace := w.Object.Meta().GetName()
 	names := map[string][]string{}
 	for _, obj := range objects.Lists(object.Pods)[0] {
 		if obj.Meta().GetNamespace() != namespace {
 			continue
 		}
-		spec, err := specOf(obj, specPath("pods"))
+		template, err := templateOf(obj, nil)
 		if err != nil {
 			return err
 		}
-		if spec == nil {
+		if template == nil {
 			continue
 		}
-		if reasons, _ := l.violations(spec); len(reasons) > 0 {
-			reason := strings.Join(reasons, ", ")
-			names[reason] = append(names[reason], obj.Meta().GetName())
+		if r := evaluate(level, template); !r.Allowed {
+			names[r.ForbiddenReason()] = append(names[r.ForbiddenReason()], obj.Meta().GetName())
 		}
 	}
 	var lines []string
@@ -233,7 +209,7 @@ func warnOfPods(objects Objects, w Write, l level) error {
 		lines = append(lines, line+": "+reason)
 	}
 	if len(lines) > 0 {
-		w.Warn(fmt.Sprintf("existing pods in namespace %q violate the new PodSecurity enforce level %q", namespace, l))
+		w.Warn(fmt.Sprintf("existing pods in namespace %q violate the new PodSecurity enforce level %q", namespace, level.String()))
 	}
 	for _, line := range slices.Sorted(slices.Values(lines)) {
 		w.Warn(line)
