@@ -172,7 +172,7 @@ cross: ## vet every module for other systems (CROSS=system/processor ...)
 
 .PHONY: house
 house: ## check the rules of the house, and that the documentation's Go blocks are in examples
-	$(GO) test -count=1 -run TestHouse .
+	$(GO) test -count=1 ./internal/house
 
 .PHONY: bench
 bench: ## run the benchmarks beside the peers' in turns, and print medians and ratios (BENCH=regexp BENCHCOUNT=n)

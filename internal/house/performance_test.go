@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package flyball_test
+package house_test
 
 import (
 	"context"
-	"os"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -26,15 +25,11 @@ import (
 // and no machine changes: bytes and allocations.
 func documented(t *testing.T, pattern string) float64 {
 	t.Helper()
-	page, err := os.ReadFile("docs/performance.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile(`(?m)`+pattern).FindAllSubmatch(page, -1)
+	found := regexp.MustCompile(`(?m)`+pattern).FindAllStringSubmatch(read(t, "docs/performance.md"), -1)
 	if len(found) != 1 {
 		t.Fatalf("docs/performance.md has %d lines like %s, want one", len(found), pattern)
 	}
-	x, err := strconv.ParseFloat(string(found[0][1]), 64)
+	x, err := strconv.ParseFloat(found[0][1], 64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,32 +1,13 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package flyball_test
+package house_test
 
 import (
-	"bytes"
-	"cmp"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"unicode"
 )
-
-// The tables of this file and of its neighbours house_*_test.go are the
-// architecture. Whoever changes a table changes the architecture, and says why
-// in the same commit.
-
-const module = "github.com/flyball-dev/flyball"
 
 // arrows says which packages of ours a package may import. Each may also
 // import internal ones. A package that is not in the table fails the test.
@@ -189,19 +170,6 @@ var arrows = map[string][]string{
 // alone are packages that must not know of Kubernetes at all.
 var alone = []string{"workqueue"}
 
-// barredNames say what a name is not: a twin, a leftover, a drawer.
-var (
-	barredWords = []string{"Typed", "Impl", "Base", "Util", "Utils", "2"}
-	barredFiles = []string{"types.go", "helpers.go", "util.go", "utils.go", "common.go", "misc.go"}
-	barredDirs  = []string{"pkg", "util", "utils", "common", "helpers", "misc"}
-)
-
-// demanded are names that an interface of someone else asks for.
-var demanded = map[string][]string{
-	"informer/clientgo":        {"AddEventHandlerWithOptions"}, // cache.SharedInformer
-	"bridge/controllerruntime": {"AddEventHandlerWithOptions"}, // cache.Informer
-}
-
 func TestHouse_ImportsFollowTheArrows(t *testing.T) {
 	for _, f := range sources(t) {
 		if f.isTest() {
@@ -217,7 +185,7 @@ func TestHouse_ImportsFollowTheArrows(t *testing.T) {
 		}
 		allowed, ruled := arrows[f.dir]
 		if !ruled && !isInternal(f.dir) {
-			t.Errorf("%s: package %s has no arrows; decide what it may import and write it into house_test.go", f.path, f.dir)
+			t.Errorf("%s: package %s has no arrows; decide what it may import and write it into internal/house/arrows_test.go", f.path, f.dir)
 		}
 		for _, imp := range f.imports() {
 			ours, isOurs := strings.CutPrefix(imp, module+"/")
@@ -229,206 +197,4 @@ func TestHouse_ImportsFollowTheArrows(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestHouse_EachPackageHasItsComment(t *testing.T) {
-	comments := map[string]string{}
-	for _, f := range sources(t) {
-		if !f.isTest() {
-			comments[f.dir] = cmp.Or(comments[f.dir], f.ast.Doc.Text())
-			if f.ast.Doc != nil && f.isLibrary() && !isInternal(f.dir) && f.base() != "doc.go" {
-				t.Errorf("%s: the package comment stands in doc.go, so that a reader finds it", f.path)
-			}
-		}
-	}
-	for dir, comment := range comments {
-		if comment == "" {
-			t.Errorf("%s: no package comment; it is the package's contract", dir)
-		}
-	}
-}
-
-// maxTemplate is how many lines of Go the template has without its tests: what a
-// reader would delete first belongs into examples/website.
-const maxTemplate = 350
-
-func TestHouse_TheTemplateIsSmall(t *testing.T) {
-	lines := 0
-	for _, f := range sources(t) {
-		if within(f.dir, "examples/operator") && !f.isTest() {
-			lines += bytes.Count(f.text, []byte("\n"))
-		}
-	}
-	if lines == 0 || lines > maxTemplate {
-		t.Errorf("examples/operator has %d lines of Go without tests, want some and at most %d", lines, maxTemplate)
-	}
-}
-
-func TestHouse_FilesCarryTheLicence(t *testing.T) {
-	header := []byte("// SPDX-FileCopyrightText: The Flyball Authors\n// SPDX-License-Identifier: Apache-2.0\n\n")
-	for _, f := range sources(t) {
-		if !bytes.HasPrefix(f.text, header) {
-			t.Errorf("%s: does not begin with these two lines and an empty one:\n%s", f.path, header)
-		}
-	}
-}
-
-func TestHouse_NamesSayWhatAThingIs(t *testing.T) {
-	for _, f := range sources(t) {
-		if slices.Contains(barredFiles, f.base()) {
-			t.Errorf("%s: a file is named after its main type or verb", f.path)
-		}
-		for _, dir := range strings.Split(f.dir, "/") {
-			if slices.Contains(barredDirs, dir) {
-				t.Errorf("%s: %q is a drawer, not a package", f.path, dir)
-			}
-		}
-		if f.isTest() || !f.isLibrary() {
-			continue
-		}
-		for _, name := range exported(f.ast) {
-			if slices.Contains(demanded[f.dir], name) {
-				continue
-			}
-			if strings.Contains(name, "WithOptions") {
-				t.Errorf("%s: %s: each constructor takes its Options; there is no second one", f.path, name)
-			}
-			for _, word := range words(name) {
-				if slices.Contains(barredWords, word) {
-					t.Errorf("%s: %s: %q does not belong in an exported name", f.path, name, word)
-				}
-			}
-		}
-	}
-}
-
-// What ARCHITECTURE.md and the README name as a file, is one.
-func TestHouse_TheDrawingNamesFilesThatExist(t *testing.T) {
-	named := regexp.MustCompile(`[a-z]+(?:/[a-z_]+)+\.go\b`)
-	for _, doc := range []string{"ARCHITECTURE.md", "README.md"} {
-		text, err := os.ReadFile(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range named.FindAllString(string(text), -1) {
-			if _, err := os.Stat(file); err != nil {
-				t.Errorf("%s names %s: %v; change the drawing with the code", doc, file, err)
-			}
-		}
-	}
-}
-
-// exported returns the exported names that a file declares at its top level,
-// methods among them.
-func exported(f *ast.File) []string {
-	var names []*ast.Ident
-	for _, decl := range f.Decls {
-		switch decl := decl.(type) {
-		case *ast.FuncDecl:
-			names = append(names, decl.Name)
-		case *ast.GenDecl:
-			for _, spec := range decl.Specs {
-				switch spec := spec.(type) {
-				case *ast.TypeSpec:
-					names = append(names, spec.Name)
-				case *ast.ValueSpec:
-					names = append(names, spec.Names...)
-				}
-			}
-		}
-	}
-	var out []string
-	for _, name := range names {
-		if name.IsExported() {
-			out = append(out, name.Name)
-		}
-	}
-	return out
-}
-
-// words splits a name at its capitals and digits: AddRateLimited2 is Add,
-// Rate, Limited, 2.
-func words(name string) []string {
-	var out []string
-	for i, r := range name {
-		if i == 0 || unicode.IsUpper(r) || unicode.IsDigit(r) {
-			out = append(out, "")
-		}
-		out[len(out)-1] += string(r)
-	}
-	return out
-}
-
-// sourceFile is one Go file of the repository.
-type sourceFile struct {
-	path string // from the root, with slashes
-	dir  string // its directory, "." for the root
-	text []byte
-	ast  *ast.File
-}
-
-func (f sourceFile) base() string { return path.Base(f.path) }
-func (f sourceFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
-
-// isLibrary reports whether the file is part of what an operator can import.
-func (f sourceFile) isLibrary() bool {
-	return !within(f.dir, "examples") && !within(f.dir, "hack") && !within(f.dir, "simulate")
-}
-
-func (f sourceFile) imports() []string {
-	var out []string
-	for _, spec := range f.ast.Imports {
-		if imp, err := strconv.Unquote(spec.Path.Value); err == nil {
-			out = append(out, imp)
-		}
-	}
-	return out
-}
-
-func within(dir, top string) bool { return dir == top || strings.HasPrefix(dir, top+"/") }
-func under(imp, dir string) bool  { return within(imp, module+"/"+dir) }
-func isInternal(dir string) bool  { return slices.Contains(strings.Split(dir, "/"), "internal") }
-
-var parseOnce = sync.OnceValues(parse)
-
-// sources returns every Go file of the repository, those of the nested modules
-// and the tests among them.
-func sources(t *testing.T) []sourceFile {
-	t.Helper()
-	files, err := parseOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-func parse() ([]sourceFile, error) {
-	var files []sourceFile
-	fset := token.NewFileSet()
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if hidden := strings.HasPrefix(d.Name(), ".") && name != "."; hidden || d.Name() == "testdata" || ofTheSite[filepath.ToSlash(name)] {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if !strings.HasSuffix(name, ".go") {
-			return nil
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		parsed, err := parser.ParseFile(fset, name, text, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		slashed := filepath.ToSlash(name)
-		files = append(files, sourceFile{slashed, path.Dir(slashed), text, parsed})
-		return nil
-	})
-	return files, err
 }

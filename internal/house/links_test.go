@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package flyball_test
+package house_test
 
 import (
-	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,12 +29,8 @@ func TestHouse_LinksLeadSomewhere(t *testing.T) {
 		if d.IsDir() || filepath.Ext(page) != ".md" {
 			return nil
 		}
-		text, err := os.ReadFile(page)
-		if err != nil {
-			return err
-		}
-		for _, m := range link.FindAllSubmatch(fenced.ReplaceAll(text, nil), -1) {
-			to := string(m[1])
+		for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(read(t, page), ""), -1) {
+			to := m[1]
 			if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
 				continue
 			}
@@ -62,13 +57,21 @@ func TestHouse_LinksLeadSomewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range pages {
+	for _, page := range glob(t, "docs/*.md") {
 		if !linked[page] {
 			t.Errorf("%s: the README does not say what it is for", page)
+		}
+	}
+}
+
+// What ARCHITECTURE.md and the README name as a file, is one.
+func TestHouse_TheDrawingNamesFilesThatExist(t *testing.T) {
+	named := regexp.MustCompile(`[a-z]+(?:/[a-z_]+)+\.go\b`)
+	for _, doc := range []string{"ARCHITECTURE.md", "README.md"} {
+		for _, file := range named.FindAllString(read(t, doc), -1) {
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s names %s: %v; change the drawing with the code", doc, file, err)
+			}
 		}
 	}
 }
@@ -76,12 +79,8 @@ func TestHouse_LinksLeadSomewhere(t *testing.T) {
 // hasHeading reports whether the page has a heading with this anchor.
 func hasHeading(t *testing.T, page, anchor string) bool {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range bytes.Lines(text) {
-		title, isHeading := strings.CutPrefix(strings.TrimLeft(string(line), "#"), " ")
+	for line := range strings.Lines(read(t, page)) {
+		title, isHeading := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
 		if isHeading && line[0] == '#' && anchorOf(title) == anchor {
 			return true
 		}

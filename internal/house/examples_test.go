@@ -1,15 +1,12 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package flyball_test
+package house_test
 
 import (
-	"bufio"
-	"bytes"
 	"go/ast"
 	"go/token"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -32,16 +29,8 @@ type goBlock struct {
 // Each Go block of the documentation is also in a Go file, usually an example of the
 // package that it shows, so the build and pkg.go.dev include it.
 func TestHouse_GoBlocksStandInExamples(t *testing.T) {
-	var docs []string
-	for _, glob := range []string{"*.md", "docs/*.md"} {
-		found, err := filepath.Glob(glob)
-		if err != nil {
-			t.Fatal(err)
-		}
-		docs = append(docs, found...)
-	}
 	blocks := 0
-	for _, doc := range docs {
+	for _, doc := range append(glob(t, "*.md"), glob(t, "docs/*.md")...) {
 		for _, b := range goBlocks(t, doc) {
 			blocks++
 			if b.file == "" {
@@ -88,16 +77,13 @@ func TestHouse_ExampleFilesAreShownWhole(t *testing.T) {
 // goBlocks returns the Go blocks of a document.
 func goBlocks(t *testing.T, doc string) []goBlock {
 	t.Helper()
-	text, err := os.ReadFile(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out []goBlock
 	var open *goBlock // the block that is being read
 	mark := ""
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for number := 1; lines.Scan(); number++ {
-		line := lines.Text()
+	number := 0
+	for line := range strings.Lines(read(t, doc)) {
+		number++
+		line = strings.TrimSuffix(line, "\n")
 		switch found := exampleMark.FindStringSubmatch(line); {
 		case open != nil && line == "```":
 			out = append(out, *open)
@@ -112,9 +98,6 @@ func goBlocks(t *testing.T, doc string) []goBlock {
 		case line != "":
 			mark = ""
 		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
 	}
 	return out
 }

@@ -1,11 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package flyball_test
+package house_test
 
 import (
-	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,7 +91,7 @@ func TestHouse_AnOperatorLinksOnlyListedModules(t *testing.T) {
 	}
 	for mod, pkg := range who {
 		if !slices.Contains(linked, mod) {
-			t.Errorf("an operator would link module %s (package %s), which is not on the list in house_deps_test.go", mod, pkg)
+			t.Errorf("an operator would link module %s (package %s), which is not on the list in internal/house/dependencies_test.go", mod, pkg)
 		}
 	}
 }
@@ -154,27 +152,6 @@ func TestHouse_AnOperatorLinksNoGeneratedClients(t *testing.T) {
 			t.Errorf("an operator would link %s, a version that is not stable", pkg)
 		}
 	}
-}
-
-func goCommand(t *testing.T, args ...string) string {
-	t.Helper()
-	return goCommandIn(t, ".", args...)
-}
-
-// goCommandIn runs the go command in a directory, outside any workspace, and
-// returns what it prints.
-func goCommandIn(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	var problems strings.Builder
-	cmd.Stderr = &problems
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, problems.String())
-	}
-	return string(out)
 }
 
 // Programs without compact informers do not link their compression. Commands under hack may.

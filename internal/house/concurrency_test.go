@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package flyball_test
+package house_test
 
 import (
 	"go/ast"
@@ -77,9 +77,6 @@ var pureCalls = []string{
 	"errors.New", "fmt.Errorf", "regexp.MustCompile", "reflect.TypeFor", "reflect.TypeOf",
 	"template.Must", "strings.NewReplacer", "netip.MustParseAddr", "netip.MustParsePrefix",
 }
-
-// sleepers are test files that may sleep in real time, each with its reason.
-var sleepers = map[string]string{}
 
 func TestHouse_GoroutinesStartInListedFiles(t *testing.T) {
 	starting := map[string]bool{}
@@ -371,18 +368,9 @@ func TestHouse_TestsDoNotSleep(t *testing.T) {
 			packages[f.dir] = append(packages[f.dir], f)
 		}
 	}
-	sleeping := map[string]bool{}
 	for _, files := range packages {
 		for _, s := range sleeps(files) {
-			sleeping[s.path] = true
-			if sleepers[s.path] == "" {
-				t.Errorf("%s: %s sleeps in real time; wait for what it waits for, or run it in synctest.Test", s.path, s.function)
-			}
-		}
-	}
-	for path := range sleepers {
-		if !sleeping[path] {
-			t.Errorf("%s: listed as sleeping, but does not; take it off the list", path)
+			t.Errorf("%s: %s sleeps in real time; wait for what it waits for, or run it in synctest.Test", s.path, s.function)
 		}
 	}
 }

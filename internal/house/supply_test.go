@@ -1,13 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package flyball_test
+package house_test
 
 import (
 	"encoding/json"
-	"errors"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,12 +22,8 @@ func TestHouse_EachDirectDependencyHasItsReason(t *testing.T) {
 	if err := json.Unmarshal([]byte(goCommand(t, "mod", "edit", "-json")), &mod); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("docs/dependencies.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	reasons := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\|$").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\|$").FindAllStringSubmatch(read(t, "docs/dependencies.md"), -1) {
 		reasons[row[1]] = row[3]
 	}
 	direct := 0
@@ -55,24 +48,17 @@ func TestHouse_EachDirectDependencyHasItsReason(t *testing.T) {
 // Each action of a workflow is pinned to a commit or a full version, and by default a
 // workflow has only the right to read.
 func TestHouse_ActionsArePinned(t *testing.T) {
-	workflows, err := filepath.Glob(".github/workflows/*")
-	written, examplesErr := filepath.Glob("examples/*/.github/workflows/*") // also of flyball new
-	if workflows = append(workflows, written...); errors.Join(err, examplesErr) != nil || len(workflows) < 2 {
-		t.Fatalf("there are no workflows (%v); this test looks at nothing", err)
-	}
 	uses := regexp.MustCompile(`(?m)^[\s-]*uses:\s*(\S+)`)
 	pinned := regexp.MustCompile(`^[\w.-]+/[\w./-]+@([0-9a-f]{40}|v\d+\.\d+\.\d+)$`)
-	for _, path := range workflows {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range uses.FindAllStringSubmatch(string(text), -1) {
+	written := glob(t, "examples/*/.github/workflows/*") // also of flyball new
+	for _, path := range append(glob(t, ".github/workflows/*"), written...) {
+		text := read(t, path)
+		for _, match := range uses.FindAllStringSubmatch(text, -1) {
 			if !pinned.MatchString(match[1]) {
 				t.Errorf("%s uses %s; pin it by a commit or a full version", path, match[1])
 			}
 		}
-		if !strings.Contains(string(text), "\npermissions:\n  contents: read\n") {
+		if !strings.Contains(text, "\npermissions:\n  contents: read\n") {
 			t.Errorf("%s does not begin with the right to read alone", path)
 		}
 	}

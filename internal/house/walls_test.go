@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package flyball_test
+package house_test
 
 import (
 	"encoding/json"
@@ -59,7 +59,7 @@ func TestHouse_TypesAreNarrow(t *testing.T) {
 				name = p.path + "." + name
 				switch most, excepted := broad[name]; {
 				case excepted && n < most:
-					t.Errorf("%s has %d methods; lower its exception of %d in house_walls_test.go", name, n, most)
+					t.Errorf("%s has %d methods; lower its exception of %d in internal/house/walls_test.go", name, n, most)
 				case n > max(maxMethods, most):
 					t.Errorf("%s has %d methods, more than %d", name, n, max(maxMethods, most))
 				}

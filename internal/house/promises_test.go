@@ -1,12 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package flyball_test
+package house_test
 
 import (
 	"go/ast"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -40,17 +38,16 @@ var promises = map[string][]string{
 	"simulate/kit":                 {"K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10", "K11", "K12", "K13", "K14"},
 }
 
-func TestHouse_EachPromiseHasItsTest(t *testing.T) {
-	tests := testFunctions(t)
+func TestHouse_EachPromiseHasItsTestAndItsMutant(t *testing.T) {
+	tests := strings.Join(testFunctions(t), "\n")
+	mutants := strings.Join(glob(t, "hack/mutants/*.mutant"), "\n")
 	for dir, numbers := range promises {
 		for _, number := range numbers {
-			suffix := regexp.MustCompile(`_` + number + `(_|$)`)
-			found := false
-			for _, name := range tests {
-				found = found || suffix.MatchString(name)
-			}
-			if !found {
+			if !regexp.MustCompile(`(?m)_` + number + `(_|$)`).MatchString(tests) {
 				t.Errorf("%s: promise %s has no test; its name ends in _%s", dir, number, number)
+			}
+			if !strings.Contains(mutants, "/"+number+"-") {
+				t.Errorf("%s: promise %s has no mutant; hack/mutants/%s-slug.mutant removes its guard", dir, number, number)
 			}
 		}
 	}
@@ -58,14 +55,9 @@ func TestHouse_EachPromiseHasItsTest(t *testing.T) {
 
 func TestHouse_EachPromiseIsInItsPackageComment(t *testing.T) {
 	for dir, numbers := range promises {
-		text, err := os.ReadFile(filepath.Join(dir, "doc.go"))
-		if err != nil {
-			t.Errorf("%s: read the package comment: %v", dir, err)
-			continue
-		}
-		last := 0
+		comment, last := read(t, dir+"/doc.go"), 0
 		for _, number := range numbers {
-			found := regexp.MustCompile(`(?m)^//\s+(?:- )?`+number+`\b`).FindAllIndex(text, -1)
+			found := regexp.MustCompile(`(?m)^//\s+(?:- )?`+number+`\b`).FindAllStringIndex(comment, -1)
 			if len(found) != 1 {
 				t.Errorf("%s/doc.go: promise %s begins %d lines of the package comment, want one", dir, number, len(found))
 				continue
@@ -74,25 +66,6 @@ func TestHouse_EachPromiseIsInItsPackageComment(t *testing.T) {
 				t.Errorf("%s/doc.go: promise %s stands before those that precede it", dir, number)
 			}
 			last = found[0][0]
-		}
-	}
-}
-
-func TestHouse_EachPromiseHasItsMutant(t *testing.T) {
-	covered := map[string]bool{}
-	paths, err := filepath.Glob("hack/mutants/*.mutant")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		promise, _, _ := strings.Cut(filepath.Base(path), "-")
-		covered[promise] = true
-	}
-	for _, numbers := range promises {
-		for _, number := range numbers {
-			if !covered[number] {
-				t.Errorf("promise %s has no mutant; hack/mutants/%s-slug.mutant removes its guard", number, number)
-			}
 		}
 	}
 }
