@@ -20,7 +20,7 @@ var tellsFlags = []string{
 var withArguments = map[string]string{
 	"cmd/pack":                    "takes one directory or file, and refuses the name of a flag",
 	"resource/crdgen":             "takes packages, and refuses the name of a flag",
-	"hack/licenses":               "takes directories",
+	"hack/tools/licenses":         "takes directories",
 	"hack/guests/kubernetes/kube": "runs programs of Kubernetes with their arguments",
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // exampleMark names the file that contains the following Go block, word for word.
-var exampleMark = regexp.MustCompile(`^<!-- from (\S+_test\.go|hack/bench/migration/\S+\.go) -->$`)
+var exampleMark = regexp.MustCompile(`^<!-- from (\S+_test\.go|hack/tools/bench/migration/\S+\.go) -->$`)
 
 // exampleFunc begins an example, which go doc and pkg.go.dev show as main.
 var exampleFunc = regexp.MustCompile(`(?m)^func Example\w*\(\) \{`)

@@ -36,7 +36,7 @@ func documented(t *testing.T, pattern string) float64 {
 	return x
 }
 
-// TestPerformance_QueueBytesPerKey_W12 measures as BenchmarkQueue_Bytes of hack/bench does.
+// TestPerformance_QueueBytesPerKey_W12 measures as BenchmarkQueue_Bytes of hack/tools/bench does.
 func TestPerformance_QueueBytesPerKey_W12(t *testing.T) {
 	const million = 1_000_000
 	keys := make([]types.NamespacedName, million)
@@ -69,7 +69,7 @@ func TestPerformance_QueueBytesPerKey_W12(t *testing.T) {
 	runtime.KeepAlive(keys)
 }
 
-// TestPerformance_AllocationsPerKey counts what hack/bench's rows of one key at a time and of bursts allocate once warm.
+// TestPerformance_AllocationsPerKey counts what hack/tools/bench's rows of one key at a time and of bursts allocate once warm.
 func TestPerformance_AllocationsPerKey(t *testing.T) {
 	want := documented(t, `^Allocations per item, once warm: ours ([0-9.]+) in every row`)
 	keys := make([]types.NamespacedName, 1000)
@@ -104,7 +104,7 @@ func TestPerformance_AllocationsPerKey(t *testing.T) {
 }
 
 // TestPerformance_AllocationsPerUpdate counts what an update costs from the watch to handlers of every event, with an index
-// function that allocates its answer, as in hack/bench.
+// function that allocates its answer, as in hack/tools/bench.
 func TestPerformance_AllocationsPerUpdate(t *testing.T) {
 	const objects, updates = 2000, 40_000
 	for _, c := range []struct {
