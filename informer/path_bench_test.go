@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// The cost of each step for an update, alone and warm; hack/bench compares the
+// The cost of each step for an update, alone and warm; hack/tools/bench compares the
 // whole path with other libraries.
 
 const (

@@ -113,7 +113,7 @@ func TestImage_IsOfAUserWithoutRightsAndOfTheModulesGo(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^USER [1-9]\d*(:[1-9]\d*)?$`).Match(text) {
 		t.Errorf("%s names no user by its number; with runAsNonRoot the kubelet would not start it", dockerfile)
 	}
-	mod, err := os.ReadFile("go.mod")
+	mod, err := os.ReadFile("../go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}

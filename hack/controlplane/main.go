@@ -6,6 +6,7 @@
 //
 //	go run ./hack/controlplane                          the directory
 //	eval "$(go run ./hack/controlplane -print-env)"     KUBEBUILDER_ASSETS for this shell and other tools
+//	go run ./hack/controlplane -clean                   removes what was built, and what guests have copied
 //	go run ./hack/controlplane -write-recipe DIR        the modules it builds from, to change a version in and tidy
 package main
 
@@ -16,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 
 	"github.com/flyball-dev/flyball/envtest"
@@ -38,8 +40,12 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags.SetOutput(progress)
 	printEnv := flags.Bool("print-env", false, "print a line that sets "+envtest.AssetsVariable+" in a shell")
 	recipe := flags.String("write-recipe", "", "write the modules that the binaries are built from into this `directory`, and build nothing")
+	clean := flags.Bool("clean", false, "remove the binaries, and what guests have copied, from the user's cache")
 	if err := commandline.Parse(flags, args); err != nil {
 		return err
+	}
+	if *clean {
+		return removeCaches(out)
 	}
 	if *recipe != "" {
 		return envtest.WriteRecipe(*recipe)
@@ -53,4 +59,19 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	}
 	_, err = fmt.Fprintln(out, dir)
 	return err
+}
+
+func removeCaches(out io.Writer) error {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	for _, part := range []string{"controlplane", "guests"} {
+		dir := filepath.Join(cache, "flyball", part)
+		fmt.Fprintln(out, "remove", dir)
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }

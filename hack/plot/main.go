@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Plot reads a table of ratios from standard input and writes it as an SVG to standard output: one group of bars per workload,
-// one bar per peer, on a logarithmic axis on which 1x is what Flyball takes. The table is the one that hack/bench/ratios prints,
+// one bar per peer, on a logarithmic axis on which 1x is what Flyball takes. The table is the one that hack/tools/bench/ratios prints,
 // or the first one with that header in a Markdown page:
 //
 //	go run ./hack/plot <docs/performance.md >docs/performance.svg
-//	cd hack/bench && GOWORK=off go test -run '^$' -bench Queue . | GOWORK=off go run ./ratios | go run ../plot >queue.svg
+//	cd hack/tools/bench && GOWORK=off go test -run '^$' -bench Queue . | GOWORK=off go run ./ratios | go run ../../plot >queue.svg
 //
 // With -growth it draws lines from the first table whose header begins with "| objects |": memory in MB by number of objects, one
 // column per line.

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// table is what hack/bench/ratios prints: per workload our figure, and for each peer its figure and how much better ours is.
+// table is what hack/tools/bench/ratios prints: per workload our figure, and for each peer its figure and how much better ours is.
 type table struct {
 	peers []string
 	rows  []row
@@ -30,7 +30,7 @@ type ratio struct {
 	value        float64
 }
 
-// parse returns the first table of a page whose header is that of hack/bench/ratios.
+// parse returns the first table of a page whose header is that of hack/tools/bench/ratios.
 func parse(page string) (*table, error) {
 	var t *table
 	for line := range strings.Lines(page) {
@@ -54,7 +54,7 @@ func parse(page string) (*table, error) {
 		}
 	}
 	if t == nil || len(t.rows) == 0 {
-		return nil, errors.New(`read the table: there is none that begins with "| workload | unit | ours |"; pipe the output of hack/bench/ratios`)
+		return nil, errors.New(`read the table: there is none that begins with "| workload | unit | ours |"; pipe the output of hack/tools/bench/ratios`)
 	}
 	return t, nil
 }

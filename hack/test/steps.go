@@ -7,6 +7,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -27,6 +28,7 @@ type step struct {
 	dir   string // below the root
 	env   []string
 	args  []string
+	named bool // only run if it is named
 }
 
 // String returns the command as one would type it, with the number of packages in place of
@@ -56,6 +58,16 @@ type packages struct {
 	plain   []string // without the race detector
 	race    []string
 	servers []string // with the race detector and a real control plane
+}
+
+// slow are tests and packages that start servers or processes, or sweep seeds.
+const slow = "^(TestControlPlane|TestIntegration|TestEnvtest|TestClient_OnARealControlPlane)$"
+
+var slowPackages = regexp.MustCompile(`/(hack|examples|bridge)(/|$)|/cmd/flyball$|/internal/house$|clientgo/factory$|integration$|envtest$|simulate/(judges|kit|transcript)`)
+
+// quick are packages for the inner loop.
+func (p packages) quick() []string {
+	return slices.DeleteFunc(slices.Concat(p.plain, p.race, p.servers), slowPackages.MatchString)
 }
 
 // options are those of the command.
@@ -93,21 +105,18 @@ func steps(p packages, o options) []step {
 		{name: "sweeps-replicas", args: test("-run", "^TestSimulation_(Replicas|Webhooks)", "./examples/website", seeds(few))},
 		{name: "sweeps-doubts", args: test("-run", "^TestKit_Swarm(OfDoubts|LeavesTheCopier)", "./simulate/kit", seeds(o.seeds))},
 		{name: "sweeps-kit", args: test("-run", "^Test(Kit|RunMain)_Swarm", "-skip", "OfDoubts|TheCopier", "./simulate/kit", seeds(few))},
-		{name: "bridge", after: "control-plane", dir: "bridge/controllerruntime", env: alone, args: test("./...")},
-		{name: "bridge-example", after: "control-plane", dir: "examples/controllerruntime", env: alone, args: test("./...")},
 		{name: "crdgen", dir: "resource/crdgen", env: alone, args: test("./...")},
 		{name: "pack", dir: "cmd/pack", env: alone, args: test("./...")},
-		{name: "dashboards", dir: "hack/observability", env: alone, args: test("./...")},
-		{name: "release", dir: "hack/release", env: alone, args: test("-short", "./...")},
-		{name: "licenses", dir: "hack/licenses", env: alone, args: test("./...")},
+		{name: "tools", dir: "hack/tools", env: alone, args: test("-short", "./bench/ratios", "./licenses", "./observability", "./release")},
+		{name: "quick", named: true, args: append([]string{"test", "-short", "-skip", slow}, p.quick()...)},
 	}
 }
 
-// choose returns the steps with the given names and those that they need; all if there is
-// no name.
+// choose returns the steps with the given names and those that they need. Without a name, it
+// returns all that need not be named.
 func choose(all []step, names []string) ([]step, error) {
 	if len(names) == 0 {
-		return all, nil
+		return slices.DeleteFunc(slices.Clone(all), func(s step) bool { return s.named }), nil
 	}
 	wanted := map[string]bool{}
 	for _, name := range names {

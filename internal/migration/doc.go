@@ -3,5 +3,5 @@
 
 // Package migration has the examples of docs/migration.md. The page shows each of
 // them beside the same code for controller-runtime or client-go, which is in
-// hack/bench/migration.
+// hack/tools/bench/migration.
 package migration

@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "write what the scripts of testdata get")
 
 // program writes files into a module of its own that has the dependencies of
-// examples/operator, and returns its directory.
+// the examples, and returns its directory.
 func program(t *testing.T, files []txtar.File) string {
 	t.Helper()
 	t.Setenv("GOWORK", "off")
@@ -28,17 +28,17 @@ func program(t *testing.T, files []txtar.File) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mod, err := os.ReadFile(filepath.Join(root, "examples/operator/go.mod"))
+	mod, err := os.ReadFile(filepath.Join(root, "examples/go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := os.ReadFile(filepath.Join(root, "examples/operator/go.sum"))
+	sum, err := os.ReadFile(filepath.Join(root, "examples/go.sum"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(mod), "module github.com/flyball-dev/flyball/examples/operator", "module example.dev/program", 1)
-	text = regexp.MustCompile(`=> \.\./\.\./(\S*)`).ReplaceAllStringFunc(text, func(target string) string {
-		return "=> " + strconv.Quote(filepath.ToSlash(root)+strings.TrimPrefix(target, "=> ../.."))
+	text := strings.Replace(string(mod), "module github.com/flyball-dev/flyball/examples", "module example.dev/program", 1)
+	text = regexp.MustCompile(`=> \.\.(/\S*)`).ReplaceAllStringFunc(text, func(target string) string {
+		return "=> " + strconv.Quote(filepath.ToSlash(root)+strings.TrimPrefix(target, "=> .."))
 	})
 	// A path with symbolic links is not the one that go list prints.
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package house_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arrows says which packages of ours a package may import. Each may also
+// import internal ones. A package that is not in the table fails the test.
+// Under examples and hack everything is allowed.
+var arrows = map[string][]string{
+	".":                                    {},
+	"workqueue":                            {},
+	"workqueue/clientgo":                   {"workqueue"},
+	"informer":                             {"informer/listwatch"},
+	"informer/listwatch":                   {},
+	"informer/compact":                     {"informer", "informer/internal/compact"},
+	"informer/clientgo":                    {"informer", "informer/listwatch"},
+	"informer/clientgo/internal/lifecycle": {"informer"},
+	"informer/clientgo/factory":            {"informer", "informer/clientgo"},
+	"informer/clientgo/byresource":         {"informer", "informer/clientgo"},
+	"informer/informertest":                {"informer", "informer/listwatch"},
+	"source":                               {"informer"},
+	"source/clientgo":                      {"informer", "source"},
+	"source/sourcetest":                    {"informer", "source"},
+	"reconcile":                            {"informer", "source", "workqueue"},
+	"client":                               {"informer"},
+	"webhook":                              {"informer", "resource/builtin"},
+	"manager": {"client", "informer", "informer/clientgo", "reconcile", "resource/builtin", "source",
+		"webhook", "workqueue", "workqueue/clientgo"},
+	"manager/internal/crdupdate": {"internal/costly"},
+	"manager/internal/crdinstall": {"client", "informer", "internal/linger", "internal/manifest", "internal/textlog",
+		"manager/internal/crdupdate"},
+	"manager/internal/election": {"informer", "internal/codec", "internal/simhook", "internal/textlog", "internal/writegate"},
+	"manager/internal/handover": {"informer", "internal/effects", "internal/textlog", "manager/internal/election"},
+	"manager/internal/guard":    {"internal/codec", "internal/confidential"},
+	"manager/internal/recorder": {"internal/codec", "internal/linger", "internal/simhook", "internal/textlog"},
+	"manager/internal/serving": {"internal/authority", "internal/keypair", "internal/linger", "internal/simhook",
+		"internal/textlog"},
+
+	"bridge/controllerruntime":       {"informer", "informer/clientgo", "workqueue", "workqueue/clientgo"}, // a module of its own
+	"bridge/controllerruntime/adopt": {"bridge/controllerruntime", "informer", "manager", "reconcile", "source"},
+
+	"cmd/flyball":                     {},
+	"cmd/flyball/internal/apiversion": {"cmd/flyball/internal/gotree"},
+	"cmd/flyball/internal/gotree":     {},
+	"cmd/flyball/internal/scaffold":   {"cmd/flyball/internal/apiversion", "cmd/flyball/internal/gotree"},
+	"cmd/pack":                        {"cmd/pack/internal/base", "cmd/pack/internal/bundle", "cmd/pack/internal/chart", "cmd/pack/internal/image", "cmd/pack/internal/outdir", "cmd/pack/internal/program", "cmd/pack/internal/spdx"}, // a module of its own
+	"cmd/pack/internal/bundle":        {"cmd/pack/internal/base"},
+	"cmd/pack/internal/chart":         {"cmd/pack/internal/base"},
+
+	"resource":              {},
+	"resource/resourcetest": {"resource"},
+	"resource/builtin":      {},
+	"resource/crdgen":       {}, // a module of its own
+	"rights":                {},
+	"envtest":               {},
+	"simulate":              {}, // a module of its own; a server, so it knows no client
+	"integration":           {}, // tests alone
+
+	// The rooms of the informer, from the bottom up.
+	"informer/internal/base":      {},
+	"informer/internal/encoding":  {"internal/jsonspan", "internal/ration"},
+	"informer/internal/compact":   {"informer/internal/base", "informer/internal/encoding", "internal/deque"},
+	"informer/internal/fixture":   {"informer/internal/base", "informer/internal/compact", "informer/listwatch", "internal/linger"}, // tests alone
+	"informer/internal/fields":    {"internal/editdistance"},
+	"informer/internal/share":     {},
+	"informer/internal/protoplan": {"informer/internal/fields", "informer/internal/share", "internal/costly"},
+	"informer/internal/gate":      {"internal/simhook"},
+	"informer/internal/jsonplan":  {"informer/internal/fields", "informer/internal/share", "internal/costly", "internal/jsonspan"},
+	"informer/internal/headroom":  {},
+	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/fields", "informer/internal/gate", "informer/internal/headroom",
+		"informer/internal/jsonplan", "informer/internal/protoplan", "informer/internal/share", "informer/listwatch", "internal/answers", "internal/confidential", "internal/costly", "internal/jsonspan", "internal/ration", "internal/textlog"},
+	"informer/internal/schemas":   {"informer/internal/gate", "informer/internal/restclient", "internal/simhook", "internal/textlog"},
+	"informer/internal/store":     {"informer/internal/base", "informer/internal/compact", "internal/deque", "internal/vector"},
+	"informer/internal/steps":     {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom"},
+	"informer/internal/unsettled": {"informer/internal/base", "informer/internal/restclient", "informer/listwatch", "internal/linger", "internal/simhook"},
+	"informer/internal/reflector": {"informer/internal/base", "informer/internal/compact", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom",
+		"informer/internal/restclient", "informer/internal/schemas", "informer/internal/steps", "informer/internal/store", "informer/listwatch",
+		"internal/simhook", "internal/textlog"},
+
+	"internal/canary": {"client", "informer", "internal/spantest", "internal/textlog",
+		"manager", "reconcile", "source"}, // tests alone: a program to listen to
+	"internal/habits": {"client", "informer", "manager", "reconcile", "source"}, // tests alone
+
+	"internal/commandline": {"internal/editdistance"},
+	"internal/applied":     {"informer", "internal/jsonspan"},
+	"internal/origin":      {},
+	"internal/costly":      {"internal/jsonspan"},
+	"internal/effects":     {"informer", "internal/answers", "internal/confidential", "internal/costly", "internal/jsonspan", "internal/ration"},
+	"internal/health":      {"informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile", "source"},
+	"internal/metrics":     {"informer", "internal/histogram", "internal/lifesign", "reconcile", "webhook", "workqueue"},
+	"internal/observer":    {"informer", "internal/effects"},
+	"internal/ownnews":     {"informer"},
+	"internal/protoweight": {"internal/jsonweight"},
+	"internal/ration":      {"internal/jsonweight", "internal/protoweight"},
+	"internal/writegate":   {"reconcile"},
+
+	// The rooms of the simulated server. Those without a row see no other.
+	"simulate/internal/allot":     {"simulate/internal/keyed", "simulate/internal/validation"},
+	"simulate/internal/defaults":  {"simulate/internal/jsonvalue"},
+	"simulate/internal/crdrules":  {"simulate/internal/jsonvalue"},
+	"simulate/internal/object":    {"simulate/internal/jsonvalue"},
+	"simulate/internal/revisions": {"simulate/internal/btree", "simulate/internal/object"},
+	"simulate/internal/refusal":   {},
+	"simulate/internal/journal":   {"internal/filelock", "simulate/internal/object", "simulate/internal/revisions"},
+	"simulate/internal/store": {"simulate/internal/journal", "simulate/internal/keyed", "simulate/internal/object",
+		"simulate/internal/refusal", "simulate/internal/revisions"},
+	"simulate/internal/wire":      {"simulate/internal/gotypes", "simulate/internal/revisions"},
+	"simulate/internal/ownership": {"simulate/internal/object"},
+	"simulate/internal/kinds": {"simulate/internal/autoscaling", "simulate/internal/crdrules", "simulate/internal/defaults",
+		"simulate/internal/gotypes", "simulate/internal/jsonvalue", "simulate/internal/models", "simulate/internal/object",
+		"simulate/internal/ownership", "simulate/internal/revisions", "simulate/internal/validation"},
+	"simulate/internal/fieldmanager": {"simulate/internal/jsonvalue", "simulate/internal/kinds", "simulate/internal/object",
+		"simulate/internal/ownership", "simulate/internal/refusal", "simulate/internal/wire"},
+	"simulate/internal/tables": {"simulate/internal/jsonvalue", "simulate/internal/kinds", "simulate/internal/object"},
+	"simulate/internal/encode": {"internal/deque", "simulate/internal/gotypes", "simulate/internal/kinds", "simulate/internal/object",
+		"simulate/internal/revisions", "simulate/internal/tables", "simulate/internal/wire"},
+	"simulate/internal/access": {"simulate/internal/jsonvalue", "simulate/internal/kinds",
+		"simulate/internal/object", "simulate/internal/revisions"},
+	"simulate/internal/webhooks": {"simulate/internal/access", "simulate/internal/crdrules", "simulate/internal/decode", "simulate/internal/encode",
+		"simulate/internal/keyed", "simulate/internal/kinds", "simulate/internal/object", "simulate/internal/refusal"},
+	"simulate/internal/podsecurity": {"simulate/internal/kinds", "simulate/internal/object", "simulate/internal/strategy"},
+	"simulate/internal/advice":      {"simulate/internal/crdrules", "simulate/internal/jsonvalue", "simulate/internal/kinds", "simulate/internal/object"},
+	"simulate/internal/queries": {"simulate/internal/kinds", "simulate/internal/object",
+		"simulate/internal/refusal", "simulate/internal/revisions"},
+	"simulate/internal/faults": {"simulate/internal/access", "simulate/internal/encode", "simulate/internal/kinds", "simulate/internal/object",
+		"simulate/internal/refusal", "simulate/internal/revisions", "simulate/internal/webhooks"},
+	"simulate/internal/pipe": {},
+	"simulate/internal/discovery": {"simulate/internal/encode", "simulate/internal/gotypes", "simulate/internal/kinds",
+		"simulate/internal/models", "simulate/internal/refusal", "simulate/internal/wire"},
+	"simulate/internal/deletion": {"simulate/internal/defaults", "simulate/internal/jsonvalue", "simulate/internal/kinds",
+		"simulate/internal/models", "simulate/internal/object"},
+	"simulate/internal/definitions": {"simulate/internal/deletion", "simulate/internal/fieldmanager", "simulate/internal/kinds",
+		"simulate/internal/object", "simulate/internal/revisions", "simulate/internal/webhooks"},
+	"simulate/internal/serve": {"simulate/internal/access", "simulate/internal/decode", "simulate/internal/encode",
+		"simulate/internal/faults", "simulate/internal/fieldmanager", "simulate/internal/kinds", "simulate/internal/object",
+		"simulate/internal/ownership", "simulate/internal/queries", "simulate/internal/read", "simulate/internal/refusal",
+		"simulate/internal/revisions", "simulate/internal/routing", "simulate/internal/write"},
+	"simulate/internal/routing": {"simulate/internal/kinds", "simulate/internal/refusal"},
+	"simulate/internal/read": {"simulate/internal/kinds", "simulate/internal/object", "simulate/internal/queries",
+		"simulate/internal/refusal", "simulate/internal/revisions", "simulate/internal/store"},
+	"simulate/internal/write": {"simulate/internal/access", "simulate/internal/advice", "simulate/internal/allot", "simulate/internal/decode",
+		"simulate/internal/defaults", "simulate/internal/deletion", "simulate/internal/fieldmanager", "simulate/internal/jsonvalue",
+		"simulate/internal/kinds", "simulate/internal/object", "simulate/internal/podsecurity", "simulate/internal/refusal",
+		"simulate/internal/revisions", "simulate/internal/strategy", "simulate/internal/validation", "simulate/internal/webhooks"},
+	"simulate/internal/strategy": {"simulate/internal/jsonvalue", "simulate/internal/kinds", "simulate/internal/object",
+		"simulate/internal/validation"},
+	"simulate/internal/decode": {"simulate/internal/defaults", "simulate/internal/gotypes", "simulate/internal/jsonvalue",
+		"simulate/internal/kinds", "simulate/internal/object", "simulate/internal/ownership", "simulate/internal/refusal"},
+	"simulate/internal/actors": {"simulate/internal/defaults", "simulate/internal/jsonvalue", "simulate/internal/keyed",
+		"simulate/internal/object", "simulate/internal/revisions", "internal/simhook"},
+	"simulate/internal/validation": {"simulate/internal/autoscaling", "simulate/internal/crdrules", "simulate/internal/jsonvalue"},
+
+	"simulate/embedded":            {"simulate"},
+	"simulate/cmd/apiserver":       {"simulate", "simulate/embedded"},
+	"simulate/simtest":             {"client", "simulate"},
+	"simulate/transcript":          {}, // knows servers by HTTP alone
+	"simulate/transcript/recorded": {}, // tests alone
+	"simulate/kit":                 {"client", "informer", "informer/compact", "manager", "rights", "simulate"},
+	"simulate/judges":              {"envtest", "simulate"}, // tests alone
+	"simulate/kit/zoo":             {},                      // tests alone
+}
+
+// alone are packages that must not know of Kubernetes at all.
+var alone = []string{"workqueue"}
+
+func TestHouse_ImportsFollowTheArrows(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.isTest() {
+			for _, imp := range f.imports() {
+				if f.isLibrary() && !within(f.dir, "bridge") && (under(imp, "simulate") || under(imp, "examples")) {
+					t.Errorf("%s: imports %s, a module that the root must not need, not even in tests", f.path, imp)
+				}
+			}
+			continue
+		}
+		if !f.isLibrary() && !within(f.dir, "simulate") {
+			continue
+		}
+		allowed, ruled := arrows[f.dir]
+		if !ruled && !isInternal(f.dir) {
+			t.Errorf("%s: package %s has no arrows; decide what it may import and write it into internal/house/arrows_test.go", f.path, f.dir)
+		}
+		for _, imp := range f.imports() {
+			ours, isOurs := strings.CutPrefix(imp, module+"/")
+			if isOurs && !slices.Contains(allowed, ours) && (!isInternal(ours) || isInternal(f.dir)) {
+				t.Errorf("%s: imports %s, against the arrows", f.path, ours)
+			}
+			if slices.Contains(alone, f.dir) && strings.Contains(imp, "k8s.io/") {
+				t.Errorf("%s: imports %s; package %s stands alone", f.path, imp, f.dir)
+			}
+		}
+	}
+}

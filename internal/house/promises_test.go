@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package house_test
+
+import (
+	"go/ast"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// promises are the numbers in the package comments. Each has a test whose name ends in the
+// number and a mutant that removes the promise's guard.
+var promises = map[string][]string{
+	"workqueue":                    {"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W11", "W12", "W13"},
+	"informer":                     {"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "D4", "D6"},
+	"informer/internal/jsonplan":   {"D1"},
+	"informer/internal/protoplan":  {"D1"},
+	"informer/internal/share":      {"D2", "D3"},
+	"informer/compact":             {"D5"},
+	"informer/clientgo":            {"G1", "G2", "G3", "G4", "G5", "G9", "G10", "G11", "G15"},
+	"informer/clientgo/byresource": {"G6", "G7"},
+	"informer/clientgo/factory":    {"G12", "G13"},
+	"workqueue/clientgo":           {"G8", "G14"},
+	"source":                       {"W10"},
+	"reconcile":                    {"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R15", "R16", "R17", "R18"},
+	"manager":                      {"M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M9", "M10", "M11", "M12", "M13", "M14", "M15", "M16", "O6", "O7", "O8"},
+	"client":                       {"C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "C16"},
+	"resource":                     {"O1", "O2", "O9"},
+	"resource/crdgen":              {"O3", "O4", "O5"},
+	"resource/resourcetest":        {"O10"},
+	"rights":                       {"P1", "P2", "P3"},
+	"cmd/flyball":                  {"Q1", "Q2", "Q3", "Q4", "Q5", "Q6"},
+	"cmd/pack":                     {"L1", "L2", "L3", "L4", "L5", "L6"},
+	"webhook":                      {"H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8"},
+	"simulate":                     {"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S19", "S20", "S21", "S22", "S23", "S24", "S25", "S26", "S27", "S28", "S29", "S30", "S31"},
+	"simulate/kit":                 {"K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10", "K11", "K12", "K13", "K14"},
+}
+
+func TestHouse_EachPromiseHasItsTestAndItsMutant(t *testing.T) {
+	tests := strings.Join(testFunctions(t), "\n")
+	mutants := strings.Join(glob(t, "hack/mutants/*.mutant"), "\n")
+	for dir, numbers := range promises {
+		for _, number := range numbers {
+			if !regexp.MustCompile(`(?m)_` + number + `(_|$)`).MatchString(tests) {
+				t.Errorf("%s: promise %s has no test; its name ends in _%s", dir, number, number)
+			}
+			if !strings.Contains(mutants, "/"+number+"-") {
+				t.Errorf("%s: promise %s has no mutant; hack/mutants/%s-slug.mutant removes its guard", dir, number, number)
+			}
+		}
+	}
+}
+
+func TestHouse_EachPromiseIsInItsPackageComment(t *testing.T) {
+	for dir, numbers := range promises {
+		comment, last := read(t, dir+"/doc.go"), 0
+		for _, number := range numbers {
+			found := regexp.MustCompile(`(?m)^//\s+(?:- )?`+number+`\b`).FindAllStringIndex(comment, -1)
+			if len(found) != 1 {
+				t.Errorf("%s/doc.go: promise %s begins %d lines of the package comment, want one", dir, number, len(found))
+				continue
+			}
+			if found[0][0] < last {
+				t.Errorf("%s/doc.go: promise %s stands before those that precede it", dir, number)
+			}
+			last = found[0][0]
+		}
+	}
+}
+
+// testFunctions returns the names of all tests and fuzz targets.
+func testFunctions(t *testing.T) []string {
+	var names []string
+	for _, f := range sources(t) {
+		for _, decl := range f.ast.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if ok && f.isTest() && fn.Recv == nil && (strings.HasPrefix(fn.Name.Name, "Test") || strings.HasPrefix(fn.Name.Name, "Fuzz")) {
+				names = append(names, fn.Name.Name)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package house_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maxKnot is how many files of a package may refer to each other in a circle. To change one
+// file of a knot, a reader must keep all of them in mind.
+const maxKnot = 12
+
+func TestHouse_NoPackageIsOneKnot(t *testing.T) {
+	seen := 0
+	for _, module := range []string{".", "simulate"} {
+		for _, p := range checkedPackages(t, module) {
+			seen++
+			if knot := largestKnot(p.references()); len(knot) > maxKnot {
+				t.Errorf("%s: %d files refer to each other in a circle, more than %d: %s", p.path, len(knot), maxKnot, strings.Join(knot, " "))
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("checked %d packages only; the test looks at too little", seen)
+	}
+}
+
+// maxMethods is how many methods a type may have. A type with more is two types.
+const maxMethods = 40
+
+// broad are the types with more methods, each with their number and its reason. They only
+// shrink: a narrower type fails the test until its line is updated.
+var broad = map[string]int{
+	"client.Client":                   51, // every verb is there for objects, kinds and subresources
+	"informer/internal/store.Indexer": 61, // the cache, its indexes and what decides what enters it
+	"informer.core":                   91, // one erased core behind all typed informers
+}
+
+func TestHouse_TypesAreNarrow(t *testing.T) {
+	for _, module := range []string{".", "simulate"} {
+		for _, p := range checkedPackages(t, module) {
+			for name, n := range p.methods() {
+				name = p.path + "." + name
+				switch most, excepted := broad[name]; {
+				case excepted && n < most:
+					t.Errorf("%s has %d methods; lower its exception of %d in internal/house/walls_test.go", name, n, most)
+				case n > max(maxMethods, most):
+					t.Errorf("%s has %d methods, more than %d", name, n, max(maxMethods, most))
+				}
+			}
+		}
+	}
+}
+
+// methods counts the methods that the package declares for each of its types.
+func (p checkedPackage) methods() map[string]int {
+	counts := map[string]int{}
+	for name, of := range p.info.Defs {
+		method, ok := of.(*types.Func)
+		if !ok || !p.files[p.fset.File(name.Pos())] {
+			continue
+		}
+		receiver := method.Signature().Recv()
+		if receiver == nil {
+			continue
+		}
+		on := receiver.Type()
+		if pointer, ok := on.(*types.Pointer); ok {
+			on = pointer.Elem()
+		}
+		if named, ok := on.(*types.Named); ok && !types.IsInterface(named) {
+			counts[named.Obj().Name()]++
+		}
+	}
+	return counts
+}
+
+func TestHouse_KnotsAreFound(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		references map[string][]string
+		want       int
+	}{
+		{"a chain", map[string][]string{"a": {"b"}, "b": {"c"}, "c": nil}, 1},
+		{"a circle", map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}, 3},
+		{"two circles", map[string][]string{"a": {"b"}, "b": {"a", "c"}, "c": {"d"}, "d": {"e"}, "e": {"c"}}, 3},
+		{"circles that share a file", map[string][]string{"a": {"b"}, "b": {"a", "c"}, "c": {"b"}}, 3},
+	} {
+		if got := largestKnot(c.references); len(got) != c.want {
+			t.Errorf("%s: the largest knot is %v, want %d files", c.name, got, c.want)
+		}
+	}
+}
+
+// A checkedPackage is a package of this repository with its types resolved, without tests.
+type checkedPackage struct {
+	path  string // below the module's path; "." is the root
+	fset  *token.FileSet
+	files map[*token.File]bool
+	info  *types.Info
+}
+
+// alreadyChecked caches the packages of each module for later tests.
+var alreadyChecked = map[string][]checkedPackage{}
+
+// checkedPackages resolves the types of all packages of the module in dir. It reads their
+// imports from the go command's export data.
+func checkedPackages(t *testing.T, dir string) []checkedPackage {
+	t.Helper()
+	if known := alreadyChecked[dir]; known != nil {
+		return known
+	}
+	exports := map[string]string{}
+	type listed struct {
+		ImportPath, Dir, Export string
+		GoFiles                 []string
+		DepOnly                 bool
+	}
+	var ours []listed
+	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly"}
+	if build, ok := debug.ReadBuildInfo(); ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race") // compiled already by the other tests of the run
+	}
+	out := json.NewDecoder(strings.NewReader(goCommandIn(t, dir, append(args, "./...")...)))
+	for {
+		var l listed
+		err := out.Decode(&l)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("read what go list prints: %v", err)
+		}
+		exports[l.ImportPath] = l.Export
+		if !l.DepOnly && len(l.GoFiles) > 0 {
+			ours = append(ours, l)
+		}
+	}
+	fset := token.NewFileSet()
+	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
+		if exports[path] == "" {
+			return nil, fmt.Errorf("go list names no export data of %s", path)
+		}
+		return os.Open(exports[path])
+	})
+	checked := make([]checkedPackage, 0, len(ours))
+	for _, l := range ours {
+		p := checkedPackage{fset: fset, files: map[*token.File]bool{}, info: &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}}
+		p.path = strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, module), "/")
+		if p.path == "" {
+			p.path = "."
+		}
+		var parsed []*ast.File
+		for _, name := range l.GoFiles {
+			file, err := parser.ParseFile(fset, filepath.Join(l.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed = append(parsed, file)
+			p.files[fset.File(file.Pos())] = true
+		}
+		if _, err := (&types.Config{Importer: imports}).Check(l.ImportPath, fset, parsed, p.info); err != nil {
+			t.Fatalf("resolve the types of %s: %v", l.ImportPath, err)
+		}
+		checked = append(checked, p)
+	}
+	alreadyChecked[dir] = checked
+	return checked
+}
+
+// references returns, for each file, the other files of the package that declare what it
+// uses: types, functions, methods, fields, variables and constants.
+func (p checkedPackage) references() map[string][]string {
+	sets := map[string]map[string]bool{}
+	for file := range p.files {
+		sets[filepath.Base(file.Name())] = map[string]bool{}
+	}
+	for use, object := range p.info.Uses {
+		switch o := object.(type) {
+		case *types.Func:
+			object = o.Origin()
+		case *types.Var:
+			object = o.Origin()
+		}
+		from, to := p.fset.File(use.Pos()), p.fset.File(object.Pos())
+		if to != nil && from != to && p.files[to] {
+			sets[filepath.Base(from.Name())][filepath.Base(to.Name())] = true
+		}
+	}
+	references := map[string][]string{}
+	for file, to := range sets {
+		references[file] = slices.Sorted(maps.Keys(to))
+	}
+	return references
+}
+
+// largestKnot returns the largest strongly connected component of a graph, sorted. It uses
+// Tarjan's algorithm.
+func largestKnot(graph map[string][]string) []string {
+	var (
+		largest, stack []string
+		index          = map[string]int{}
+		low            = map[string]int{}
+		onStack        = map[string]bool{}
+		visit          func(string)
+	)
+	visit = func(node string) {
+		index[node] = len(index) + 1
+		low[node] = index[node]
+		stack, onStack[node] = append(stack, node), true
+		for _, next := range graph[node] {
+			if index[next] == 0 {
+				visit(next)
+				low[node] = min(low[node], low[next])
+			} else if onStack[next] {
+				low[node] = min(low[node], index[next])
+			}
+		}
+		if low[node] != index[node] {
+			return
+		}
+		at := slices.Index(stack, node)
+		if knot := stack[at:]; len(knot) > len(largest) {
+			largest = slices.Sorted(slices.Values(knot))
+		}
+		for _, member := range stack[at:] {
+			onStack[member] = false
+		}
+		stack = stack[:at]
+	}
+	for _, node := range slices.Sorted(maps.Keys(graph)) {
+		if index[node] == 0 {
+			visit(node)
+		}
+	}
+	return largest
+}
