@@ -42,7 +42,7 @@ var zoo = []animal{
 			editPages(w)
 		}
 	}, []planted{
-		{"delete by a stale read", 50},
+		{"delete by a stale read", 177},
 		{"status written from a stale object", 2},
 		{"spec written from a stale object", 13},
 		{"patch of all annotations", 9},
