@@ -37,25 +37,27 @@ type nursery struct {
 	immutable bool // the content of existing children
 	refuseNew bool // a child that is to be recreated
 	holds     bool // finalizers hold a child that is recreated
+
+	// After a deletion to recreate, refuse and unreadable are set to these.
+	refuseThen                 string
+	unreadable, unreadableThen error // of reads of children
 }
 
-func (n *nursery) RecreateChild(_ context.Context, child, is informer.Object, fieldOwner string, propagation metav1.DeletionPropagation) (bool, error) {
-	n.asked = append(n.asked, "recreate "+child.GetName()+" "+string(propagation))
+func (n *nursery) DeleteToRecreate(_ context.Context, child, is informer.Object, propagation metav1.DeletionPropagation) error {
+	n.asked = append(n.asked, "delete to recreate "+child.GetName()+" "+string(propagation))
 	if n.refuseNew {
-		return false, errors.New("invalid as a new object as well")
+		return errors.New("invalid as a new object as well")
 	}
 	if now := n.server.get(child.GetName()); now.UID != is.GetUID() || now.ResourceVersion != is.GetResourceVersion() {
-		return false, staleError(child.GetName())
+		return staleError(child.GetName())
 	}
+	n.refuse, n.unreadable = n.refuseThen, n.unreadableThen
 	if n.holds {
 		n.server.remove(child.GetName())
-		return false, nil
+		return nil
 	}
 	n.server.Delete(informer.KeyOf(child))
-	d := child.(*appsv1.Deployment)
-	d.ManagedFields = []metav1.ManagedFieldsEntry{by(fieldOwner)}
-	*d = *n.server.Write(d.DeepCopy())
-	return true, nil
+	return nil
 }
 
 func (n *nursery) ChildOwner() string { return "its-own" }
@@ -77,6 +79,9 @@ func (n *nursery) ReadChild(_ context.Context, child informer.Object) (informer.
 		}
 	}
 	n.reads++
+	if n.unreadable != nil {
+		return nil, n.unreadable
+	}
 	if is := n.server.get(child.GetName()); is != nil {
 		return &metav1.PartialObjectMetadata{ObjectMeta: is.ObjectMeta}, nil
 	}
