@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/reconcile"
@@ -100,7 +101,9 @@ func (n *nursery) ApplyChild(ctx context.Context, child informer.Object, fieldOw
 	}
 	d := child.(*appsv1.Deployment)
 	if is := n.server.get(d.Name); n.immutable && is != nil && is.Labels["content"] != d.Labels["content"] {
-		return apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), d.Name, nil)
+		return apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), d.Name, field.ErrorList{
+			field.Invalid(field.NewPath("spec", "selector"), "a whole object", "field is immutable"),
+		})
 	}
 	if is := n.server.get(d.Name); is != nil && is.Labels["content"] == d.Labels["content"] && metav1.IsControlledBy(is, &metav1.ObjectMeta{UID: d.OwnerReferences[0].UID}) {
 		*d = *is

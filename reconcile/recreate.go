@@ -7,7 +7,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,7 +64,7 @@ func (s *ChildSet) recreate(ctx context.Context, c child, is informer.Object, co
 	}
 	// Before anything that may fail: the child is gone, whatever follows.
 	logr.FromContextOrDiscard(ctx).Info("Deleted a child to create it anew, at the latest in the next Apply", "kind", c.name.Kind.Kind,
-		"child", keyText(c.name.Key), "uid", is.GetUID(), "propagation", c.kind.recreate, "because", refused.Error())
+		"child", keyText(c.name.Key), "uid", is.GetUID(), "propagation", c.kind.recreate, "because", because(refused))
 	s.recreated.Put(name, digest)
 	_, err = s.writer.ReadChild(ctx, c.object)
 	if err == nil {
@@ -76,4 +78,22 @@ func (s *ChildSet) recreate(ctx context.Context, c child, is informer.Object, co
 	}
 	report.Recreated = append(report.Recreated, c.name)
 	return nil
+}
+
+// because names the fields that the server refused, if the error does: its text may have whole
+// objects, such as the template of a Job.
+func because(refused error) string {
+	var fields []string
+	var status apierrors.APIStatus
+	if errors.As(refused, &status) && status.Status().Details != nil {
+		for _, cause := range status.Status().Details.Causes {
+			if cause.Field != "" {
+				fields = append(fields, cause.Field)
+			}
+		}
+	}
+	if len(fields) == 0 {
+		return refused.Error()
+	}
+	return "the server refuses to change " + strings.Join(fields, ", ")
 }

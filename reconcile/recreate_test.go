@@ -157,7 +157,7 @@ func TestRecreate_SaysWhatItDeleted_R25(t *testing.T) {
 			if report, err := set.Apply(ctx, parent, deployment("a", content("2"))); err != nil || report.String() != "created Deployment prod/a; 0 unchanged" {
 				t.Errorf("%s failed, and the next Apply: %v, %v", name, report, err)
 			}
-			want := []string{"Deleted a child to create it anew, at the latest in the next Apply", `"child"="prod/a"`, `"uid"="` + string(was) + `"`, "is invalid"}
+			want := []string{"Deleted a child to create it anew, at the latest in the next Apply", `"child"="prod/a"`, `"uid"="` + string(was) + `"`, `"because"="the server refuses to change spec.selector"`}
 			if len(lines) != 1 || slices.ContainsFunc(want, func(part string) bool { return !strings.Contains(lines[0], part) }) {
 				t.Errorf("%s failed: logged %q, want one line with %q", name, lines, want)
 			}
