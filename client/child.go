@@ -82,37 +82,28 @@ func (c *Client) EnsureChild(ctx context.Context, child informer.Object, fieldOw
 	return err == nil, err
 }
 
-// RecreateChild replaces is, the object on the server, by child, an apply of which the server has
-// refused: it deletes is if that still has its UID and resourceVersion, with the propagation,
-// and applies child as fieldOwner. Before, it asks the server by the dry run of a creation
-// whether it would accept child as a new object; if not, it returns that error and deletes
-// nothing. It returns false if is still exists, until its finalizers are removed; an apply after
-// that creates child. reconcile.Recreate writes with it.
-func (c *Client) RecreateChild(ctx context.Context, child, is informer.Object, fieldOwner string, propagation metav1.DeletionPropagation) (recreated bool, err error) {
+// DeleteToRecreate deletes is, the object on the server, an apply of child to which the server has
+// refused, if that still has its UID and resourceVersion, with the propagation. Before, it asks
+// the server by the dry run of a creation whether it would accept child as a new object; if not,
+// it returns that error and deletes nothing. reconcile.Recreate deletes with it.
+func (c *Client) DeleteToRecreate(ctx context.Context, child, is informer.Object, propagation metav1.DeletionPropagation) error {
 	if isNil(child) || isNil(is) || is.GetUID() == "" || is.GetResourceVersion() == "" {
-		return false, errors.New("recreate child: an object is nil, or that on the server has no uid or resourceVersion; pass one that was read")
+		return errors.New("delete a child to recreate it: an object is nil, or that on the server has no uid or resourceVersion; pass one that was read")
 	}
 	at := &call{}
 	tree, _, err := at.configuration(c, child)
 	if err != nil {
-		return false, fmt.Errorf("recreate child: %w", err)
+		return fmt.Errorf("delete a child to recreate it: %w", err)
 	}
 	err = c.Create(ctx, &unstructured.Unstructured{Object: tree}, DryRun{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return false, err
+		return err
 	}
 	old := &metav1.PartialObjectMetadata{}
 	old.SetGroupVersionKind(at.kind)
 	old.SetNamespace(at.key.Namespace)
 	old.SetName(at.key.Name)
-	err = c.Delete(ctx, old, Propagation(propagation), Preconditions{UID: is.GetUID(), ResourceVersion: is.GetResourceVersion()})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return false, err
-	}
-	if _, err := c.ReadChild(ctx, child); !apierrors.IsNotFound(err) {
-		return false, err
-	}
-	return true, c.ApplyChild(ctx, child, fieldOwner, nil)
+	return c.Delete(ctx, old, Propagation(propagation), Preconditions{UID: is.GetUID(), ResourceVersion: is.GetResourceVersion()})
 }
 
 // ChildOwner returns the client's own field owner; empty: none.

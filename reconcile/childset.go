@@ -42,11 +42,10 @@ type ChildWriter interface {
 	// If there is none, it calls prepare, returns its error if there is one, and creates child
 	// as fieldOwner. It never changes an existing object, even if that is created in between.
 	EnsureChild(ctx context.Context, child informer.Object, fieldOwner string, prepare func(context.Context) error) (created bool, err error)
-	// RecreateChild deletes is, the object on the server, at its UID and resourceVersion with the
-	// propagation, and applies child in its place as fieldOwner, if the server would accept
-	// child as a new object; otherwise it returns the error of that. It returns false if is
-	// still exists, as while a finalizer holds it.
-	RecreateChild(ctx context.Context, child, is informer.Object, fieldOwner string, propagation metav1.DeletionPropagation) (recreated bool, err error)
+	// DeleteToRecreate deletes is, the object on the server, at its UID and resourceVersion with
+	// the propagation, if the server would accept child as a new object; otherwise it returns
+	// the error of that.
+	DeleteToRecreate(ctx context.Context, child, is informer.Object, propagation metav1.DeletionPropagation) error
 	// ChildOwner returns the writer's own field owner.
 	ChildOwner() string
 	// DeleteChild deletes child if the object on the server still has its UID and

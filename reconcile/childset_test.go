@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/reconcile"
@@ -37,25 +38,27 @@ type nursery struct {
 	immutable bool // the content of existing children
 	refuseNew bool // a child that is to be recreated
 	holds     bool // finalizers hold a child that is recreated
+
+	// After a deletion to recreate, refuse and unreadable are set to these.
+	refuseThen                 string
+	unreadable, unreadableThen error // of reads of children
 }
 
-func (n *nursery) RecreateChild(_ context.Context, child, is informer.Object, fieldOwner string, propagation metav1.DeletionPropagation) (bool, error) {
-	n.asked = append(n.asked, "recreate "+child.GetName()+" "+string(propagation))
+func (n *nursery) DeleteToRecreate(_ context.Context, child, is informer.Object, propagation metav1.DeletionPropagation) error {
+	n.asked = append(n.asked, "delete to recreate "+child.GetName()+" "+string(propagation))
 	if n.refuseNew {
-		return false, errors.New("invalid as a new object as well")
+		return errors.New("invalid as a new object as well")
 	}
 	if now := n.server.get(child.GetName()); now.UID != is.GetUID() || now.ResourceVersion != is.GetResourceVersion() {
-		return false, staleError(child.GetName())
+		return staleError(child.GetName())
 	}
+	n.refuse, n.unreadable = n.refuseThen, n.unreadableThen
 	if n.holds {
 		n.server.remove(child.GetName())
-		return false, nil
+		return nil
 	}
 	n.server.Delete(informer.KeyOf(child))
-	d := child.(*appsv1.Deployment)
-	d.ManagedFields = []metav1.ManagedFieldsEntry{by(fieldOwner)}
-	*d = *n.server.Write(d.DeepCopy())
-	return true, nil
+	return nil
 }
 
 func (n *nursery) ChildOwner() string { return "its-own" }
@@ -77,6 +80,9 @@ func (n *nursery) ReadChild(_ context.Context, child informer.Object) (informer.
 		}
 	}
 	n.reads++
+	if n.unreadable != nil {
+		return nil, n.unreadable
+	}
 	if is := n.server.get(child.GetName()); is != nil {
 		return &metav1.PartialObjectMetadata{ObjectMeta: is.ObjectMeta}, nil
 	}
@@ -95,7 +101,9 @@ func (n *nursery) ApplyChild(ctx context.Context, child informer.Object, fieldOw
 	}
 	d := child.(*appsv1.Deployment)
 	if is := n.server.get(d.Name); n.immutable && is != nil && is.Labels["content"] != d.Labels["content"] {
-		return apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), d.Name, nil)
+		return apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), d.Name, field.ErrorList{
+			field.Invalid(field.NewPath("spec", "selector"), "a whole object", "field is immutable"),
+		})
 	}
 	if is := n.server.get(d.Name); is != nil && is.Labels["content"] == d.Labels["content"] && metav1.IsControlledBy(is, &metav1.ObjectMeta{UID: d.OwnerReferences[0].UID}) {
 		*d = *is

@@ -126,7 +126,8 @@ func (o *ObjectController[T]) checkOwners(s source.Source[Key]) error {
 // accept that its work is already done. It is done when it returns the zero Result and
 // no error; any other result, such as After while a cloud is still deleting, keeps the
 // object waiting. It may write the object, such as its status; if the spec has changed
-// when it is done, it runs again.
+// when it is done, it runs again. A kind without metadata.generation, such as ConfigMap, does not
+// show that: what others change while cleanup runs, cleanup does not see.
 //
 // The name is qualified, such as "example.com/website". A bad name, nil arguments, a
 // second call and a call after the run has begun are remembered: Err returns them, and

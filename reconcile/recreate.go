@@ -7,9 +7,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -56,16 +59,41 @@ func (s *ChildSet) recreate(ctx context.Context, c child, is informer.Object, co
 			return err
 		}
 	}
-	recreated, err := s.writer.RecreateChild(ctx, c.object, is, s.opts.FieldOwner, c.kind.recreate)
-	if err != nil {
+	if err := s.writer.DeleteToRecreate(ctx, c.object, is, c.kind.recreate); IgnoreNotFound(err) != nil {
 		return err
 	}
+	// Before anything that may fail: the child is gone, whatever follows.
+	logr.FromContextOrDiscard(ctx).Info("Deleted a child to create it anew, at the latest in the next Apply", "kind", c.name.Kind.Kind,
+		"child", keyText(c.name.Key), "uid", is.GetUID(), "propagation", c.kind.recreate, "because", because(refused))
 	s.recreated.Put(name, digest)
-	logr.FromContextOrDiscard(ctx).Info("Deleted a child to create it anew", "kind", c.name.Kind.Kind, "child", keyText(c.name.Key),
-		"uid", is.GetUID(), "propagation", c.kind.recreate, "because", refused.Error())
-	if !recreated {
+	_, err = s.writer.ReadChild(ctx, c.object)
+	if err == nil {
 		return ErrChildTerminating
+	}
+	if apierrors.IsNotFound(err) {
+		err = s.writer.ApplyChild(ctx, c.object, s.opts.FieldOwner, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("it was deleted, and is created by the next Apply: %w", err)
 	}
 	report.Recreated = append(report.Recreated, c.name)
 	return nil
+}
+
+// because names the fields that the server refused, if the error does: its text may have whole
+// objects, such as the template of a Job.
+func because(refused error) string {
+	var fields []string
+	var status apierrors.APIStatus
+	if errors.As(refused, &status) && status.Status().Details != nil {
+		for _, cause := range status.Status().Details.Causes {
+			if cause.Field != "" {
+				fields = append(fields, cause.Field)
+			}
+		}
+	}
+	if len(fields) == 0 {
+		return refused.Error()
+	}
+	return "the server refuses to change " + strings.Join(fields, ", ")
 }

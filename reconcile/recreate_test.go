@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,7 +39,9 @@ func TestRecreate_ReplacesWhatCannotBeUpdated_R25(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		apply, both := []string{"apply a"}, []string{"apply a", "recreate a Orphan"}
+		apply := []string{"apply a"}
+		refused := []string{"apply a", "delete to recreate a Orphan"}
+		both := append(slices.Clone(refused), "apply a")
 		check("new", "1", apply, "created Deployment prod/a; 0 unchanged", "")
 		check("the same", "1", apply, "1 unchanged", "")
 		first := n.server.get("a").UID
@@ -46,7 +50,7 @@ func TestRecreate_ReplacesWhatCannotBeUpdated_R25(t *testing.T) {
 			t.Errorf("got %v, want a new object with the new content", is)
 		}
 		n.refuseNew = true
-		check("invalid as a new object", "3", both, "0 unchanged", "invalid as a new object as well")
+		check("invalid as a new object", "3", refused, "0 unchanged", "invalid as a new object as well")
 		n.refuseNew = false
 		check("tried again", "3", both, "recreated Deployment prod/a; 0 unchanged", "")
 		n.server.Write(owned("a", parent, content("a webhook's")))
@@ -64,7 +68,7 @@ func TestRecreate_WaitsUntilTheOldOneIsGone_R25(t *testing.T) {
 		n.server.Write(owned("old", parent))
 		synctest.Wait()
 		n.holds = true
-		for _, asked := range [][]string{{"apply a", "recreate a Background"}, nil, nil} {
+		for _, asked := range [][]string{{"apply a", "delete to recreate a Background"}, nil, nil} {
 			_, err := set.Apply(t.Context(), parent, deployment("a", content("new")))
 			if sent := n.take(); !errors.Is(err, reconcile.ErrChildTerminating) || !slices.Equal(sent, asked) {
 				t.Errorf("asked %q, %v; want %q and ErrChildTerminating", sent, err, asked)
@@ -122,6 +126,43 @@ func TestRecreate_DeletesNothingThatItHasNotAdopted_R25(t *testing.T) {
 			t.Errorf("asked %q, %v; want the server's refusal alone", sent, err)
 		}
 	})
+}
+
+// Whatever fails after the deletion, the log has one line of it, and the next Apply creates the child.
+func TestRecreate_SaysWhatItDeleted_R25(t *testing.T) {
+	for name, fail := range map[string]func(*nursery){
+		"creation":       func(n *nursery) { n.refuseThen = "a" },
+		"read":           func(n *nursery) { n.unreadableThen = errors.New("no route to host") },
+		"none":           func(*nursery) {},
+		"not gone, read": func(n *nursery) { n.holds, n.unreadableThen = true, errors.New("no route to host") },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			set, n, parent := recreating(t, metav1.DeletePropagationBackground, reconcile.ChildSetOptions{})
+			n.server.Write(owned("a", parent, content("1")))
+			synctest.Wait()
+			was := n.server.get("a").UID
+			fail(n)
+			var lines []string
+			ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+			_, err := set.Apply(ctx, parent, deployment("a", content("2")))
+			if fails := name != "none"; fails != (err != nil && strings.Contains(err.Error(), "it was deleted, and is created by the next Apply: ")) {
+				t.Errorf("%s fails: got %v", name, err)
+			}
+			synctest.Wait()
+			n.refuse, n.unreadable = "", nil
+			if n.server.get("a") != nil {
+				n.server.Delete(informer.Key{Namespace: "prod", Name: "a"})
+			}
+			synctest.Wait()
+			if report, err := set.Apply(ctx, parent, deployment("a", content("2"))); err != nil || report.String() != "created Deployment prod/a; 0 unchanged" {
+				t.Errorf("%s failed, and the next Apply: %v, %v", name, report, err)
+			}
+			want := []string{"Deleted a child to create it anew, at the latest in the next Apply", `"child"="prod/a"`, `"uid"="` + string(was) + `"`, `"because"="the server refuses to change spec.selector"`}
+			if len(lines) != 1 || slices.ContainsFunc(want, func(part string) bool { return !strings.Contains(lines[0], part) }) {
+				t.Errorf("%s failed: logged %q, want one line with %q", name, lines, want)
+			}
+		})
+	}
 }
 
 func TestRecreate_UnknownPropagationIsMisuse(t *testing.T) {

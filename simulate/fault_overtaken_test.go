@@ -129,6 +129,29 @@ func TestInformer_BrokenConnectionFindsARewindThatWasOvertaken_A39(t *testing.T)
 	})
 }
 
+// A restored history that never had the object of the newest deletion does not show that: the
+// newest object that is still known does.
+func TestInformer_BrokenConnectionFindsARewindBehindADeletion_A39(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		w.put(configMap("a", "1"), configMap("b", "1"))
+		i := informer.For[cmap](w.factory)
+		start(w)
+		w.put(configMap("a", "2"), configMap("c", "1"), configMap("d", "1"))
+		w.remove(configMaps, "d")
+		pass(2 * time.Minute)
+		holds(t, i, "a=2 b=1 c=1", "it has not synced")
+		lists, recalls := w.lists(configMaps), w.recalls(configMaps)
+		w.network.Cut()
+		pass(2 * time.Minute)
+		if n, m := w.lists(configMaps)-lists, w.recalls(configMaps)-recalls; n != 0 || m != 2 {
+			t.Errorf("%d lists and %d reads after a broken connection with the same history, want a read of d and of c", n, m)
+		}
+		restored(w, 4, newWidget)
+		pass(2 * time.Minute)
+		holds(t, i, "a=1 b=1", "what was undone stays")
+	})
+}
+
 // A server that refuses the exact version proves nothing: no list is demanded.
 func TestInformer_RefusedRecallIsNoList_A39(t *testing.T) {
 	refusals := map[string]string{

@@ -30,8 +30,8 @@
 //	K5  each violation comes with one line that runs its seed again, and with the history
 //	    as JSON and as one page
 //	K6  misuse fails the test and says what to write instead
-//	K7  a failure is explained: a key that does not come to rest with its last error and
-//	    requests, a run with where it first differs from the nearest correct run
+//	K7  a failure is explained: a restless key with its last error and requests, a run with
+//	    where it first differs from the nearest correct one, an omitted event with its key
 //	K8  a fault aimed at a write happens right before it is sent or carried out, or right
 //	    after it is carried out and before it is answered; a swarm aims most of its
 //	    aimable faults at writes of the same seed without faults, half of them at first ones

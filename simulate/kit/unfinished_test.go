@@ -6,6 +6,8 @@ package kit_test
 import (
 	"context"
 	"iter"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -71,5 +73,35 @@ func TestKit_FindsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 				t.Errorf("violations %v, want that one alone", h.Violations)
 			}
 		})
+	}
+}
+
+// An event that wakes no key is in the history, with the key that it would have woken.
+func TestKit_HistoryHasTheEventsThatWereOmitted_K7(t *testing.T) {
+	for _, omits := range []bool{false, true} {
+		h := kit.Run(t, kit.Config{Faults: kit.Plan{}}, 1, func(w *kit.World) {
+			w.Run(func(mgr *manager.Manager) error { return stepwise(mgr, true, omits) })
+			w.Create(configMap("m", nil))
+		})
+		sound(t, h)
+		omitted := map[string]int{}
+		for i, e := range h.Events {
+			if e.What != kit.Omitted {
+				continue
+			}
+			omitted[e.Who+" "+e.Kind+" "+e.Key+" for "+e.Text]++
+			if !slices.ContainsFunc(h.Events[:i], func(w kit.Event) bool {
+				return w.What == kit.Changed && w.Kind == "ConfigMap" && w.Key == e.Key && w.Who == e.Who
+			}) {
+				t.Errorf("event %d omits %s, which %s had not written", i, e.Key, e.Who)
+			}
+		}
+		want := map[string]int{}
+		if omits {
+			want = map[string]int{"manager-1 ConfigMap default/first for default/m": 1, "manager-1 ConfigMap default/second for default/m": 1}
+		}
+		if !maps.Equal(omitted, want) {
+			t.Errorf("omits %t: the history omits %v, want %v", omits, omitted, want)
+		}
 	}
 }

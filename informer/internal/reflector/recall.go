@@ -17,7 +17,8 @@ const recallWithin = 2 * time.Second
 
 // recall asks the server, once after a broken connection, whether its history still has the newest
 // event of the scope. A restore that new revisions have overtaken undoes the last events, so the
-// newest is among them if any is. The read is of the exact version that the scope has reached: no
+// newest is among them if any is. If that is a deletion and the object is not there, it asks for
+// the newest object that is still known, too. The read is of the exact version that the scope has reached: no
 // later change answers it, and a server that lags refuses it. Another answer leads to a list, which
 // proves the rest (A28). If the gate has no room in time, the next watch asks again.
 func (r *Reflector) recall(ctx context.Context, p steps.Progress, o steps.Outcome) {
@@ -39,9 +40,27 @@ func (r *Reflector) recall(ctx context.Context, p steps.Progress, o steps.Outcom
 	ctx, cancel := context.WithTimeout(ctx, recallWithin)
 	defer cancel()
 	was, err := r.recalled(ctx, n.key, p.Last)
+	if err == nil && n.ended && was == 0 {
+		// A history that never had the object says the same as one that has its deletion.
+		if n = r.newestPresent(base.ParseVersion(p.Last)); n.version == 0 {
+			return
+		}
+		was, err = r.recalled(ctx, n.key, p.Last)
+	}
 	if undone := n.ended && was != 0 && was < n.version || !n.ended && was != n.version; err == nil && undone {
 		r.Wants.Add(steps.Demand{Reason: steps.RelistUndone, Elsewhere: true})
 	}
+}
+
+// newestPresent returns the object with the newest version up to last, not that of an own write
+// beyond it; its version is 0 if there is none.
+func (r *Reflector) newestPresent(last base.Version) (newest shown) {
+	for d := range r.sink.Present(r.id) {
+		if d.Version > newest.version && d.Version <= last {
+			newest = shown{key: d.Key, version: d.Version}
+		}
+	}
+	return newest
 }
 
 // recalled takes a place among the lists: after an outage all scopes recall at the same time.
