@@ -123,7 +123,7 @@ func replaced(t *testing.T, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "go.mod")
 	for from, file := range map[string]string{"go.mod": to, "go.sum": strings.TrimSuffix(to, "mod") + "sum"} {
-		text, err := os.ReadFile(from)
+		text, err := os.ReadFile(filepath.Join("..", from))
 		if err != nil {
 			t.Fatal(err)
 		}

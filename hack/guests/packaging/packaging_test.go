@@ -23,7 +23,7 @@ func build(t *testing.T) tools {
 	dir := t.TempDir()
 	out := tools{pack: filepath.Join(dir, "pack"), helm: filepath.Join(dir, "helm"), programs: map[string]string{}}
 	finish(t, exec.CommandContext(t.Context(), "go", "build", "-C", "../../../cmd/pack", "-o", out.pack, "."))
-	finish(t, exec.CommandContext(t.Context(), "go", "build", "-C", "../helm", "-ldflags=-s -w", "-o", out.helm, "helm.sh/helm/v4/cmd/helm"))
+	finish(t, exec.CommandContext(t.Context(), "go", "build", "-C", "..", "-ldflags=-s -w", "-o", out.helm, "helm.sh/helm/v4/cmd/helm"))
 	return out
 }
 
