@@ -416,7 +416,7 @@ func (c *core) optionsOf(lw ListerWatcher[Object]) reflector.Options {
 
 // showLocked updates the roster with the present scopes and namespace choices.
 func (c *core) showLocked() {
-	var seats []seat
+	seats := make([]seat, 0, len(c.critical.scopes))
 	for _, w := range c.critical.byID {
 		if w != nil {
 			seats = append(seats, seat{w, w.reflector})
