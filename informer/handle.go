@@ -188,6 +188,9 @@ func (c *core) coverLocked(h *handle, scopes []Scope, planned *plan) error {
 	h.asked, h.open = slices.Clone(scopes), open
 	h.deferred = slices.ContainsFunc(scopes, func(s Scope) bool { return s.Deferred })
 	c.turnLocked(h, holds, planned.namespaces)
+	if h.clusterWide && len(h.follows) > 0 {
+		c.noteMisuse()
+	}
 	return nil
 }
 
@@ -323,7 +326,6 @@ func (c *core) releaseUnder(h *handle) (left []*member, follows []*following, la
 	h.asked = nil
 	c.showLocked()
 	c.settleLocked()
-	showWaitingLocked(c)
 	c.critical.closed = len(c.critical.handles) == 0
 	return left, follows, c.critical.closed
 }

@@ -154,6 +154,7 @@ func prepareLocked(c *core, w *watched, behind bool) {
 	w.reflector = reflector.New(transforming{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding, pack: c.packing.items(c.indexer)}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
+	w.reflector.Status.Misused = c.noteMisuse
 	w.reflector.Schema = schemaOf(c, w)
 	if c.auditList != nil {
 		w.reflector.Recall = c.auditList.recall
