@@ -103,7 +103,9 @@ type core struct {
 		compact   Compact
 		handlers  int
 		onBatch   []func(BatchReport)
-		err       error // the first misuse, returned by Run
+		err       error         // the first misuse, returned by Run
+		misuses   int           // noted in states of scopes
+		misused   chan struct{} // closed with the next of them
 	}
 }
 
@@ -132,6 +134,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		forget: func() {},
 	}
 	c.fifo = store.NewDeltaFIFO(c.indexer)
+	c.mu.misused = make(chan struct{})
 	c.mu.managed, c.mu.compact = opts.KeepManagedFields, opts.Compact
 	c.projection.begin()
 	c.critical.scopes, c.critical.within = make(map[WatchScope]*watched), make(map[string][]*watched)
@@ -416,7 +419,7 @@ func (c *core) optionsOf(lw ListerWatcher[Object]) reflector.Options {
 
 // showLocked updates the roster with the present scopes and namespace choices.
 func (c *core) showLocked() {
-	var seats []seat
+	seats := make([]seat, 0, len(c.critical.scopes))
 	for _, w := range c.critical.byID {
 		if w != nil {
 			seats = append(seats, seat{w, w.reflector})

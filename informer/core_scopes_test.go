@@ -4,11 +4,17 @@
 package informer
 
 import (
+	"context"
 	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // A batch popped before its scope ended, and a Reflector that has not noticed
@@ -53,7 +59,7 @@ func TestCore_ManyScopesBeginAndEndInParts_I10(t *testing.T) {
 	var c *core
 	opened := make(map[int]int) // number of new scopes, by the number of those there were before
 	c = newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) {
-		opened[len(c.critical.byID)]++
+		opened[len(c.critical.scopes)]++
 		return silent{}, nil
 	})
 	c.shared = true
@@ -88,6 +94,112 @@ func TestCore_ManyScopesBeginAndEndInParts_I10(t *testing.T) {
 	if _, err := c.handle([]Scope{namespacesNamed(many)}, nil); err != nil || len(c.critical.byID) > many+2 {
 		t.Errorf("%d numbers are in use after another opening (%v), want %d at most: those of ended scopes are used again", len(c.critical.byID), err, many+2)
 	}
+	clear(opened)
+	c.replan(true)
+	if len(c.critical.scopes) != 1 {
+		t.Errorf("%d scopes are watched of a cluster-scoped kind, want 1", len(c.critical.scopes))
+	}
+	c.replan(false)
+	for there, n := range opened {
+		if n > scopesAtOnce {
+			t.Errorf("beside %d scopes %d begin at once when the kind has become namespaced, want %d at most", there, n, scopesAtOnce)
+		}
+	}
+	if len(c.critical.scopes) != many {
+		t.Errorf("%d scopes are watched of a namespaced kind, want %d", len(c.critical.scopes), many)
+	}
+}
+
+// A handle of many namespaces of a cluster-scoped kind, opened before discovery has answered,
+// sends no namespaced request, also while its first scopes are watched already.
+func TestCore_ScopesThatAKindDoesNotHaveAskForNothing_I10(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked sync.Map // the scopes that have sent a request
+		var known atomic.Bool
+		var namespaced atomic.Bool
+		c := newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(s WatchScope) (ListerWatcher[Object], error) {
+			return recording{scope: s, asked: &asked}, nil
+		})
+		c.shared = true
+		c.namespaced = func() (bool, bool) { return namespaced.Load(), known.Load() }
+		c.discover = func(context.Context) (bool, error) {
+			known.Store(true)
+			return namespaced.Load(), nil
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- c.run(ctx) }()
+
+		// As coverInParts does, but with time for the first part before the handle takes it up.
+		scope := namespacesNamed(2 * scopesAtOnce)
+		part := watchScopesOf([]Scope{scope}, false)[:scopesAtOnce]
+		var held []*watched
+		err := coverInParts(c, nil, func() error {
+			var err error
+			held, err = c.findLocked(part)
+			holdLocked(c, held)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		asked.Range(func(s, _ any) bool {
+			t.Errorf("%v sends a request of a cluster-scoped kind before its handle is open", s)
+			return false
+		})
+		h, err := c.handle([]Scope{scope}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = coverInParts(c, nil, func() error {
+			c.letGoLocked(held)
+			return nil
+		})
+		c.callPassed()
+		synctest.Wait()
+		if got := scopesOf(&asked); len(h.holds) != 1 || len(c.critical.scopes) != 1 || !slices.Equal(got, []WatchScope{{}}) {
+			t.Errorf("%d scopes are watched and %v have sent a request, want the whole kind alone", len(c.critical.scopes), got)
+		}
+
+		// A definition may be made again as a namespaced one.
+		asked.Clear()
+		namespaced.Store(true)
+		if err := c.place(ctx, WatchScope{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := scopesOf(&asked); len(h.holds) != 2*scopesAtOnce || len(got) != len(h.holds) || slices.Contains(got, WatchScope{}) {
+			t.Errorf("%d scopes are held and %d have sent a request, want each namespace", len(h.holds), len(got))
+		}
+		stop()
+		<-done
+	})
+}
+
+// recording is silent, and records that it was asked.
+type recording struct {
+	silent
+	scope WatchScope
+	asked *sync.Map
+}
+
+func (l recording) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
+	l.asked.Store(l.scope, true)
+	return l.silent.List(ctx, opts)
+}
+
+func (l recording) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
+	l.asked.Store(l.scope, true)
+	return l.silent.Watch(ctx, opts)
+}
+
+func scopesOf(asked *sync.Map) (scopes []WatchScope) {
+	asked.Range(func(s, _ any) bool {
+		scopes = append(scopes, s.(WatchScope))
+		return true
+	})
+	return scopes
 }
 
 // What the last handle of a scope has let go stays if another takes it up before it ends.

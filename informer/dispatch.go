@@ -123,8 +123,11 @@ func (c *core) observe(w Written) {
 	case Removed:
 		storeAnswer(c, store.Observed{Effect: Removed, Key: w.Key, UID: w.UID, Version: w.Version}, nil, nil, nil)
 	case Stored:
-		if storeWritten(c, w) != nil {
+		switch hidden, err := storeWritten(c, w); {
+		case err != nil:
 			markPending(c, w)
+		case hidden:
+			c.settler.Mark(w.Key, 0)
 		}
 	}
 }
@@ -164,7 +167,7 @@ func (s settledStore) Keys(namespace string) iter.Seq[Key] {
 
 // Found implements unsettled.Store.
 func (s settledStore) Found(item listwatch.Item[Object]) {
-	_ = storeWritten(s.core, Written{
+	_, _ = storeWritten(s.core, Written{
 		Kind: s.core.gvk(), Effect: Stored, Key: item.Key, UID: item.UID,
 		Version: ParseVersion(item.ResourceVersion), Object: item.Object,
 	})
@@ -175,23 +178,21 @@ func (s settledStore) Absent(key Key, version Version) {
 	storeAnswer(s.core, store.Observed{Absent: true, Key: key, Version: version}, nil, nil, nil)
 }
 
-// storeWritten stores an object as the server has it. It returns an error if the informer
-// cannot hold the object in this form.
-func storeWritten(c *core, w Written) error {
-	for {
-		as := c.projection.current()
-		if stored, err := storeAs(c, w, as); stored || err != nil {
-			return err
-		}
+// storeWritten stores an object as the server has it. hidden is as of Indexer.Observe. It
+// returns an error if the informer cannot hold the object in this form.
+func storeWritten(c *core, w Written) (hidden bool, err error) {
+	for stored := false; !stored && err == nil; {
+		stored, hidden, err = storeAs(c, w, c.projection.current())
 	}
+	return hidden, err
 }
 
 // storeAs is storeWritten with the fields of a generation. It stores nothing if that is no
 // longer the present one.
-func storeAs(c *core, w Written, as *generation) (stored bool, err error) {
+func storeAs(c *core, w Written, as *generation) (stored, hidden bool, err error) {
 	obj, err := c.typed(w)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	o := store.Observed{Effect: Stored, Key: w.Key, UID: w.UID, Version: w.Version}
 	in, unsure := c.matching(obj)
@@ -200,30 +201,53 @@ func storeAs(c *core, w Written, as *generation) (stored bool, err error) {
 		o.Object = obj
 	} else if o.Object, o.Err = base.CallTransform(transform, obj); o.Err != nil {
 		if o, err = c.refusedWrite(o, w); err != nil {
-			return false, err
+			return false, false, err
 		}
 	}
-	return storeAnswer(c, c.packing.answer(o), in, unsure, as), nil
+	stored, hidden = storeAnswer(c, c.packing.answer(o), in, unsure, as)
+	return stored, hidden, nil
 }
 
 // storeAnswer stores what the server has answered, and notifies the listeners. It stores
 // nothing if the object is not as of the present generation; nil: there is none.
-func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generation) (stored bool) {
+func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generation) (stored, hidden bool) {
 	offered := c.offerWrite(o)
-	changes := c.store(store.Batch{}, true, func() ([]store.Change, error) {
+	changes := c.store(store.Batch{}, true, func() (changes []store.Change, err error) {
 		if stored = as == nil || as == c.projection.current(); !stored {
 			return nil, nil
 		}
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
+		o.Held, o.Unheld = c.heldLocked(o, in)
 		c.hearLocked(o.Key)
 		sawLocked(c, o.Version)
-		return c.indexer.Observe(o)
+		changes, hidden, err = c.indexer.Observe(o)
+		return changes, err
 	})
 	c.settled(offered, changes)
 	if stored && o.Err != nil {
 		c.retryLater(o.Key)
 	}
-	return stored
+	return stored, hidden
+}
+
+// heldLocked returns the scopes of an own write that have the object as it is stored, and those
+// that have not, if it is stored in a newer state than the write's. The others are in neither.
+func (c *core) heldLocked(o store.Observed, in []*watched) (held, unheld *store.ScopeSet) {
+	obj, _, err := c.indexer.Get(o.Key)
+	if err == nil && (base.IsNil(obj) || ParseVersion(obj.GetResourceVersion()) <= o.Version) {
+		return nil, nil
+	}
+	changed := err != nil || c.transform() != nil // maybe the labels too
+	var does, doesNot []*watched
+	for _, w := range in {
+		switch {
+		case w.surely(o.Key, obj, changed):
+			does = append(does, w)
+		case !changed:
+			doesNot = append(doesNot, w)
+		}
+	}
+	return c.idsLocked(does), c.idsLocked(doesNot)
 }
 
 // refusedWrite returns o, the write w, as an object that the transform refused.

@@ -355,8 +355,8 @@ func (f *SharedInformerFactory) Progress() []Progress {
 
 // WaitForSync blocks until the informers of the given kinds have synced;
 // without kinds, all those requested so far. It returns their state in the
-// order of the requests, synced or not. If ctx or the run ends first, the error
-// is a *SyncError. Misuse of one is returned at once.
+// order of the requests, synced or not. If ctx or the run ends first, or a scope
+// has StateMisuse, the error is a *SyncError. Misuse of one is returned at once.
 func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema.GroupVersionKind) ([]Snapshot, error) {
 	all := f.cores()
 	for _, kind := range kinds {
@@ -373,7 +373,8 @@ func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema
 		}
 	}
 	for _, c := range wanted {
-		if err := awaitSync(ctx, c.allSynced(), c.over()); err != nil {
+		misused := func() (<-chan struct{}, error) { return c.misusedBy((*handle).isAwaited) }
+		if err := awaitSync(ctx, c.allSynced(), c.over(), misused); err != nil {
 			states := snapshots(wanted)
 			return states, &SyncError{States: states, Err: err}
 		}

@@ -24,6 +24,7 @@ type handle struct {
 	heard   int // so many of holds are known to be synced
 	// clusterWide: the kind is known to be cluster-scoped and is watched whole.
 	clusterWide bool
+	replans     bool // because clusterWide has changed
 	settled     bool // synced is closed
 	synced      chan struct{}
 	ended       chan struct{}
@@ -86,20 +87,21 @@ func (c *core) cover(h *handle, scopes []Scope) error {
 		return err
 	}
 	follows := c.followAll(scopes)
-	watch, before, err := c.wantUnder(h, scopes, set, follows)
+	plain, clusterWide, before, err := c.wantUnder(h, scopes, set, follows)
 	if err != nil {
 		unfollow(follows)
 		return err
 	}
 	unfollow(before)
-	err = coverInParts(c, watch, func() error {
+	planned := planOf(plain, clusterWide)
+	err = coverInParts(c, planned.watch, func() error {
 		if h.released {
 			return &ReleasedError{Kind: c.kind}
 		}
 		if namespaced, known := c.namespaced(); known {
 			h.clusterWide = !namespaced // known since the first of them asked
 		}
-		return c.coverLocked(h, scopes)
+		return c.coverLocked(h, scopes, planned)
 	})
 	c.callPassed()
 	return err
@@ -109,12 +111,14 @@ func (c *core) cover(h *handle, scopes []Scope) error {
 // critical section, in which a handle takes them up.
 func coverInParts(c *core, scopes []WatchScope, cover func() error) error {
 	var held []*watched
-	for len(scopes) > scopesAtOnce { // cover opens the rest
-		some, err := c.openUnder(scopes[:scopesAtOnce])
-		if err != nil {
-			break // cover returns it
+	if len(scopes) > scopesAtOnce { // else cover opens them
+		for part := range slices.Chunk(scopes, scopesAtOnce) {
+			some, err := c.openUnder(part)
+			if err != nil {
+				break // cover returns it
+			}
+			held = append(held, some...)
 		}
-		held, scopes = append(held, some...), scopes[scopesAtOnce:]
 	}
 	c.critical.Lock()
 	defer c.critical.Unlock()
@@ -144,63 +148,66 @@ func holdLocked(c *core, scopes []*watched) {
 	c.openLocked(opened)
 }
 
-// wantUnder checks and records what h wants. It returns the scopes to watch, and what it
-// followed before. On an error nothing changes.
-func (c *core) wantUnder(h *handle, scopes []Scope, set *fields.Set, follows []*following) (watch []WatchScope, before []*following, err error) {
+// wantUnder checks and records what h wants. It returns what to plan, and what h followed
+// before. On an error nothing changes.
+func (c *core) wantUnder(h *handle, scopes []Scope, set *fields.Set, follows []*following) (plain []Scope, clusterWide bool, before []*following, err error) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if h.released {
-		return nil, nil, &ReleasedError{Kind: c.kind}
+		return nil, false, nil, &ReleasedError{Kind: c.kind}
 	}
 	if namespaced, known := c.namespaced(); known {
 		h.clusterWide = !namespaced
 	}
-	plain := slices.Clone(scopes)
+	plain = slices.Clone(scopes)
 	for i := range plain {
 		plain[i].NamespaceSelector = "" // no namespaces are known yet
 	}
 	if _, err := c.findLocked(watchScopesOf(plain, true)); err != nil {
-		return nil, nil, err
+		return nil, false, nil, err
 	}
 	if err := wantLocked(c, h, set, scopes); err != nil {
-		return nil, nil, err
+		return nil, false, nil, err
 	}
 	before = c.takeOverLocked(h, follows)
 	plain, _ = h.chosenOf(scopes)
-	return watchScopesOf(plain, h.clusterWide), before, nil
+	return plain, h.clusterWide, before, nil
 }
 
-func (c *core) coverLocked(h *handle, scopes []Scope) error {
+// coverLocked makes h cover scopes, as planned unless that no longer holds.
+func (c *core) coverLocked(h *handle, scopes []Scope, planned *plan) error {
 	plain, open := h.chosenOf(scopes)
-	holds, err := c.findLocked(watchScopesOf(plain, h.clusterWide))
+	if !planned.holds(plain, h.clusterWide) {
+		planned = planOf(plain, h.clusterWide)
+	}
+	holds, err := c.findLocked(planned.watch)
 	if err != nil {
 		c.showLocked()
 		return err
 	}
 	h.asked, h.open = slices.Clone(scopes), open
 	h.deferred = slices.ContainsFunc(scopes, func(s Scope) bool { return s.Deferred })
-	c.turnLocked(h, holds)
+	c.turnLocked(h, holds, planned.namespaces)
+	if h.clusterWide && len(h.follows) > 0 {
+		c.noteMisuse()
+	}
 	return nil
 }
 
-// turnLocked makes h hold exactly these scopes. The store changes first, then
-// the handlers of h receive what appears and disappears.
-func (c *core) turnLocked(h *handle, holds []*watched) {
+// turnLocked makes h hold exactly these scopes, of these namespaces. The store changes first,
+// then the handlers of h receive what appears and disappears.
+func (c *core) turnLocked(h *handle, holds []*watched, namespaces map[string]bool) {
 	holdLocked(c, holds)
 	before := h.holds
 	h.hold(holds)
-	was, now := h.sight.Load().scopes, &sight{namespaces: make(map[string]bool), fields: h.wants.set}
+	was, now := h.sight.Load().scopes, &sight{namespaces: namespaces, fields: h.wants.set}
 	seen := make([]base.ScopeID, 0, len(holds))
 	for _, w := range holds {
-		now.namespaces[w.scope.Namespace] = true
 		if keptLocked(c, w, h.wants.since) {
 			seen = append(seen, w.id)
 		}
 	}
 	now.scopes, h.wants.waits = store.ScopesOf(seen...), len(seen) < len(holds)
-	if now.namespaces[""] {
-		now.namespaces = nil
-	}
 	if h.settled && !h.isSynced() {
 		h.settled, h.synced = false, make(chan struct{})
 	}
@@ -319,7 +326,6 @@ func (c *core) releaseUnder(h *handle) (left []*member, follows []*following, la
 	h.asked = nil
 	c.showLocked()
 	c.settleLocked()
-	showWaitingLocked(c)
 	c.critical.closed = len(c.critical.handles) == 0
 	return left, follows, c.critical.closed
 }
@@ -390,7 +396,7 @@ func keepAllFields(c *core, h *handle) {
 	if h.wants.set = nil; h.wants.counts {
 		h.wants.since = widenLocked(c, nil)
 	}
-	c.turnLocked(h, h.holds)
+	c.turnLocked(h, h.holds, h.sight.Load().namespaces)
 }
 
 // dropFields records that fields are dropped. It is an error with a transform,

@@ -47,6 +47,7 @@ type dull struct {
 	packer  *compact.Packer // nil: objects are held decoded
 	store   *store.Indexer
 	told    map[Key]Version    // newest version that the store received
+	mine    []map[Key]Version  // per scope, newest own write in it that was answered
 	gone    map[types.UID]bool // whose end an own write was answered with
 	readers []*slowReader
 	waits   []*wait
@@ -127,6 +128,7 @@ func newDull(t *testing.T, scopes []scopeModel, packed bool) *dull {
 	add("all", nil, false)
 	add("all, every event", nil, true)
 	for id := range scopes {
+		d.mine = append(d.mine, map[Key]Version{})
 		d.store.Begin(base.ScopeID(id))
 		add(fmt.Sprintf("scope %d", id), store.ScopesOf(base.ScopeID(id)), false)
 	}
@@ -261,9 +263,41 @@ func (d *dull) answer(n int) {
 	if d.packer != nil && w.Object != nil {
 		w.Object = d.packer.Pack(w.Object, nil, nil)
 	}
-	changes, err := d.store.Observe(w)
+	if held := d.stored(w.Key, nil); w.Effect == Stored && held != nil {
+		w.Held, w.Unheld = store.ScopesOf(), store.ScopesOf()
+		for id := range w.In.All() {
+			if d.kind[id].has(held) {
+				w.Held = w.Held.With(id)
+			} else {
+				w.Unheld = w.Unheld.With(id)
+			}
+		}
+	}
+	changes, hidden, err := d.store.Observe(w)
 	d.tell(changes, err)
 	d.checkGone()
+	for id := range w.In.All() {
+		if !hidden { // else reads wait for the server
+			d.mine[id][w.Key] = max(d.mine[id][w.Key], w.Version)
+		}
+	}
+	d.checkMine()
+}
+
+// checkMine checks that no scope is behind an own write.
+func (d *dull) checkMine() {
+	for id, mine := range d.mine {
+		for key, v := range mine {
+			known := max(d.told[key], d.store.Reached(base.ScopeID(id)))
+			left := false // since the own write, as far as the store can know
+			for i := v; i < known && int(i) < len(d.log); i++ {
+				left = left || d.log[i].key == key && !d.kind[id].has(d.log[i].obj)
+			}
+			if obj := d.stored(key, store.ScopesOf(base.ScopeID(id))); !left && (obj == nil || fixture.VersionOf(obj) < v) {
+				d.failf("I1: in scope %d %s is %s, older than version %d, which an own write was answered with", id, key, fixture.Sketch(obj), v)
+			}
+		}
+	}
 }
 
 // checkGone checks that no object is there whose end this process was answered.
@@ -371,6 +405,7 @@ func (d *dull) dispatch() bool {
 	changes, err := d.store.Apply(b)
 	d.tell(changes, err)
 	d.checkGone()
+	d.checkMine()
 	for id, scope := range d.kind {
 		n := d.store.Reached(base.ScopeID(id))
 		if n == 0 {

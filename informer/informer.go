@@ -345,13 +345,15 @@ func (i *SharedInformer[T]) Progress() Progress { return i.core.progress() }
 
 // WaitForSync blocks until the first list of every scope of this handle is
 // stored. It returns the state of the whole informer, synced or not. If ctx or
-// the run ends first, the error is a *SyncError; misuse and a release are
-// returned at once.
+// the run ends first, or a scope has StateMisuse, the error is a *SyncError;
+// misuse and a release are returned at once.
 func (i *SharedInformer[T]) WaitForSync(ctx context.Context) (Snapshot, error) {
 	if err := i.Err(); err != nil {
 		return i.Snapshot(), fmt.Errorf("wait for sync: %w", err)
 	}
-	err := awaitSync(ctx, i.Synced(), i.Ended())
+	err := awaitSync(ctx, i.Synced(), i.Ended(), func() (<-chan struct{}, error) {
+		return i.core.misusedBy(func(h *handle) bool { return h == i.handle })
+	})
 	state := i.Snapshot()
 	if gone := i.Err(); err != nil && gone != nil {
 		return state, fmt.Errorf("wait for sync: %w", gone)

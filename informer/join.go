@@ -176,7 +176,7 @@ func (c *core) allSynced() <-chan struct{} {
 	defer c.critical.Unlock()
 	missing := make(map[*handle]bool)
 	for _, h := range c.critical.handles {
-		if h.asked != nil && !h.settled && !h.deferred {
+		if h.isAwaited() {
 			missing[h] = true
 		}
 	}

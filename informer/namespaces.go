@@ -117,15 +117,16 @@ func (c *core) choose(h *handle, f *following) {
 		chosen = append(chosen, ns.Name)
 	}
 	slices.Sort(chosen)
-	watch, changed := c.chooseUnder(h, f, chosen)
+	plain, clusterWide, changed := c.chooseUnder(h, f, chosen)
 	if !changed {
 		return
 	}
-	err := coverInParts(c, watch, func() error {
+	planned := planOf(plain, clusterWide)
+	err := coverInParts(c, planned.watch, func() error {
 		if !slices.Contains(h.follows, f) {
 			return nil
 		}
-		return c.coverLocked(h, h.asked)
+		return c.coverLocked(h, h.asked, planned)
 	})
 	if err != nil {
 		c.log.Error(err, "Cannot watch the selected namespaces")
@@ -133,16 +134,16 @@ func (c *core) choose(h *handle, f *following) {
 	c.callPassed()
 }
 
-// chooseUnder records what f selects, and returns what is then watched for h.
-func (c *core) chooseUnder(h *handle, f *following, chosen []string) (watch []WatchScope, changed bool) {
+// chooseUnder records what f selects, and returns what to plan for h.
+func (c *core) chooseUnder(h *handle, f *following, chosen []string) (plain []Scope, clusterWide, changed bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if !slices.Contains(h.follows, f) || f.known && slices.Equal(f.chosen, chosen) {
-		return nil, false
+		return nil, false, false
 	}
 	f.chosen, f.known = chosen, true
-	plain, _ := h.chosenOf(h.asked)
-	return watchScopesOf(plain, h.clusterWide), true
+	plain, _ = h.chosenOf(h.asked)
+	return plain, h.clusterWide, true
 }
 
 // chosenOf returns scopes with the namespaces selected so far. open: some are

@@ -66,9 +66,9 @@ func watchScopesOf(scopes []Scope, clusterWide bool) []WatchScope {
 	var out []WatchScope
 	has := make(map[WatchScope]bool)
 	for _, s := range scopes {
-		namespaces := s.namespaces()
-		if clusterWide {
-			namespaces = []string{""}
+		namespaces := []string{""}
+		if !clusterWide {
+			namespaces = s.namespaces()
 		}
 		for _, ns := range namespaces {
 			w := WatchScope{Namespace: ns, LabelSelector: s.LabelSelector, FieldSelector: s.FieldSelector}
@@ -82,5 +82,33 @@ func watchScopesOf(scopes []Scope, clusterWide bool) []WatchScope {
 		whole := w
 		whole.Namespace = ""
 		return w != whole && has[whole]
+	})
+}
+
+// plan is what a handle is to watch. It is made outside the critical section, because that
+// takes a while with thousands of namespaces.
+type plan struct {
+	of          []Scope // without selectors of namespaces
+	clusterWide bool
+	watch       []WatchScope
+	namespaces  map[string]bool // of watch; nil: all
+}
+
+func planOf(scopes []Scope, clusterWide bool) *plan {
+	p := &plan{of: scopes, clusterWide: clusterWide, watch: watchScopesOf(scopes, clusterWide)}
+	p.namespaces = make(map[string]bool, len(p.watch))
+	for _, w := range p.watch {
+		p.namespaces[w.Namespace] = true
+	}
+	if p.namespaces[""] {
+		p.namespaces = nil
+	}
+	return p
+}
+
+// holds reports whether p is still the plan of these scopes.
+func (p *plan) holds(scopes []Scope, clusterWide bool) bool {
+	return p.clusterWide == clusterWide && slices.EqualFunc(p.of, scopes, func(a, b Scope) bool {
+		return a.LabelSelector == b.LabelSelector && a.FieldSelector == b.FieldSelector && slices.Equal(a.Namespaces, b.Namespaces)
 	})
 }

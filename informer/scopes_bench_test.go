@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -38,15 +40,12 @@ func namespacesNamed(n int) (s Scope) {
 }
 
 // A handle of many namespaces is opened and released, beside one of another namespace. Each
-// namespace has an object.
+// namespace has an object. The handles have a handler each.
 func BenchmarkScopes_OpenAndRelease(b *testing.B) {
 	for _, n := range []int{1000, 4000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			c := newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) { return silent{}, nil })
-			c.shared = true
-			ctx, stop := context.WithCancel(b.Context())
-			done := make(chan error)
-			go func() { done <- c.run(ctx) }()
+			c, stop := beginScopes(b)
+			defer stop()
 			if _, err := c.handle([]Scope{{Namespaces: []string{"stays"}}}, nil); err != nil {
 				b.Fatal(err)
 			}
@@ -58,17 +57,136 @@ func BenchmarkScopes_OpenAndRelease(b *testing.B) {
 					b.Fatal(err)
 				}
 				b.StopTimer()
-				var lists store.Batch
-				for _, w := range h.holds {
-					obj := fixture.NewThing(Key{Namespace: w.scope.Namespace, Name: "a"}, types.UID(w.scope.Namespace), 5, "")
-					lists.Deltas = append(lists.Deltas, store.Delta{Type: store.Added, Key: KeyOf(obj), Scope: w.id, UID: obj.GetUID(), Version: 5, Object: obj})
-				}
-				c.store(lists, false, func() ([]store.Change, error) { return c.indexer.Apply(lists) })
+				fill(c, h)
 				b.StartTimer()
 				c.release(h)
 			}
-			stop()
-			<-done
 		})
+	}
+}
+
+// How long an event and an own write of one namespace take at most, to the handler, while a
+// handle of many other namespaces is opened, is opened again with all objects known, and is
+// released; and, to compare, while nothing else happens.
+func BenchmarkScopes_LongestWait(b *testing.B) {
+	for _, n := range []int{1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			c, stop := beginScopes(b)
+			defer stop()
+			p := newWaitProbe(b, c)
+			scope := namespacesNamed(n)
+			for b.Loop() {
+				p.during("idle", func() { <-time.After(time.Second) })
+				var first, second *handle
+				p.during("open", func() { first = withHandler(b, c, scope) })
+				fill(c, first)
+				p.during("join", func() { second = withHandler(b, c, scope) })
+				p.during("leave", func() { c.release(second) })
+				p.during("release", func() { c.release(first) })
+			}
+			p.report()
+		})
+	}
+}
+
+// beginScopes runs an informer whose server never answers.
+func beginScopes(b *testing.B) (c *core, stop func()) {
+	c = newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) { return silent{}, nil })
+	c.shared = true
+	c.convert = func(w Written) (Object, error) { return w.Object.(Object), nil }
+	ctx, cancel := context.WithCancel(b.Context())
+	done := make(chan error)
+	go func() { done <- c.run(ctx) }()
+	return c, func() {
+		cancel()
+		<-done
+	}
+}
+
+func withHandler(b *testing.B, c *core, scope Scope) *handle {
+	h, err := c.handle([]Scope{scope}, nil)
+	if err == nil {
+		_, err = c.join(func(Event[Object]) {}, HandlerOptions{}, h)
+	}
+	if err != nil {
+		b.Error(err)
+	}
+	return h
+}
+
+// fill stores the list of each scope of h, of one object.
+func fill(c *core, h *handle) {
+	for part := range slices.Chunk(h.holds, 500) {
+		var lists store.Batch
+		for _, w := range part {
+			obj := fixture.NewThing(Key{Namespace: w.scope.Namespace, Name: "a"}, types.UID(w.scope.Namespace), 5, "")
+			lists.Deltas = append(lists.Deltas, store.Delta{Type: store.Added, Key: KeyOf(obj), Scope: w.id, UID: obj.GetUID(), Version: 5, Object: obj})
+		}
+		c.store(lists, false, func() ([]store.Change, error) { return c.indexer.Apply(lists) })
+	}
+}
+
+// waitProbe sends an event and an own write each millisecond.
+type waitProbe struct {
+	b       *testing.B
+	core    *core
+	handle  *handle
+	version Version
+	heard   chan struct{}
+	longest map[string]time.Duration
+}
+
+func newWaitProbe(b *testing.B, c *core) *waitProbe {
+	p := &waitProbe{b: b, core: c, version: 10, heard: make(chan struct{}, 1), longest: make(map[string]time.Duration)}
+	var err error
+	if p.handle, err = c.handle([]Scope{{Namespaces: []string{"stays"}}}, nil); err == nil {
+		_, err = c.join(func(Event[Object]) { p.heard <- struct{}{} }, HandlerOptions{}, p.handle)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
+
+// during measures while do runs.
+func (p *waitProbe) during(what string, do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	for tick := time.NewTicker(time.Millisecond); ; {
+		obj := p.next()
+		p.time(what+"-event-ms", func() {
+			p.core.fifo.Push(store.Delta{Type: store.Updated, Key: KeyOf(obj), Scope: p.handle.holds[0].id, UID: obj.GetUID(), Version: p.version, Object: obj})
+		})
+		obj = p.next()
+		p.time(what+"-write-ms", func() {
+			p.core.observe(Written{Kind: fixture.ThingKind, Effect: Stored, Key: KeyOf(obj), UID: obj.GetUID(), Version: p.version, Object: obj})
+		})
+		select {
+		case <-tick.C:
+		case <-done:
+			tick.Stop()
+			return
+		}
+	}
+}
+
+func (p *waitProbe) next() Object {
+	p.version++
+	return fixture.NewThing(Key{Namespace: "stays", Name: "a"}, "stays", p.version, "")
+}
+
+func (p *waitProbe) time(what string, do func()) {
+	began := time.Now()
+	do()
+	<-p.heard
+	p.longest[what] = max(p.longest[what], time.Since(began))
+}
+
+func (p *waitProbe) report() {
+	for what, longest := range p.longest {
+		p.b.ReportMetric(float64(longest.Microseconds())/1000, what)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
@@ -20,6 +21,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
@@ -152,6 +154,7 @@ func prepareLocked(c *core, w *watched, behind bool) {
 	w.reflector = reflector.New(transforming{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding, pack: c.packing.items(c.indexer)}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
+	w.reflector.Status.Misused = c.noteMisuse
 	w.reflector.Schema = schemaOf(c, w)
 	if c.auditList != nil {
 		w.reflector.Recall = c.auditList.recall
@@ -371,13 +374,24 @@ func (c *core) place(ctx context.Context, s WatchScope) error {
 	if c.discover == nil || s.Namespace == "" && !c.anyClusterWide() {
 		return nil
 	}
-	namespaced, err := c.discover(ctx)
-	if err != nil {
-		return fmt.Errorf("list %s %s: %w", c.kind.Kind, s, err)
+	for {
+		namespaced, err := c.discover(ctx)
+		if err != nil {
+			return fmt.Errorf("list %s %s: %w", c.kind.Kind, s, err)
+		}
+		c.replan(!namespaced)
+		// A handle that is being opened or planned anew still holds superfluous scopes, which
+		// end with that.
+		superfluous := s.Namespace != "" && !namespaced || s.Namespace == "" && namespaced && c.replans()
+		if !superfluous || !linger.For(ctx, placeAgain) {
+			return ctx.Err()
+		}
 	}
-	c.replan(!namespaced)
-	return ctx.Err()
 }
+
+// placeAgain is how long a superfluous scope waits for its end before it asks again whether it
+// is one.
+const placeAgain = time.Second
 
 func (c *core) anyClusterWide() bool {
 	c.critical.Lock()
@@ -392,22 +406,47 @@ func (c *core) anyClusterWide() bool {
 
 // replan makes the handles cover their scopes again if they assumed otherwise.
 func (c *core) replan(clusterWide bool) {
-	c.replanUnder(clusterWide)
-	c.callPassed()
-}
-
-func (c *core) replanUnder(clusterWide bool) {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	for _, h := range c.critical.handles {
-		if h.asked == nil || h.clusterWide == clusterWide {
-			continue
-		}
-		h.clusterWide = clusterWide
-		if err := c.coverLocked(h, h.asked); err != nil {
+	for _, h := range c.mistaken(clusterWide) {
+		plain := c.assume(h, clusterWide)
+		planned := planOf(plain, clusterWide)
+		err := coverInParts(c, planned.watch, func() error {
+			h.replans = false
+			if h.asked == nil {
+				return nil // released
+			}
+			return c.coverLocked(h, h.asked, planned)
+		})
+		if err != nil {
 			c.log.Error(err, "Cannot watch the scopes of a handle")
 		}
 	}
+	c.callPassed()
+}
+
+// mistaken returns the handles that assume otherwise.
+func (c *core) mistaken(clusterWide bool) []*handle {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.critical.handles), func(h *handle) bool {
+		return h.asked == nil || h.clusterWide == clusterWide
+	})
+}
+
+// assume makes h assume it from now on, so that no other scope plans for it too. It returns what
+// to plan.
+func (c *core) assume(h *handle, clusterWide bool) []Scope {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	h.clusterWide, h.replans = clusterWide, true
+	plain, _ := h.chosenOf(h.asked)
+	return plain
+}
+
+// replans reports whether a handle is planned anew at present.
+func (c *core) replans() bool {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	return slices.ContainsFunc(c.critical.handles, func(h *handle) bool { return h.replans })
 }
 
 // borrower returns the function with which a metadata scope obtains a tap, fed
@@ -621,7 +660,7 @@ func showWaitingLocked(c *core) {
 	for _, h := range c.critical.handles {
 		shown := h.sight.Load().scopes
 		if h.wants.waits && slices.ContainsFunc(h.holds, func(w *watched) bool { return !shown.Has(w.id) && keptLocked(c, w, h.wants.since) }) {
-			c.turnLocked(h, h.holds)
+			c.turnLocked(h, h.holds, h.sight.Load().namespaces)
 		}
 	}
 }

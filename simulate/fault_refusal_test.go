@@ -4,6 +4,8 @@
 package simulate_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -200,7 +202,25 @@ func TestInformer_KindWithoutListsIsMisuse_A38(t *testing.T) {
 		w.put(configMap("a", "1"))
 		i := informer.ForKind(w.factory, corev1.SchemeGroupVersion.WithKind("Binding"))
 		maps := informer.For[cmap](w.factory)
+		bounded, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		begun := time.Now()
+		waits := make(chan error, 2)
+		go func() {
+			_, err := i.WaitForSync(bounded)
+			waits <- err
+		}()
+		go func() {
+			_, err := w.factory.WaitForSync(bounded)
+			waits <- err
+		}()
 		start(w)
+		for range 2 {
+			err := <-waits
+			if _, is := errors.AsType[*informer.SyncError](err); !is || !strings.Contains(err.Error(), "cannot list it") || time.Since(begun) > time.Minute {
+				t.Errorf("the wait for sync ends with %v after %s, want at once and with the reason: it can never sync", err, time.Since(begun))
+			}
+		}
 		pass(time.Minute)
 		s := i.Snapshot().Scopes[0]
 		if s.State != informer.StateMisuse || !strings.Contains(s.Reason, "cannot list it") || strings.Contains(s.Reason, "not served") {

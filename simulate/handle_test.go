@@ -4,6 +4,7 @@
 package simulate_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -440,6 +441,11 @@ func TestInformer_NamespacesThatCannotBeListedAreAState_I9(t *testing.T) {
 		holds(t, i, "x=a", "it heals with the right")
 		if state := stateOf(nodes); state.State != informer.StateMisuse || isClosed(nodes.Synced()) || !strings.Contains(state.Reason, "cluster scope") {
 			t.Errorf("state of a kind of cluster scope: %v, want Misuse", state)
+		}
+		bounded, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := nodes.WaitForSync(bounded); err == nil || bounded.Err() != nil || !strings.Contains(err.Error(), "cluster scope") {
+			t.Errorf("the wait for sync of a kind of cluster scope ends with %v, want at once and with the reason", err)
 		}
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -256,25 +255,18 @@ func (c *kinds) await(ctx context.Context, e *entry, created bool) error {
 // errUnlisted is the error of a kind that the server cannot list.
 var errUnlisted = errors.New("this kind has no list, so it cannot be cached: read it with the manager's API reader")
 
-// lookEvery is how often a sync is looked at, to end the wait for one that cannot come.
-const lookEvery = 20 * time.Millisecond
-
 // sync waits for the sync of e, or until it is known that there is none.
 func (e *entry) sync(ctx context.Context) error {
-	for {
-		look, cancel := context.WithTimeout(ctx, lookEvery)
-		_, err := e.informer.WaitForSync(look)
-		ended := look.Err() == nil || ctx.Err() != nil
-		cancel()
-		if err == nil || ended {
-			return err
-		}
-		for _, s := range e.informer.Snapshot().Scopes {
-			if s.State == informer.StateMisuse && !s.Synced {
-				return fmt.Errorf("get the informer of %s: %w: %s", e.kind, errUnlisted, s.Reason)
-			}
+	state, err := e.informer.WaitForSync(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	for _, s := range state.Scopes {
+		if s.State == informer.StateMisuse && !s.Synced {
+			return fmt.Errorf("get the informer of %s: %w: %s", e.kind, errUnlisted, s.Reason)
 		}
 	}
+	return err
 }
 
 // forget removes e, so that nothing waits for it.

@@ -26,6 +26,7 @@ type reflectorStatus struct {
 	bookmarks atomic.Bool  // the server has sent some
 	byLists   atomic.Bool  // lists replace watches
 	objects   atomic.Int64 // received of the present list
+	Misused   func()       // called when the request turns out to be misuse; set before Run, nil: nobody asks
 	mu        struct {
 		sync.Mutex
 		state      base.ScopeState
@@ -325,6 +326,9 @@ func (s *reflectorStatus) setIf(holdsLocked func() bool, state base.State, reaso
 		s.mu.complained = false
 	}
 	s.mu.Unlock()
+	if state == base.StateMisuse && s.Misused != nil {
+		s.Misused()
+	}
 	log := s.log
 	if hint := base.HintOf(state, synced); hint != "" {
 		log = log.WithValues("hint", hint)

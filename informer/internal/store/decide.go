@@ -17,7 +17,7 @@ type holding struct {
 	scopes  *ScopeSet // that hold the object; empty: there is no object
 	uid     types.UID
 	version base.Version
-	own     *ScopeSet // the part of scopes that an own write at version was judged to match
+	own     *ScopeSet // the part of scopes that an own write was judged to match, in the state at version
 	bad     bool      // cannot be decoded
 }
 
@@ -33,8 +33,8 @@ type news struct {
 	missing bool         // ended: the object is missing from a list of version
 	// recompared: seen in a list compared by content, which differs.
 	recompared bool
-	// in and unsure are as in Observed.
-	in, unsure *ScopeSet
+	// in, unsure, held and unheld are as in Observed.
+	in, unsure, held, unheld *ScopeSet
 }
 
 type newsKind uint8
@@ -62,6 +62,7 @@ type fate struct {
 	bury   tombstone
 	await  base.Version // version of an own write that is not visible yet; 0: none
 	refuse bool         // the own write cannot be ordered
+	hidden bool         // a scope may have the object, and does not show it
 }
 
 // world is what the rules know besides the entry: how far each scope is, and
@@ -70,6 +71,7 @@ type world struct {
 	reached []base.Version // by scope, for those that have begun a list; 0: the list has not ended
 	floor   base.Version
 	tomb    tombstone
+	ahead   ahead // the last own write of the key
 }
 
 // lagging reports whether a scope other than but has not reached v, and may
@@ -186,6 +188,9 @@ func decideEnded(h holding, n news, w world) fate {
 	case n.version != 0 && n.version < h.version && (h.own.Has(n.scope) || w.of(n.scope) >= h.version):
 		v.floor = 0
 		return v // the scope has a state newer than this end
+	case n.version != 0 && n.version < w.ahead.version && w.ahead.in.Has(n.scope):
+		v.floor = 0
+		return v // an own write was in the scope after this end, though others have newer states
 	case !rest.Empty():
 		v.floor = 0
 		v.next.scopes = rest
@@ -202,14 +207,13 @@ func decideStored(h holding, n news, w world) fate {
 	case n.version == 0 || present && h.version == 0:
 		v.refuse = true
 		return v
-	case w.tomb != tombstone{}, present && n.version < h.version, !present && n.version < w.floor:
+	case w.tomb != tombstone{}, present && n.version <= h.version && n.uid != h.uid:
 		return v
-	case present && n.version == h.version:
-		// Another scope may have shown it first.
+	case present && n.version <= h.version:
+		return decideShown(h, n, w)
+	case !present && n.version < w.floor:
 		for id := range n.in.All() {
-			if n.uid == h.uid && w.of(id) < n.version && !h.scopes.Has(id) {
-				v.next.scopes, v.next.own = v.next.scopes.With(id), v.next.own.With(id)
-			}
+			v.hidden = v.hidden || w.of(id) < w.floor
 		}
 		return v
 	case n.in.Empty() && !n.unsure.Empty():
@@ -242,6 +246,22 @@ func decideStored(h holding, n news, w world) fate {
 		return v
 	default:
 		v.next, v.left, v.floor = holding{}, h.uid == n.uid, n.version
+	}
+	return v
+}
+
+// decideShown is decideStored where another scope has shown the state first, or a newer one. A
+// scope that is behind it shows it too, and keeps it until it has reached it.
+func decideShown(h holding, n news, w world) fate {
+	v := fate{next: h}
+	for id := range n.in.All() {
+		switch {
+		case w.of(id) >= h.version: // it has seen whether the object is there
+		case n.version == h.version, n.held.Has(id):
+			v.next.scopes, v.next.own = v.next.scopes.With(id), v.next.own.With(id)
+		case !n.unheld.Has(id):
+			v.hidden = v.hidden || !h.scopes.Has(id)
+		}
 	}
 	return v
 }

@@ -67,6 +67,16 @@ func TestDecide_NewestVersionWins_I1(t *testing.T) {
 
 		{"(a) in its own scope too if another has shown it first", holding{scopes: in(1), uid: "u", version: 7}, news{kind: stored, uid: "u", version: 7, in: in(0)}, world{reached: []base.Version{5, 7}}, "u@7 in [0 1] own", ""},
 		{"(a) but not in one that has seen it leave", holding{scopes: in(1), uid: "u", version: 7}, news{kind: stored, uid: "u", version: 7, in: in(0)}, world{reached: []base.Version{7, 7}}, "u@7 in [1]", ""},
+		{"(a) which then keeps it until it has reached it", holding{scopes: one, uid: "u", version: 7}, news{kind: stored, uid: "u", version: 7, in: in(0)}, world{reached: []base.Version{5, 7}}, "u@7 in [0 1] own", ""},
+		{"(a) an older answer shows its scope the newer state that another has", holding{scopes: in(1), uid: "u", version: 7}, news{kind: stored, uid: "u", version: 5, in: in(0), held: in(0)}, world{reached: []base.Version{3, 7}}, "u@7 in [0 1] own", ""},
+		{"(a) also if the watch has delivered the older one, which was not taken", holding{scopes: in(1), uid: "u", version: 7}, news{kind: stored, uid: "u", version: 5, in: in(0), held: in(0)}, world{reached: []base.Version{5, 7}}, "u@7 in [0 1] own", ""},
+		{"(a) or if the scope has it, which could still let it go", holding{scopes: one, uid: "u", version: 7}, news{kind: stored, uid: "u", version: 5, in: in(0), held: in(0)}, world{reached: []base.Version{3, 7}}, "u@7 in [0 1] own", ""},
+		{"(a) but not in one that has seen the newer one", holding{scopes: in(1), uid: "u", version: 7}, news{kind: stored, uid: "u", version: 5, in: in(0), held: in(0)}, world{reached: []base.Version{7, 7}}, "u@7 in [1]", ""},
+		{"(a) nor in one that does not have the newer one", holding{scopes: in(1), uid: "u", version: 7}, news{kind: stored, uid: "u", version: 5, in: in(0), unheld: in(0)}, world{reached: []base.Version{3, 7}}, "u@7 in [1]", ""},
+		{"(a) nor in one of which that is not known", holding{scopes: in(1), uid: "u", version: 7}, news{kind: stored, uid: "u", version: 5, in: in(0)}, world{reached: []base.Version{3, 7}}, "u@7 in [1]", "hidden"},
+		{"(a) nor of an earlier object", holding{scopes: in(1), uid: "u", version: 7}, news{kind: stored, uid: "t", version: 5, in: in(0), held: in(0)}, world{reached: []base.Version{3, 7}}, "u@7 in [1]", ""},
+		{"(a) nor in one that is gone from all, maybe because it left theirs", holding{}, news{kind: stored, uid: "u", version: 5, in: in(0)}, world{reached: []base.Version{3, 7}, floor: 7}, "none", "hidden"},
+		{"(a) or also from its own", holding{}, news{kind: stored, uid: "u", version: 5, in: in(0)}, world{reached: []base.Version{7, 3}, floor: 7}, "none", ""},
 		{"(b) an own deletion hides the UID until the watch confirms", at5, news{kind: removed, uid: "u"}, world{reached: []base.Version{5}}, "none", "floor 5 bury u after 5"},
 		{"(b) hidden", holding{}, news{uid: "u", version: 6}, world{tomb: tombstone{after: 5}}, "none", "bury u after 5"},
 		{"(b) hidden from the answer to an earlier own write", holding{}, news{kind: stored, uid: "u", version: 6, in: in(0)}, world{tomb: tombstone{after: 5}}, "none", ""},
@@ -96,6 +106,8 @@ func TestDecide_NewestVersionWins_I1(t *testing.T) {
 
 		{"(c) a deletion at or above the version removes", at5, news{kind: ended, uid: "u", version: 5}, world{reached: []base.Version{5}}, "none", ""},
 		{"(c) a deletion below an own write does not", own7, news{kind: ended, uid: "u", version: 6}, world{reached: []base.Version{5}}, "u@7 in [0] own", ""},
+		{"(c) nor if another scope has a newer state by now", holding{scopes: one, uid: "u", version: 8}, news{kind: ended, uid: "u", version: 6}, world{reached: []base.Version{5, 8}, ahead: ahead{7, zero}}, "u@8 in [0 1]", ""},
+		{"(c) but one above it does", holding{scopes: one, uid: "u", version: 9}, news{kind: ended, uid: "u", version: 8}, world{reached: []base.Version{5, 9}, ahead: ahead{7, zero}}, "u@9 in [1]", ""},
 		{"(c) nor one of another UID", at5, news{kind: ended, uid: "t", version: 9}, world{reached: []base.Version{5}}, "u@5 in [0]", ""},
 		{"(c) a list removes what is at or below its version", at5, news{kind: ended, uid: "u", version: 5, missing: true}, world{reached: []base.Version{5}}, "none", ""},
 		{"(c) and not what is above", own7, news{kind: ended, uid: "u", version: 6, missing: true}, world{reached: []base.Version{5}}, "u@7 in [0] own", ""},
@@ -164,6 +176,9 @@ func (f fate) also() (s string) {
 	if f.refuse {
 		add("refused")
 	}
+	if f.hidden {
+		add("hidden")
+	}
 	return s
 }
 
@@ -220,7 +235,7 @@ func TestIndexer_TombstonesDoNotAccumulate(t *testing.T) {
 			{Effect: base.Removed, Key: key, UID: uid, Version: v},
 			{Effect: base.Removed, Key: base.Key{Name: "elsewhere"}, UID: uid + "-elsewhere", Version: v + 2},
 		} {
-			if _, err := x.Observe(w); err != nil {
+			if _, _, err := x.Observe(w); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -595,7 +595,7 @@ func TestIndexer_OwnWriteStaysThatAListSaysNothingOf_I8(t *testing.T) {
 			unsaid(r)
 			r.Commit(9)
 			key := fixture.Named("a")
-			if _, err := x.Observe(Observed{
+			if _, _, err := x.Observe(Observed{
 				Effect: base.Stored, Key: key, UID: "u", Version: 7,
 				Object: fixture.NewThing(key, "u", 7, "a"), In: ScopesOf(0),
 			}); err != nil {

@@ -65,6 +65,9 @@ type Observed struct {
 	// In are the scopes that the object matches, Unsure those whose selector
 	// cannot be evaluated here. It matches no others.
 	In, Unsure *ScopeSet
+	// Held are those of In that have the object in the state that the Indexer holds, Unheld
+	// those that have not. They count if that state is newer than the write.
+	Held, Unheld *ScopeSet
 }
 
 // Row is one object in the Indexer.
@@ -122,6 +125,7 @@ type step struct {
 	bytes    uint32      // as in Item
 	heap     uint32      // as in Delta
 	compared bool        // recompared is the result of a comparison with the held object
+	hidden   bool        // as in fate, once decided
 }
 
 // ofDelta returns the step for d. list is the version of the list that contains
@@ -145,7 +149,7 @@ func ofDelta(d *Delta, list base.Version) step {
 // ofWrite returns the step for an own write.
 func ofWrite(w Observed) step {
 	s := step{
-		news: news{uid: w.UID, version: w.Version, in: w.In, unsure: w.Unsure, bad: w.Err != nil},
+		news: news{uid: w.UID, version: w.Version, in: w.In, unsure: w.Unsure, held: w.Held, unheld: w.Unheld, bad: w.Err != nil},
 		key:  w.Key, object: w.Object, err: w.Err, metadata: w.Metadata, original: w.Original,
 	}
 	switch {

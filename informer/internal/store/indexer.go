@@ -134,8 +134,9 @@ func (b Batch) listed(scope base.ScopeID) base.Version {
 	return 0
 }
 
-// Observe applies the answer to an own write, by the same rules.
-func (x *Indexer) Observe(w Observed) ([]Change, error) {
+// Observe applies the answer to an own write, by the same rules. hidden: a newer state of the
+// object is known in another scope, and only the server can tell whether one of In has it.
+func (x *Indexer) Observe(w Observed) (changes []Change, hidden bool, err error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	s := ofWrite(w)
@@ -143,10 +144,11 @@ func (x *Indexer) Observe(w Observed) ([]Change, error) {
 	defer clear(values)
 	s.values = values
 
-	changes := x.roomLocked(1)
+	changes = x.roomLocked(1)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.takeLocked(&s, changes), err
+	changes = x.takeLocked(&s, changes)
+	return changes, s.hidden, err
 }
 
 // roomLocked returns an empty slice for n changes, reusing memory.
@@ -195,9 +197,10 @@ func (x *Indexer) stepLocked(s *step) (c Change, ok bool) {
 		s.alone = x.mu.sets.alone(s.scope)
 		s.compareLocked(&r)
 	}
-	o := decide(h, s.news, world{reached: x.mu.reached, floor: x.mu.floors.get(s.key), tomb: x.mu.tombs.get(s.uid)})
+	o := decide(h, s.news, world{reached: x.mu.reached, floor: x.mu.floors.get(s.key), tomb: x.mu.tombs.get(s.uid), ahead: x.mu.ahead.get(s.key)})
 	o.next.scopes, o.next.own = x.mu.sets.intern(o.next.scopes), x.mu.sets.intern(o.next.own)
 	x.bookLocked(s, o)
+	s.hidden = o.hidden
 
 	c = Change{Key: s.key, Slot: r.slot, Old: r.Object, OldUID: h.uid, Before: r.shown(), Bytes: r.bytes}
 	var was *base.Undecodable
