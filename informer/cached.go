@@ -28,7 +28,7 @@ func (f *SharedInformerFactory) Cached(kind schema.GroupVersionKind, key Key, li
 
 func cachedIn(c *core, key Key) Object {
 	select {
-	case <-c.over():
+	case <-c.ended:
 		return nil // it follows the server no more
 	default:
 	}

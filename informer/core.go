@@ -66,6 +66,7 @@ type core struct {
 	projection       projection
 	narrowed         func(*fields.Set) // called with each set of fields that is not everything; nil: nobody asks
 	refusals         refusals
+	misuses          misuses // of running scopes
 
 	// critical is held while changes go into the Indexer and to the backlogs,
 	// and while scopes begin and end, so that every handler sees them in the
@@ -103,9 +104,7 @@ type core struct {
 		compact   Compact
 		handlers  int
 		onBatch   []func(BatchReport)
-		err       error         // the first misuse, returned by Run
-		misuses   int           // noted in states of scopes
-		misused   chan struct{} // closed with the next of them
+		err       error // the first misuse, returned by Run
 	}
 }
 
@@ -134,7 +133,6 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		forget: func() {},
 	}
 	c.fifo = store.NewDeltaFIFO(c.indexer)
-	c.mu.misused = make(chan struct{})
 	c.mu.managed, c.mu.compact = opts.KeepManagedFields, opts.Compact
 	c.projection.begin()
 	c.critical.scopes, c.critical.within = make(map[WatchScope]*watched), make(map[string][]*watched)
@@ -447,5 +445,3 @@ func (c *core) progress() Progress {
 	}
 	return p
 }
-
-func (c *core) over() <-chan struct{} { return c.ended }

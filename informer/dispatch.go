@@ -217,7 +217,10 @@ func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generatio
 			return nil, nil
 		}
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
-		o.Held, o.Unheld = c.heldLocked(o, in)
+		if obj, _, err := c.indexer.Get(o.Key); err != nil || !base.IsNil(obj) && ParseVersion(obj.GetResourceVersion()) > o.Version {
+			held, unheld := heldBy(in, o.Key, obj, err != nil || c.transform() != nil)
+			o.Held, o.Unheld = c.idsLocked(held), c.idsLocked(unheld)
+		}
 		c.hearLocked(o.Key)
 		sawLocked(c, o.Version)
 		changes, hidden, err = c.indexer.Observe(o)
@@ -230,24 +233,18 @@ func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generatio
 	return stored, hidden
 }
 
-// heldLocked returns the scopes of an own write that have the object as it is stored, and those
-// that have not, if it is stored in a newer state than the write's. The others are in neither.
-func (c *core) heldLocked(o store.Observed, in []*watched) (held, unheld *store.ScopeSet) {
-	obj, _, err := c.indexer.Get(o.Key)
-	if err == nil && (base.IsNil(obj) || ParseVersion(obj.GetResourceVersion()) <= o.Version) {
-		return nil, nil
-	}
-	changed := err != nil || c.transform() != nil // maybe the labels too
-	var does, doesNot []*watched
-	for _, w := range in {
+// heldBy divides scopes into those that have the object of key as it is stored, and those that
+// have not. changed: its labels are not known, so that the others are in neither.
+func heldBy(scopes []*watched, key Key, obj Object, changed bool) (held, unheld []*watched) {
+	for _, w := range scopes {
 		switch {
-		case w.surely(o.Key, obj, changed):
-			does = append(does, w)
+		case w.surely(key, obj, changed):
+			held = append(held, w)
 		case !changed:
-			doesNot = append(doesNot, w)
+			unheld = append(unheld, w)
 		}
 	}
-	return c.idsLocked(does), c.idsLocked(doesNot)
+	return held, unheld
 }
 
 // refusedWrite returns o, the write w, as an object that the transform refused.

@@ -374,7 +374,7 @@ func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema
 	}
 	for _, c := range wanted {
 		misused := func() (<-chan struct{}, error) { return c.misusedBy((*handle).isAwaited) }
-		if err := awaitSync(ctx, c.allSynced(), c.over(), misused); err != nil {
+		if err := awaitSync(ctx, c.allSynced(), c.ended, misused); err != nil {
 			states := snapshots(wanted)
 			return states, &SyncError{States: states, Err: err}
 		}

@@ -189,7 +189,7 @@ func (c *core) coverLocked(h *handle, scopes []Scope, planned *plan) error {
 	h.deferred = slices.ContainsFunc(scopes, func(s Scope) bool { return s.Deferred })
 	c.turnLocked(h, holds, planned.namespaces)
 	if h.clusterWide && len(h.follows) > 0 {
-		c.noteMisuse()
+		c.misuses.note()
 	}
 	return nil
 }

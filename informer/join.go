@@ -193,3 +193,35 @@ func (c *core) allSynced() <-chan struct{} {
 	}
 	return w.done
 }
+
+// misusedBy returns why one of the handles cannot sync, or what is closed when there may be a
+// reason.
+func (c *core) misusedBy(is func(*handle) bool) (changed <-chan struct{}, err error) {
+	noted, changed := c.misuses.so()
+	if !noted {
+		return changed, nil
+	}
+	var seats []seat
+	c.critical.Lock()
+	for _, h := range c.critical.handles {
+		if !is(h) {
+			continue
+		}
+		if h.clusterWide && len(h.follows) > 0 {
+			err = errScopeMisused // namespaces cannot be chosen for it
+		}
+		for _, w := range h.holds {
+			if !w.synced.Load() {
+				seats = append(seats, seat{w, w.reflector})
+			}
+		}
+	}
+	c.critical.Unlock()
+	if slices.ContainsFunc(seats, func(s seat) bool { return s.reflector.State().State == StateMisuse }) {
+		err = errScopeMisused
+	}
+	return changed, err
+}
+
+// isAwaited reports whether a wait for the whole informer waits for h.
+func (h *handle) isAwaited() bool { return h.asked != nil && !h.settled && !h.deferred }

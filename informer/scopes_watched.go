@@ -154,7 +154,7 @@ func prepareLocked(c *core, w *watched, behind bool) {
 	w.reflector = reflector.New(transforming{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding, pack: c.packing.items(c.indexer)}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
-	w.reflector.Status.Misused = c.noteMisuse
+	w.reflector.Status.Misused = c.misuses.note
 	w.reflector.Schema = schemaOf(c, w)
 	if c.auditList != nil {
 		w.reflector.Recall = c.auditList.recall
@@ -371,7 +371,7 @@ func (l placing) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwa
 // discovery reports the kind as namespaced. It returns ctx's error if this ends
 // the caller's scope.
 func (c *core) place(ctx context.Context, s WatchScope) error {
-	if c.discover == nil || s.Namespace == "" && !c.anyClusterWide() {
+	if c.discover == nil || s.Namespace == "" && !c.anyHandle(func(h *handle) bool { return h.clusterWide }) {
 		return nil
 	}
 	for {
@@ -382,7 +382,8 @@ func (c *core) place(ctx context.Context, s WatchScope) error {
 		c.replan(!namespaced)
 		// A handle that is being opened or planned anew still holds superfluous scopes, which
 		// end with that.
-		superfluous := s.Namespace != "" && !namespaced || s.Namespace == "" && namespaced && c.replans()
+		superfluous := s.Namespace != "" && !namespaced ||
+			s.Namespace == "" && namespaced && c.anyHandle(func(h *handle) bool { return h.replans })
 		if !superfluous || !linger.For(ctx, placeAgain) {
 			return ctx.Err()
 		}
@@ -393,21 +394,15 @@ func (c *core) place(ctx context.Context, s WatchScope) error {
 // is one.
 const placeAgain = time.Second
 
-func (c *core) anyClusterWide() bool {
+func (c *core) anyHandle(is func(*handle) bool) bool {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	for _, h := range c.critical.handles {
-		if h.clusterWide {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.critical.handles, is)
 }
 
 // replan makes the handles cover their scopes again if they assumed otherwise.
 func (c *core) replan(clusterWide bool) {
-	for _, h := range c.mistaken(clusterWide) {
-		plain := c.assume(h, clusterWide)
+	for h, plain := c.assume(clusterWide); h != nil; h, plain = c.assume(clusterWide) {
 		planned := planOf(plain, clusterWide)
 		err := coverInParts(c, planned.watch, func() error {
 			h.replans = false
@@ -423,30 +418,19 @@ func (c *core) replan(clusterWide bool) {
 	c.callPassed()
 }
 
-// mistaken returns the handles that assume otherwise.
-func (c *core) mistaken(clusterWide bool) []*handle {
+// assume makes a handle that assumes otherwise assume it from now on, so that no other scope plans
+// for it too, and returns what to plan. Nil: there is none.
+func (c *core) assume(clusterWide bool) (h *handle, plain []Scope) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.critical.handles), func(h *handle) bool {
-		return h.asked == nil || h.clusterWide == clusterWide
-	})
-}
-
-// assume makes h assume it from now on, so that no other scope plans for it too. It returns what
-// to plan.
-func (c *core) assume(h *handle, clusterWide bool) []Scope {
-	c.critical.Lock()
-	defer c.critical.Unlock()
+	i := slices.IndexFunc(c.critical.handles, func(h *handle) bool { return h.asked != nil && h.clusterWide != clusterWide })
+	if i < 0 {
+		return nil, nil
+	}
+	h = c.critical.handles[i]
 	h.clusterWide, h.replans = clusterWide, true
-	plain, _ := h.chosenOf(h.asked)
-	return plain
-}
-
-// replans reports whether a handle is planned anew at present.
-func (c *core) replans() bool {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	return slices.ContainsFunc(c.critical.handles, func(h *handle) bool { return h.replans })
+	plain, _ = h.chosenOf(h.asked)
+	return h, plain
 }
 
 // borrower returns the function with which a metadata scope obtains a tap, fed

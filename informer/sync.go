@@ -7,8 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+	"sync"
 )
 
 // SyncError means that a wait for sync ended before everything had synced. Its
@@ -66,49 +66,31 @@ func awaitSync(ctx context.Context, synced, over <-chan struct{}, misused func()
 	}
 }
 
-// noteMisuse makes waits for sync look whether it concerns them.
-func (c *core) noteMisuse() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.misuses++
-	close(c.mu.misused)
-	c.mu.misused = make(chan struct{})
+// misuses records what turns out to be misuse while an informer runs. Safe for concurrent use.
+type misuses struct {
+	mu struct {
+		sync.Mutex
+		noted bool
+		next  chan struct{} // closed with the next one; nil: nobody waits
+	}
 }
 
-// misusedBy returns why one of the handles cannot sync, or what is closed when there may be a
-// reason.
-func (c *core) misusedBy(is func(*handle) bool) (changed <-chan struct{}, err error) {
-	c.mu.Lock()
-	changed, none := c.mu.misused, c.mu.misuses == 0
-	c.mu.Unlock()
-	if none {
-		return changed, nil
+func (m *misuses) note() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.noted = true
+	if m.mu.next != nil {
+		close(m.mu.next)
+		m.mu.next = nil
 	}
-	seats, chosen := c.awaited(is)
-	if chosen || slices.ContainsFunc(seats, func(s seat) bool { return s.reflector.State().State == StateMisuse }) {
-		return nil, errScopeMisused
-	}
-	return changed, nil
 }
 
-// awaited returns the scopes of the handles that are not synced. chosen: namespaces are to be
-// chosen for a cluster-scoped kind.
-func (c *core) awaited(is func(*handle) bool) (seats []seat, chosen bool) {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	for _, h := range c.critical.handles {
-		if !is(h) {
-			continue
-		}
-		chosen = chosen || h.clusterWide && len(h.follows) > 0
-		for _, w := range h.holds {
-			if !w.synced.Load() {
-				seats = append(seats, seat{w, w.reflector})
-			}
-		}
+// so reports whether there was any. next is closed with the next one.
+func (m *misuses) so() (noted bool, next <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mu.next == nil {
+		m.mu.next = make(chan struct{})
 	}
-	return seats, chosen
+	return m.mu.noted, m.mu.next
 }
-
-// isAwaited reports whether a wait for the whole informer waits for h.
-func (h *handle) isAwaited() bool { return h.asked != nil && !h.settled && !h.deferred }
