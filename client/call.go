@@ -83,17 +83,17 @@ type call struct {
 	code     int         // of the answer
 }
 
-// aim prepares a call on obj. It checks everything that can be checked before the
+// newCall prepares a call on obj. It checks everything that can be checked before the
 // object is requested. Its errors are complete messages.
-func (c *Client) aim(ctx context.Context, v verb, sub string, obj informer.Object, options []Option) (*call, error) {
+func (c *Client) newCall(ctx context.Context, v verb, sub string, obj informer.Object, options []Option) (*call, error) {
 	if isNil(obj) {
 		return nil, fmt.Errorf("%s object: it is nil", v)
 	}
-	return c.aimAt(ctx, v, sub, informer.KeyOf(obj), obj, options)
+	return c.newCallAt(ctx, v, sub, informer.KeyOf(obj), obj, options)
 }
 
-// aimAt is aim with the key given separately.
-func (c *Client) aimAt(ctx context.Context, v verb, sub string, key informer.Key, obj informer.Object, options []Option) (*call, error) {
+// newCallAt is newCall with the key given separately.
+func (c *Client) newCallAt(ctx context.Context, v verb, sub string, key informer.Key, obj informer.Object, options []Option) (*call, error) {
 	if isNil(obj) {
 		return nil, fmt.Errorf("%s %s: the object is nil", v, key)
 	}

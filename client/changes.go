@@ -49,7 +49,7 @@ import (
 // from is not modified. to is set to the stored object. On an error to is unchanged,
 // although the first of two patches, that of the object, may have been stored.
 func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opts ...Option) (changed bool, err error) {
-	at, err := c.aim(ctx, verbPatch, "", to, opts)
+	at, err := c.newCall(ctx, verbPatch, "", to, opts)
 	if err != nil {
 		return false, err
 	}

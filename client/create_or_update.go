@@ -37,7 +37,7 @@ const (
 // and the next reconcile decides again. The status of a new object, if the kind has the
 // subresource, is written by the next call. opts must fit both create and patch.
 func (c *Client) CreateOrUpdate(ctx context.Context, obj informer.Object, mutate func() error, opts ...Option) (Outcome, error) {
-	at, err := c.aim(ctx, verbPatch, "", obj, opts)
+	at, err := c.newCall(ctx, verbPatch, "", obj, opts)
 	if err != nil {
 		return Unchanged, err
 	}

@@ -20,7 +20,7 @@ import (
 // exist, apierrors.IsNotFound holds for the error. To delete exactly this object and no
 // other with the same name, pass Preconditions{UID: obj.GetUID()}.
 func (c *Client) Delete(ctx context.Context, obj informer.Object, opts ...Option) error {
-	at, err := c.aim(ctx, verbDelete, "", obj, opts)
+	at, err := c.newCall(ctx, verbDelete, "", obj, opts)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func deleteOptions(at *call) metav1.DeleteOptions {
 // *unstructured.Unstructured and *metav1.PartialObjectMetadata pass the kind with
 // OfKind.
 func DeleteAllOf[T informer.Object](ctx context.Context, c *Client, opts ...Option) error {
-	like, at, err := aimAtAll[T](ctx, c, verbDeleteAllOf, opts)
+	like, at, err := newCallOnAll[T](ctx, c, verbDeleteAllOf, opts)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ import (
 // policyv1.DisruptionBudgetCause) hold for the error: try again later, for example with
 // reconcile.After. After success the Pod is being deleted, but may still exist.
 func (c *Client) Evict(ctx context.Context, obj informer.Object, opts ...Option) error {
-	at, err := c.aim(ctx, verbEvict, "eviction", obj, opts)
+	at, err := c.newCall(ctx, verbEvict, "eviction", obj, opts)
 	if err != nil {
 		return err
 	}

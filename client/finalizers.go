@@ -16,7 +16,7 @@ import (
 // still has obj's UID and resourceVersion; if it has changed, the error is a
 // *ConflictError. obj is not modified, so it may come from a Lister.
 func (c *Client) SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error {
-	at, err := c.aim(ctx, verbPatch, "", obj, nil)
+	at, err := c.newCall(ctx, verbPatch, "", obj, nil)
 	if err != nil {
 		return err
 	}

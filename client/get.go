@@ -19,7 +19,7 @@ import (
 // For an *unstructured.Unstructured or *metav1.PartialObjectMetadata set apiVersion and
 // kind before the call.
 func (c *Client) Get(ctx context.Context, key informer.Key, into informer.Object, opts ...Option) error {
-	at, err := c.aimAt(ctx, verbGet, "", key, into, opts)
+	at, err := c.newCallAt(ctx, verbGet, "", key, into, opts)
 	if err != nil {
 		return err
 	}

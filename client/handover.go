@@ -57,7 +57,7 @@ func handOverOnce(ctx context.Context, c *Client, at *call) (done bool, err erro
 	if err != nil || patch == nil {
 		return err == nil, err
 	}
-	write, err := c.aim(ctx, verbPatch, "", is, []Option{FieldOwner(at.fieldOwner)})
+	write, err := c.newCall(ctx, verbPatch, "", is, []Option{FieldOwner(at.fieldOwner)})
 	if err != nil {
 		return false, err
 	}

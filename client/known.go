@@ -128,8 +128,8 @@ func (i intent) cached() (informer.Object, applied.State) {
 // send sends the apply. Within a reconcile of a controller with OmitOwnNews it first names the
 // version that the cache has, so that the news of it can be told from news of others; if the
 // server has a newer one, it is sent again without.
-func (i intent) send(ctx context.Context, c *Client, body []byte) (answer, error) {
-	patch := func(body []byte) (answer, error) {
+func (i intent) send(ctx context.Context, c *Client, body []byte) (response, error) {
+	patch := func(body []byte) (response, error) {
 		return c.write(ctx, i.call, http.MethodPatch, string(types.ApplyPatchType), c.accept(i.like), body)
 	}
 	if guarded, version := i.guarded(body); guarded != nil {

@@ -44,7 +44,7 @@ const (
 func List[T informer.Object](ctx context.Context, c *Client, opts ...Option) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		like, at, err := aimAtAll[T](ctx, c, verbList, opts)
+		like, at, err := newCallOnAll[T](ctx, c, verbList, opts)
 		if err != nil {
 			yield(none, err)
 			return
@@ -94,8 +94,8 @@ func expired(err error, given int) error {
 	return fmt.Errorf("%w (the list has expired after %d objects: start it again, collect objects before working on them, or raise client.Limit)", err, given)
 }
 
-// aimAtAll prepares the call on a collection of T.
-func aimAtAll[T informer.Object](ctx context.Context, c *Client, v verb, opts []Option) (like T, at *call, err error) {
+// newCallOnAll prepares the call on a collection of T.
+func newCallOnAll[T informer.Object](ctx context.Context, c *Client, v verb, opts []Option) (like T, at *call, err error) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Pointer {
 		return like, nil, fmt.Errorf("%s %s: the type must be a pointer to an API type, as *corev1.ConfigMap", v, t)
@@ -157,7 +157,7 @@ func (c *Client) listPage(ctx context.Context, at *call, like informer.Object, t
 
 // undecodable returns an error that names the object if its metadata can be decoded, even
 // if the rest is invalid JSON.
-func undecodable(at *call, item answer, err error) error {
+func undecodable(at *call, item response, err error) error {
 	var named metav1.PartialObjectMetadata
 	if item.Decode(&named) != nil {
 		named.ObjectMeta = metav1.ObjectMeta{}

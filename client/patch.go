@@ -37,7 +37,7 @@ func (c *Client) Patch(ctx context.Context, obj informer.Object, patch Patch, op
 }
 
 func (c *Client) patch(ctx context.Context, sub string, obj informer.Object, patch Patch, opts []Option) error {
-	at, err := c.aim(ctx, verbPatch, sub, obj, opts)
+	at, err := c.newCall(ctx, verbPatch, sub, obj, opts)
 	if err != nil {
 		return err
 	}
@@ -51,27 +51,27 @@ func (c *Client) patch(ctx context.Context, sub string, obj informer.Object, pat
 	return c.settled(at, a, obj)
 }
 
-func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, patch Patch) (answer, error) {
+func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, patch Patch) (response, error) {
 	if patch.data == nil {
-		return answer{}, at.wrap(errors.New("the patch is empty; make it with MergePatch, JSONPatch, StrategicMergePatch or MergeFrom"))
+		return response{}, at.wrap(errors.New("the patch is empty; make it with MergePatch, JSONPatch, StrategicMergePatch or MergeFrom"))
 	}
 	body, err := patch.data(obj, at.kind)
 	if err != nil {
-		return answer{}, at.wrap(err)
+		return response{}, at.wrap(err)
 	}
 	if err := checkPatch(c.opts.Observer, at, obj, patch, body); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if operations, err := elementsOf(at, obj, patch.from); err != nil {
-		return answer{}, at.wrap(err)
+		return response{}, at.wrap(err)
 	} else if operations != nil {
 		patch.kind, patch.elements = types.JSONPatchType, true
 		if body, err = json.Marshal(operations); err != nil {
-			return answer{}, at.wrap(err)
+			return response{}, at.wrap(err)
 		}
 	}
 	if body, err = at.preconditions.patch(patch.kind, body); err != nil {
-		return answer{}, at.wrap(err)
+		return response{}, at.wrap(err)
 	}
 	if at.version = at.preconditions.ResourceVersion; at.version == "" {
 		at.version = versionIn(patch.kind, body)

@@ -57,10 +57,10 @@ func (c *Client) request(at *call, method string) (*rest.Request, error) {
 }
 
 // write sends a body and returns the answer. Its errors are complete messages.
-func (c *Client) write(ctx context.Context, at *call, method, contentType, accept string, body []byte) (answer, error) {
+func (c *Client) write(ctx context.Context, at *call, method, contentType, accept string, body []byte) (response, error) {
 	req, err := c.request(at, method)
 	if err != nil {
-		return answer{}, at.wrap(err)
+		return response{}, at.wrap(err)
 	}
 	req = req.SetHeader("Content-Type", contentType).SetHeader("Accept", accept).Body(body)
 	if at.verb&fieldWrites != 0 {
@@ -88,16 +88,16 @@ func fieldParams(req *rest.Request, at *call) *rest.Request {
 }
 
 // do sends the request and opens the answer. Its errors are complete messages.
-func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (answer, error) {
+func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (response, error) {
 	res, err := c.result(ctx, at, req)
 	if err != nil {
 		observeLost(c, at)
-		return answer{}, c.fault(ctx, at, err)
+		return response{}, c.fault(ctx, at, err)
 	}
 	var contentType string
 	res.ContentType(&contentType)
 	raw, err := res.Raw()
-	a := answer{}
+	a := response{}
 	if err == nil {
 		a, err = effects.Open(contentType, raw)
 	}

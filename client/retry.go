@@ -46,8 +46,8 @@ func (at *call) repeatable() bool {
 
 func (at *call) reads() bool { return at.verb&(verbGet|verbList|verbWatch) != 0 }
 
-// tried is the result of one attempt.
-type tried struct {
+// attempt is the result of one attempt.
+type attempt struct {
 	err  error
 	code int // of the answer; 0: no answer
 	// asked is the Retry-After of the answer, if asksToWait.
@@ -60,11 +60,11 @@ type tried struct {
 }
 
 // ReportsTo implements effects.Reporter: the Observer learns of the write from the call.
-func (t *tried) ReportsTo() any { return t.observer }
+func (t *attempt) ReportsTo() any { return t.observer }
 
 // pause returns how long to wait before the next attempt, and whether there may be one.
 // It depends only on the result of the last attempt.
-func (at *call) pause(t tried) (wait time.Duration, again bool) {
+func (at *call) pause(t attempt) (wait time.Duration, again bool) {
 	switch {
 	case t.err == nil:
 		return 0, false
@@ -99,8 +99,8 @@ func (c *Client) send(ctx context.Context, at *call, limit time.Duration, once f
 	}
 }
 
-func try(ctx context.Context, limit time.Duration, observer Observer, once func(context.Context) error) tried {
-	t, ended := tried{observer: observer}, ctx.Err() != nil
+func try(ctx context.Context, limit time.Duration, observer Observer, once func(context.Context) error) attempt {
+	t, ended := attempt{observer: observer}, ctx.Err() != nil
 	limited := effects.WithReporter(ctx, &t)
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -133,7 +133,7 @@ func (r retryAfterReader) RoundTrip(req *http.Request) (*http.Response, error) {
 		next = http.DefaultTransport
 	}
 	resp, err := next.RoundTrip(req)
-	if t, ok := effects.ReporterOf(req.Context()).(*tried); ok && resp != nil {
+	if t, ok := effects.ReporterOf(req.Context()).(*attempt); ok && resp != nil {
 		t.code = resp.StatusCode
 		if seconds, bad := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 31); bad == nil {
 			t.asked, t.asksToWait = max(minPause, time.Duration(seconds)*time.Second), true

@@ -31,7 +31,7 @@ func (c *Client) Scale(ctx context.Context, obj informer.Object) (*autoscalingv1
 // your own controller applies the field with that number, omit it there, or the two
 // will overwrite each other.
 func (c *Client) SetScale(ctx context.Context, obj informer.Object, replicas int32, opts ...Option) error {
-	at, err := c.aim(ctx, verbPatch, scaleName, obj, opts)
+	at, err := c.newCall(ctx, verbPatch, scaleName, obj, opts)
 	if err != nil {
 		return err
 	}

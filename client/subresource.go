@@ -47,7 +47,7 @@ func (s *SubResource) Get(ctx context.Context, obj, into informer.Object, opts .
 		return err
 	}
 	c := s.client
-	at, err := c.aim(ctx, verbGet, s.name, obj, opts)
+	at, err := c.newCall(ctx, verbGet, s.name, obj, opts)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *SubResource) Create(ctx context.Context, obj, body informer.Object, opt
 	if err := s.check(verbCreate, obj); err != nil {
 		return err
 	}
-	at, err := s.client.aim(ctx, verbCreate, s.name, obj, opts)
+	at, err := s.client.newCall(ctx, verbCreate, s.name, obj, opts)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *SubResource) Update(ctx context.Context, obj informer.Object, opts ...O
 	if err != nil || asked.body == nil {
 		return c.put(ctx, verbUpdate, s.name, http.MethodPut, obj, opts)
 	}
-	at, err := c.aim(ctx, verbUpdate, s.name, obj, opts)
+	at, err := c.newCall(ctx, verbUpdate, s.name, obj, opts)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (s *SubResource) send(ctx context.Context, at *call, method string, body in
 }
 
 // contentOf decodes the content of a subresource, which keeps its own kind.
-func contentOf(a answer, into informer.Object) error {
+func contentOf(a response, into informer.Object) error {
 	got := empty(into)
 	if err := a.Into(got, a.Kind); err != nil {
 		return err

@@ -66,7 +66,7 @@ func (e *WatchEndedError) Error() string {
 func Watch[T informer.Object](ctx context.Context, c *Client, opts ...Option) iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
 		var none Event[T]
-		like, at, err := aimAtAll[T](ctx, c, verbWatch, opts)
+		like, at, err := newCallOnAll[T](ctx, c, verbWatch, opts)
 		if err != nil {
 			yield(none, err)
 			return
@@ -153,7 +153,7 @@ type watchStream struct {
 }
 
 // next returns the next event that concerns an object.
-func (s *watchStream) next() (watch.EventType, answer, error) {
+func (s *watchStream) next() (watch.EventType, response, error) {
 	for {
 		var frame struct {
 			Type   watch.EventType `json:"type"`
@@ -161,27 +161,27 @@ func (s *watchStream) next() (watch.EventType, answer, error) {
 		}
 		s.bound.read = 0
 		if err := s.frames.Decode(&frame); errors.Is(err, io.EOF) {
-			return "", answer{}, &WatchEndedError{Version: s.version}
+			return "", response{}, &WatchEndedError{Version: s.version}
 		} else if err != nil {
-			return "", answer{}, fmt.Errorf("read the stream: %w", err)
+			return "", response{}, fmt.Errorf("read the stream: %w", err)
 		}
 		switch frame.Type {
 		case watch.Added, watch.Modified, watch.Deleted:
-			return frame.Type, answer{Data: frame.Object}, nil
+			return frame.Type, response{Data: frame.Object}, nil
 		case watch.Bookmark:
 			var mark metav1.PartialObjectMetadata
-			if err := (answer{Data: frame.Object}).Decode(&mark); err != nil {
-				return "", answer{}, fmt.Errorf("read a bookmark: %w", err)
+			if err := (response{Data: frame.Object}).Decode(&mark); err != nil {
+				return "", response{}, fmt.Errorf("read a bookmark: %w", err)
 			}
 			s.version = mark.ResourceVersion
 		case watch.Error:
 			var status metav1.Status
-			if err := (answer{Data: frame.Object}).Decode(&status); err != nil {
-				return "", answer{}, fmt.Errorf("read the server's error: %w", err)
+			if err := (response{Data: frame.Object}).Decode(&status); err != nil {
+				return "", response{}, fmt.Errorf("read the server's error: %w", err)
 			}
-			return "", answer{}, apierrors.FromObject(&status)
+			return "", response{}, apierrors.FromObject(&status)
 		default:
-			return "", answer{}, fmt.Errorf("the server sent an event of type %q", frame.Type)
+			return "", response{}, fmt.Errorf("the server sent an event of type %q", frame.Type)
 		}
 	}
 }

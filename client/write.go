@@ -70,7 +70,7 @@ func (c *Client) Update(ctx context.Context, obj informer.Object, opts ...Option
 }
 
 func (c *Client) put(ctx context.Context, v verb, sub, method string, obj informer.Object, opts []Option) error {
-	at, err := c.aim(ctx, v, sub, obj, opts)
+	at, err := c.newCall(ctx, v, sub, obj, opts)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *Client) put(ctx context.Context, v verb, sub, method string, obj inform
 // settled handles the answer to a write of the object itself: it stores the answer in
 // obj, and passes the Observer a copy that is not shared. obj is nil if the caller has
 // no object to fill.
-func (c *Client) settled(at *call, a answer, obj informer.Object) error {
+func (c *Client) settled(at *call, a response, obj informer.Object) error {
 	want := at.kind
 	if !isNil(obj) && metadataOnly(obj) {
 		want = metadataKind

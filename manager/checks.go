@@ -42,8 +42,8 @@ func (m *Manager) readyChecks() []health.Check {
 	checks := []health.Check{health.Answered("ping", nil), health.Answered("shutdown", m.life.stopping())}
 	hooks := m.webhookServer()
 	converted := func(kind schema.GroupKind) bool { return hooks != nil && hooks.Converts(kind) }
-	checks = append(checks, health.InformerChecks(m.roster.informers(), converted)...)
-	for _, g := range m.roster.groups {
+	checks = append(checks, health.InformerChecks(m.runnables.informers(), converted)...)
+	for _, g := range m.runnables.groups {
 		for _, r := range g.snapshot() {
 			c, ok := syncCheck(r, converted)
 			if !ok {

@@ -34,24 +34,24 @@ import (
 // Manager holds what the controllers of a process share, and runs all of it. Create it
 // with New. All methods are safe for concurrent use, and only Run blocks.
 type Manager struct {
-	config    *rest.Config // for controllers: with leader election behind the gate
-	standby   *rest.Config // for what runs on every replica
-	given     *rest.Config // config as returned to users: its writes are observed
-	open      *rest.Config // standby as returned to users
-	scheme    *runtime.Scheme
-	log       logr.Logger
-	life      *life
-	roster    *roster
-	informers *informer.SharedInformerFactory
-	shard     string            // selects its objects; empty: all
-	client    *client.Client    // uses config
-	ungated   *client.Client    // uses standby
-	elector   *election.Elector // nil: no election
-	handover  *handover.Handover
-	mapper    *lazyMapper // uses standby
-	registry  *prometheus.Registry
-	requests  *metrics.Requests
-	traces    trace.TracerProvider // nil: none
+	guardedConfig     *rest.Config // for controllers: with leader election behind the gate
+	standbyConfig     *rest.Config // for what runs on every replica
+	userConfig        *rest.Config // config as returned to users: its writes are observed
+	userStandbyConfig *rest.Config // standby as returned to users
+	scheme            *runtime.Scheme
+	log               logr.Logger
+	life              *life
+	runnables         *runnables
+	informers         *informer.SharedInformerFactory
+	shard             string            // selects its objects; empty: all
+	client            *client.Client    // uses config
+	standbyClient     *client.Client    // uses standby
+	elector           *election.Elector // nil: no election
+	handover          *handover.Handover
+	mapper            *lazyMapper // uses standby
+	registry          *prometheus.Registry
+	requests          *metrics.Requests
+	traces            trace.TracerProvider // nil: none
 
 	metrics, health *serving.Server // nil: none
 	hooks           webhook.Options
@@ -78,14 +78,14 @@ func New(opts Options) (*Manager, error) {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
 	m := &Manager{
-		scheme:   opts.Scheme,
-		log:      textlog.Throttled(opts.Logger),
-		life:     newLife(opts.GracePeriod),
-		roster:   newRoster(),
-		registry: prometheus.NewRegistry(),
-		requests: metrics.NewRequests(),
-		hooks:    opts.Webhooks,
-		shard:    opts.Sharding.selector(),
+		scheme:    opts.Scheme,
+		log:       textlog.Throttled(opts.Logger),
+		life:      newLife(opts.GracePeriod),
+		runnables: newRunnables(),
+		registry:  prometheus.NewRegistry(),
+		requests:  metrics.NewRequests(),
+		hooks:     opts.Webhooks,
+		shard:     opts.Sharding.selector(),
 
 		readyWhenSaturated: opts.ReadyWhenSaturated,
 		probesForKubelet:   opts.probesForKubelet,
@@ -131,12 +131,12 @@ func (m *Manager) connect(opts Options) error {
 	if m.traces != nil {
 		cfg.Wrap(newRequestTracer(m.traces, opts.Propagator).wrap)
 	}
-	m.config, m.standby = cfg, cfg
+	m.guardedConfig, m.standbyConfig = cfg, cfg
 	var err error
 	if m.informers, err = informer.NewSharedInformerFactory(cfg, m.scheme, opts.Informers); err != nil {
 		return err
 	}
-	m.roster.shared = m.informers
+	m.runnables.shared = m.informers
 	if opts.Client.Observer == nil {
 		opts.Client.Observer = m.informers
 	}
@@ -144,27 +144,27 @@ func (m *Manager) connect(opts Options) error {
 	if err != nil {
 		return err
 	}
-	m.open = rest.CopyConfig(cfg)
-	m.open.Wrap(writes.Wrap)
-	m.given = m.open
-	if m.ungated, err = client.New(m.standby, m.scheme, opts.Client); err != nil {
+	m.userStandbyConfig = rest.CopyConfig(cfg)
+	m.userStandbyConfig.Wrap(writes.Wrap)
+	m.userConfig = m.userStandbyConfig
+	if m.standbyClient, err = client.New(m.standbyConfig, m.scheme, opts.Client); err != nil {
 		return err
 	}
-	m.client = m.ungated
+	m.client = m.standbyClient
 	if opts.LeaderElection != nil {
 		if err := elect(m, cfg, opts); err != nil {
 			return err
 		}
 	}
-	if m.mapper, err = newLazyMapper(m.standby); err != nil {
+	if m.mapper, err = newLazyMapper(m.standbyConfig); err != nil {
 		return err
 	}
-	if m.mail, err = recorder.NewMail(m.standby, m.log, m.life.stopsUntil); err != nil {
+	if m.mail, err = recorder.NewMail(m.standbyConfig, m.log, m.life.stopsUntil); err != nil {
 		return err
 	}
 	if len(opts.crds) > 0 {
 		// Beside the webhooks, which may have to convert what is stored, before the informers.
-		if err := m.AddTo(StageWebhooks, crdinstall.New(m.ungated, opts.crds)); err != nil {
+		if err := m.AddTo(StageWebhooks, crdinstall.New(m.standbyClient, opts.crds)); err != nil {
 			return err
 		}
 	}
@@ -187,11 +187,11 @@ func elect(m *Manager, cfg *rest.Config, opts Options) error {
 	}
 	counted := rest.CopyConfig(cfg)
 	counted.Wrap(record.Wrap)
-	m.config = m.elector.Gated(counted)
+	m.guardedConfig = m.elector.Gated(counted)
 	observed := rest.CopyConfig(counted)
 	observed.Wrap(seen.Wrap)
-	m.given = m.elector.Given(observed)
-	if m.client, err = client.New(m.config, m.scheme, opts.Client); err != nil {
+	m.userConfig = m.elector.Given(observed)
+	if m.client, err = client.New(m.guardedConfig, m.scheme, opts.Client); err != nil {
 		return err
 	}
 	m.handover = handover.Await(m.elector, m.informers, record)
@@ -264,7 +264,7 @@ func (m *Manager) StandbyClient() *client.Client {
 	if m == nil {
 		return nil
 	}
-	return m.ungated
+	return m.standbyClient
 }
 
 // Webhooks returns the server to pass to webhook.Validate, Mutate and Convert, with
@@ -306,10 +306,10 @@ func (m *Manager) Scheme() *runtime.Scheme {
 // same gate as those of Client; every POST counts as a write, even a pure query such as
 // an access review. The gate is part of WrapTransport: extend it with Wrap. A client
 // whose configuration has lost the gate gets ErrGateLost.
-func (m *Manager) Config() *rest.Config { return rest.CopyConfig(m.given) }
+func (m *Manager) Config() *rest.Config { return rest.CopyConfig(m.userConfig) }
 
 // StandbyConfig is Config for what runs on every replica, without the gate.
-func (m *Manager) StandbyConfig() *rest.Config { return rest.CopyConfig(m.open) }
+func (m *Manager) StandbyConfig() *rest.Config { return rest.CopyConfig(m.userStandbyConfig) }
 
 // Elected returns a channel that is closed when this process leads and its informers have
 // what the previous leader wrote: without leader election from the start. It stays closed

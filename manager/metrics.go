@@ -13,8 +13,8 @@ import (
 
 func (m *Manager) observe(opts Options) error {
 	from := metrics.Sources{
-		Controllers: m.roster.controllers,
-		Informers:   m.roster.informers,
+		Controllers: m.runnables.controllers,
+		Informers:   m.runnables.informers,
 		Scopes:      opts.MetricsScopes,
 		Webhooks:    m.webhookServer,
 		Events:      m.mail.Counts,
@@ -37,5 +37,5 @@ func (m *Manager) metricsHandler(as Serving) (http.Handler, error) {
 	if !as.Guard {
 		return mux, nil
 	}
-	return guard.New(m.standby, m.log.WithValues("server", "metrics"), mux)
+	return guard.New(m.standbyConfig, m.log.WithValues("server", "metrics"), mux)
 }

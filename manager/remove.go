@@ -30,7 +30,7 @@ func (m *Manager) Remove(ctx context.Context, r Runnable) error {
 		return fmt.Errorf("remove %s: it ends with the manager", nameOf(r))
 	}
 	var failed []error
-	for _, g := range slices.Backward(m.roster.groups) {
+	for _, g := range slices.Backward(m.runnables.groups) {
 		for _, one := range g.of(r) {
 			failed = append(failed, g.remove(ctx, one))
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// roster is what has been added to a manager, by stage, and the informers of its factory.
-type roster struct {
+// runnables is what has been added to a manager, by stage, and the informers of its factory.
+type runnables struct {
 	groups []*group // indexed like stages
 	shared *informer.SharedInformerFactory
 	mu     struct {
@@ -23,8 +23,8 @@ type roster struct {
 	}
 }
 
-func newRoster() *roster {
-	r := &roster{}
+func newRunnables() *runnables {
+	r := &runnables{}
 	r.mu.controllers = map[string]Runnable{}
 	for _, stage := range stages {
 		r.groups = append(r.groups, &group{stage: stage})
@@ -33,7 +33,7 @@ func newRoster() *roster {
 }
 
 // reserve takes the name of a controller, which labels its metrics.
-func (r *roster) reserve(one Runnable, name string) error {
+func (r *runnables) reserve(one Runnable, name string) error {
 	if _, isController := one.(Controller); !isController {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (r *roster) reserve(one Runnable, name string) error {
 	return nil
 }
 
-func (r *roster) release(one Runnable, name string) {
+func (r *runnables) release(one Runnable, name string) {
 	if _, isController := one.(Controller); isController {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -63,7 +63,7 @@ func same(one, other Runnable) bool {
 	return reflect.ValueOf(one).Comparable() && reflect.ValueOf(other).Comparable() && one == other
 }
 
-func (r *roster) members() []member {
+func (r *runnables) members() []member {
 	var out []member
 	for _, g := range r.groups {
 		out = append(out, g.snapshot()...)
@@ -72,7 +72,7 @@ func (r *roster) members() []member {
 }
 
 // informers returns the factory's informers and those that were added.
-func (r *roster) informers() []informer.Snapshot {
+func (r *runnables) informers() []informer.Snapshot {
 	out := r.shared.Snapshot()
 	for _, m := range r.members() {
 		if i, ok := m.runnable.(Informer); ok {
@@ -84,7 +84,7 @@ func (r *roster) informers() []informer.Snapshot {
 
 // progress returns the progress of the factory's informers and of those that were
 // added.
-func (r *roster) progress() []informer.Progress {
+func (r *runnables) progress() []informer.Progress {
 	out := r.shared.Progress()
 	for _, m := range r.members() {
 		if i, ok := m.runnable.(Informer); ok {
@@ -94,7 +94,7 @@ func (r *roster) progress() []informer.Progress {
 	return out
 }
 
-func (r *roster) controllers() []reconcile.Snapshot {
+func (r *runnables) controllers() []reconcile.Snapshot {
 	var out []reconcile.Snapshot
 	for _, m := range r.members() {
 		if c, ok := m.runnable.(Controller); ok {
@@ -105,7 +105,7 @@ func (r *roster) controllers() []reconcile.Snapshot {
 }
 
 // workers returns the controllers for the checks of /livez.
-func (r *roster) workers() []health.Controller {
+func (r *runnables) workers() []health.Controller {
 	var out []health.Controller
 	for _, m := range r.members() {
 		if c, ok := m.runnable.(Controller); ok {

@@ -56,7 +56,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { m.pulse.Watch(ctx, m.log) })
 	var started []running
-	for _, g := range m.roster.groups {
+	for _, g := range m.runnables.groups {
 		// A stage ends when its turn comes, not when ctx does.
 		stageCtx, end := context.WithCancelCause(context.WithoutCancel(ctx))
 		defer end(nil)
@@ -102,7 +102,7 @@ func (m *Manager) instruments() instruments.Instruments {
 
 // announce logs that everything has started.
 func (m *Manager) announce() {
-	values := []any{"server", m.config.Host}
+	values := []any{"server", m.guardedConfig.Host}
 	if m.metrics != nil {
 		values = append(values, "metrics", m.metrics.Addr())
 	}

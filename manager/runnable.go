@@ -146,7 +146,7 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 	if m.life.stopping() != nil {
 		return fmt.Errorf("add %s: %w", name, errStopped)
 	}
-	if err := m.roster.reserve(r, name); err != nil {
+	if err := m.runnables.reserve(r, name); err != nil {
 		return err
 	}
 	if err := m.join(i, r, name); err != nil {
@@ -158,7 +158,7 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 // join runs r in the stage with index i, and before that its Standby, if it has one. When
 // nothing of r is left, its name is free.
 func (m *Manager) join(i int, r Runnable, name string) error {
-	free := func() { m.roster.release(r, name) }
+	free := func() { m.runnables.release(r, name) }
 	to := notices{fault: m.life.fault, late: m.late, forgotten: free}
 	if s, ok := r.(Standby); ok && stages[i] == StageControllers && m.elector != nil {
 		var parts atomic.Int32
@@ -168,7 +168,7 @@ func (m *Manager) join(i int, r Runnable, name string) error {
 				free()
 			}
 		}
-		at := m.roster.groups[slices.Index(stages[:], StageStandby)]
+		at := m.runnables.groups[slices.Index(stages[:], StageStandby)]
 		prepares, err := at.join(RunnableFunc(s.Standby), r, name, to)
 		if err != nil {
 			free()
@@ -180,7 +180,7 @@ func (m *Manager) join(i int, r Runnable, name string) error {
 			part()
 		}
 	}
-	_, err := m.roster.groups[i].join(r, r, name, to)
+	_, err := m.runnables.groups[i].join(r, r, name, to)
 	return err
 }
 

@@ -86,8 +86,8 @@ type RunnableSnapshot struct {
 // Snapshot returns the state of the manager and of everything it runs.
 func (m *Manager) Snapshot() Snapshot {
 	s := Snapshot{
-		Informers:   m.roster.informers(),
-		Controllers: m.roster.controllers(),
+		Informers:   m.runnables.informers(),
+		Controllers: m.runnables.controllers(),
 		MetricsAddr: m.MetricsAddr(),
 		HealthAddr:  m.HealthAddr(),
 	}
@@ -95,7 +95,7 @@ func (m *Manager) Snapshot() Snapshot {
 	if m.elector != nil {
 		s.Leadership = LeadershipSnapshot(m.elector.State())
 	}
-	for _, g := range m.roster.groups {
+	for _, g := range m.runnables.groups {
 		stage := StageSnapshot{Stage: g.stage}
 		for _, r := range g.snapshot() {
 			stage.Runnables = append(stage.Runnables, RunnableSnapshot{Name: r.name, State: r.state, Since: r.since, Err: r.err})
@@ -132,8 +132,8 @@ func (s Snapshot) String() string {
 // subjects returns what must make progress for /livez.
 func (m *Manager) subjects() health.Subjects {
 	return health.Subjects{
-		Controllers: m.roster.workers,
-		Informers:   m.roster.progress,
+		Controllers: m.runnables.workers,
+		Informers:   m.runnables.progress,
 		Election: func() (health.Election, bool) {
 			if m.elector == nil {
 				return health.Election{}, false

@@ -25,7 +25,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := s.route(r)
 	answer := s.served.record(w, Served{At: time.Now(), Verb: c.Verb, Path: c.URL.Path, Query: c.URL.RawQuery})
 	defer s.answers.trace(c, answer)()
-	if err := s.letIn(c, int(answer.number)); err != nil {
+	if err := s.authorize(c, int(answer.number)); err != nil {
 		encode.Refuse(answer, c.Encoder, err)
 		return
 	}
@@ -55,8 +55,8 @@ func (s *Server) schemasForbidden(path string) error {
 	return access.Forbidden(access.Attributes{User: access.User{Name: s.access.User}, Verb: "get", Path: path}, "")
 }
 
-// letIn authenticates and authorizes the request with a number. Faults may refuse it.
-func (s *Server) letIn(c *call, number int) (err error) {
+// authorize authenticates and authorizes the request with a number. Faults may refuse it.
+func (s *Server) authorize(c *call, number int) (err error) {
 	if user, ok := c.Context().Value(soundKey{}).(access.User); ok {
 		c.User = user
 		return nil

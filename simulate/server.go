@@ -97,15 +97,15 @@ func New(opts Options) *Server {
 	s.requests, s.delivery = new(faults.Requests), new(faults.Delivery)
 	s.allotter = allot.New(opts.Seed)
 	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
-	road := webhooks.Road{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
-	s.definitions = &definitions.Controller{Kinds: s.kinds, Road: road, PublishAfter: s.requests.PublishAfter}
+	dialer := webhooks.Dialer{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
+	s.definitions = &definitions.Controller{Kinds: s.kinds, Dialer: dialer, PublishAfter: s.requests.PublishAfter}
 	s.store = store.New(store.Options{
 		CompactEvery: opts.CompactEvery, Cache: s.delivery, After: func(tx *store.Tx, c revisions.Change) { s.definitions.After(tx, c) },
 		Given: func() journal.Counters { return journal.Counters(s.allotter.Counters()) },
 	})
 	s.resources, s.reshow = s.kinds, s.store.Reshow
 	s.access = newAccess(s, opts)
-	admission := &webhooks.Admission{Road: road, Seed: opts.Seed, Objects: s.store}
+	admission := &webhooks.Admission{Dialer: dialer, Seed: opts.Seed, Objects: s.store}
 	s.writes = &write.Path{Store: writeStore{s.store}, Kinds: s.kinds, Rights: s.access, Admission: admission, Allotter: s.allotter, Seen: s.poisoned.Sound}
 	s.answers = answers{s.tracer, s.requests}
 	s.handlers = &serve.Handler{

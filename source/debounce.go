@@ -91,7 +91,7 @@ func (d *DebounceSource[K]) say(key K, cause Cause, add func(K, Cause)) {
 	}
 	now := time.Now()
 	d.mu.Lock()
-	alone := d.mu.pending.say(key, cause, now)
+	alone := d.mu.pending.add(key, cause, now)
 	d.mu.Unlock()
 	if alone { // a later key is also due later
 		select {
@@ -142,7 +142,7 @@ func (d *DebounceSource[K]) next() (time.Time, bool) {
 	return d.mu.pending.next()
 }
 
-func (d *DebounceSource[K]) take() *said[K] {
+func (d *DebounceSource[K]) take() *pendingKey[K] {
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 // do not go back.
 type pending[K comparable] struct {
 	quiet, longest time.Duration
-	keys           map[K]*said[K]
+	keys           map[K]*pendingKey[K]
 	peak           int // most keys since it was empty
 
 	// Every key is in both lists, each sorted by when the key is due by one of
@@ -21,8 +21,8 @@ type pending[K comparable] struct {
 	byLast, byFirst list.List
 }
 
-// said is a delayed key.
-type said[K comparable] struct {
+// pendingKey is a delayed key.
+type pendingKey[K comparable] struct {
 	key         K
 	cause       Cause
 	first, last time.Time
@@ -30,7 +30,7 @@ type said[K comparable] struct {
 	inFirst     *list.Element
 }
 
-func (s *said[K]) due(quiet, longest time.Duration) time.Time {
+func (s *pendingKey[K]) due(quiet, longest time.Duration) time.Time {
 	due, latest := s.last.Add(quiet), s.first.Add(longest)
 	if latest.Before(due) {
 		return latest
@@ -38,17 +38,17 @@ func (s *said[K]) due(quiet, longest time.Duration) time.Time {
 	return due
 }
 
-// say records that key was added at now. It reports whether no other key waits.
-func (p *pending[K]) say(key K, cause Cause, now time.Time) (alone bool) {
+// add records that key was added at now. It reports whether no other key waits.
+func (p *pending[K]) add(key K, cause Cause, now time.Time) (alone bool) {
 	if s := p.keys[key]; s != nil {
 		s.cause, s.last = merged(key, s.cause, cause), now
 		p.byLast.MoveToBack(s.inLast)
 		return false
 	}
 	if p.keys == nil {
-		p.keys = make(map[K]*said[K])
+		p.keys = make(map[K]*pendingKey[K])
 	}
-	s := &said[K]{key: key, cause: cause, first: now, last: now}
+	s := &pendingKey[K]{key: key, cause: cause, first: now, last: now}
 	s.inLast, s.inFirst = p.byLast.PushBack(s), p.byFirst.PushBack(s)
 	p.keys[key] = s
 	p.peak = max(p.peak, len(p.keys))
@@ -65,9 +65,9 @@ func (p *pending[K]) next() (time.Time, bool) {
 }
 
 // first returns the key that is due first.
-func (p *pending[K]) first() *said[K] {
-	a := p.byLast.Front().Value.(*said[K])
-	b := p.byFirst.Front().Value.(*said[K])
+func (p *pending[K]) first() *pendingKey[K] {
+	a := p.byLast.Front().Value.(*pendingKey[K])
+	b := p.byFirst.Front().Value.(*pendingKey[K])
 	if b.due(p.quiet, p.longest).Before(a.due(p.quiet, p.longest)) {
 		return b
 	}
@@ -75,7 +75,7 @@ func (p *pending[K]) first() *said[K] {
 }
 
 // take removes and returns a key that is due at now, or nil.
-func (p *pending[K]) take(now time.Time) *said[K] {
+func (p *pending[K]) take(now time.Time) *pendingKey[K] {
 	if due, some := p.next(); !some || now.Before(due) {
 		return nil
 	}

@@ -35,7 +35,7 @@ func FuzzPending(f *testing.F) {
 				}
 				w.last = now
 				said[key] = w
-				if alone := p.say(key, Cause{}, now); alone != (!waits && len(said) == 1) {
+				if alone := p.add(key, Cause{}, now); alone != (!waits && len(said) == 1) {
 					t.Fatalf("W10: key %d is alone: %t, want %t", key, alone, !alone)
 				}
 			} else {

@@ -9,19 +9,19 @@ type number = uint32
 type flags uint8
 
 const (
-	used      flags = 1 << iota // the entry belongs to a key
-	dirty                       // there is work for the key
-	held                        // a worker has the key
-	strange                     // the key is not equal to itself: not indexed, never held
-	asked                       // dirty because of an Add, not only a deadline
-	answering                   // held: it was asked when handed out
+	used           flags = 1 << iota // the entry belongs to a key
+	dirty                            // there is work for the key
+	held                             // a worker has the key
+	notEqualItself                   // the key is not equal to itself: not indexed, never held
+	asked                            // dirty because of an Add, not only a deadline
+	answering                        // held: it was asked when handed out
 )
 
 // entry is the queue's record of a key. With a key of 32 bytes it takes 72.
 type entry[K comparable] struct {
 	key   K
 	since int64 // ready: when it became so; held and asked: when first asked; only delayed: when the deadline was set
-	first int64 // ready and asked: when first asked; held: the position of its grip
+	first int64 // ready and asked: when first asked; held: the position of its heldState
 	hash  uint32
 
 	// A key is never both ready and held, so both lists share one pair of links. Unused entries use them for the free list.
@@ -34,8 +34,8 @@ type entry[K comparable] struct {
 	flow     uint16 // number of its flow
 }
 
-// grip is the further state of a held key, kept separately because few keys are held at a time.
-type grip struct {
+// heldState is the further state of a held key, kept separately because few keys are held at a time.
+type heldState struct {
 	taken int64 // when the key was handed out
 	first int64 // answering: when it was first asked
 }

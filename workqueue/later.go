@@ -22,7 +22,7 @@ type AddOptions struct {
 
 // AddWith is Add, AddAfter and AddRateLimited with a priority. After ShutDown AddWith does nothing.
 func (q *Queue[K]) AddWith(key K, opts AddOptions) {
-	w := wish{flow: q.flowOf(key), priority: int8(min(max(opts.Priority, math.MinInt8), math.MaxInt8))}
+	w := addParams{flow: q.flowOf(key), priority: int8(min(max(opts.Priority, math.MinInt8), math.MaxInt8))}
 	if opts.RateLimited {
 		q.retry(key, w, opts.After)
 		return
@@ -34,17 +34,17 @@ func (q *Queue[K]) AddWith(key K, opts AddOptions) {
 // priority: a worker that requeues its key gets it with the same priority. Of two deadlines the earlier stays. After ShutDown
 // AddAfter does nothing.
 func (q *Queue[K]) AddAfter(key K, d time.Duration) {
-	q.schedule(key, q.hash(key), wish{flow: q.flowOf(key), keep: true}, q.now(), d, true)
+	q.schedule(key, q.hash(key), addParams{flow: q.flowOf(key), keep: true}, q.now(), d, true)
 }
 
 // AddRateLimited counts a failure of key and makes it ready after the RateLimiter's delay. A held or waiting key keeps its
 // priority. After ShutDown AddRateLimited does nothing.
 func (q *Queue[K]) AddRateLimited(key K) {
-	q.retry(key, wish{flow: q.flowOf(key), keep: true}, 0)
+	q.retry(key, addParams{flow: q.flowOf(key), keep: true}, 0)
 }
 
 // retry counts a failure and schedules key after the RateLimiter's delay, limited to most if that is above 0.
-func (q *Queue[K]) retry(key K, w wish, most time.Duration) {
+func (q *Queue[K]) retry(key K, w addParams, most time.Duration) {
 	hash := q.hash(key)
 	now := q.now()
 	q.mu.Lock()
@@ -62,7 +62,7 @@ func (q *Queue[K]) retry(key K, w wish, most time.Duration) {
 }
 
 // schedule adds key after d. retried: it counts as a retry, unlike a call without a delay.
-func (q *Queue[K]) schedule(key K, hash uint32, w wish, now int64, d time.Duration, retried bool) {
+func (q *Queue[K]) schedule(key K, hash uint32, w addParams, now int64, d time.Duration, retried bool) {
 	q.mu.Lock()
 	s := &q.mu.state
 	if s.shut {

@@ -32,8 +32,8 @@ func newModel(fair bool) *model {
 }
 
 // wish returns the parameters of an add of key.
-func (m *model) wish(key int, priority int8) wish {
-	w := wish{priority: priority}
+func (m *model) wish(key int, priority int8) addParams {
+	w := addParams{priority: priority}
 	if m.fair && key%5 > 0 {
 		w.flow = string(rune('a' + key%5))
 	}
@@ -46,7 +46,7 @@ func (m *model) waits(key int) bool {
 }
 
 // grant is called before the key becomes dirty or gets a deadline.
-func (m *model) grant(key int, w wish) {
+func (m *model) grant(key int, w addParams) {
 	old := m.priority[key]
 	switch {
 	case w.keep && (m.waits(key) || m.held[key]):
@@ -61,7 +61,7 @@ func (m *model) grant(key int, w wish) {
 	}
 }
 
-func (m *model) add(key int, w wish, now int64) {
+func (m *model) add(key int, w addParams, now int64) {
 	if m.shut {
 		return
 	}
@@ -362,7 +362,7 @@ func add(s *state[int], m *model, hash func(int) uint32, key int, priority int8,
 	m.add(key, w, now)
 }
 
-func delay(s *state[int], m *model, hash func(int) uint32, key int, w wish, due, now int64) {
+func delay(s *state[int], m *model, hash func(int) uint32, key int, w addParams, due, now int64) {
 	if !s.shut {
 		s.delay(key, hash(key), w, due, now)
 		m.grant(key, w)

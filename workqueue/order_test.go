@@ -249,10 +249,10 @@ func TestOrder_LowestPriorityHasItsShare_W8(t *testing.T) {
 func TestOrder_FlowsTakeTurns_W8(t *testing.T) {
 	s := &state[int]{}
 	for key := range 1000 {
-		s.add(key, hashes[0](key), wish{flow: "flood"})
+		s.add(key, hashes[0](key), addParams{flow: "flood"})
 	}
-	s.add(5000, hashes[0](5000), wish{flow: "calm"})
-	s.add(5001, hashes[0](5001), wish{})
+	s.add(5000, hashes[0](5000), addParams{flow: "calm"})
+	s.add(5001, hashes[0](5001), addParams{})
 	var h hold[int]
 	var got []int
 	for range 5 {
@@ -268,7 +268,7 @@ func TestFlows_AreToldApartUpToTheirNumber_W9(t *testing.T) {
 	s, m := &state[int]{}, newModel(false)
 	const many = mostFlows + 10
 	for key := range many {
-		s.add(key, hashes[0](key), wish{flow: "flow-" + strconv.Itoa(key)})
+		s.add(key, hashes[0](key), addParams{flow: "flow-" + strconv.Itoa(key)})
 	}
 	if got := len(s.order.flows.names); got != mostFlows-1 {
 		t.Errorf("%d flows are told apart, want %d", got, mostFlows-1)

@@ -100,7 +100,7 @@ func (q *Queue[K]) now() int64 { return int64(time.Since(q.base)) }
 // Add makes key ready with priority 0, unless it is ready already, with at least that priority. A held key becomes ready
 // after its Done. A deadline of key stays. After ShutDown Add does nothing.
 func (q *Queue[K]) Add(key K) {
-	hash, w := q.hash(key), wish{}
+	hash, w := q.hash(key), addParams{}
 	if q.flow != nil {
 		w.flow = q.flowOf(key)
 	}

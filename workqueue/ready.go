@@ -69,7 +69,7 @@ func (s *state[K]) dequeue() number {
 }
 
 // grant gives entry n the requested priority, which differs from its own. A waiting key keeps a higher one.
-func (s *state[K]) grant(n number, w wish) {
+func (s *state[K]) grant(n number, w addParams) {
 	e := s.at(n)
 	switch {
 	case w.keep && (e.is(held) || e.waits()):

@@ -16,13 +16,13 @@ const keptGrips = 1024
 type state[K comparable] struct {
 	delays[K]
 	index table
-	ready list    // dirty and not held, in order; unused if there is an order
-	order *order  // of the ready keys, since the first priority or flow
-	held  list    // in the order in which they were handed out
-	grips []grip  // of the held entries, and free ones
-	loose []int64 // positions of the free ones
-	again int     // dirty and held keys
-	shut  bool    // new keys are ignored
+	ready list        // dirty and not held, in order; unused if there is an order
+	order *order      // of the ready keys, since the first priority or flow
+	held  list        // in the order in which they were handed out
+	grips []heldState // of the held entries, and free ones
+	loose []int64     // positions of the free ones
+	again int         // dirty and held keys
+	shut  bool        // new keys are ignored
 
 	adds, retries uint64
 	takenSum      int64 // sum of the hand-out times of the held keys; it may wrap, differences stay correct
@@ -60,8 +60,8 @@ func (s *state[K]) recent(key K) (n number, sure bool) {
 	return 0, n == 0
 }
 
-// wish has the parameters of an add besides the key.
-type wish struct {
+// addParams has the parameters of an add besides the key.
+type addParams struct {
 	flow     string // always the same for one key
 	priority int8
 	keep     bool // keep the priority of a held or waiting key
@@ -83,7 +83,7 @@ func (s *state[K]) enter(key K, hash uint32, flow string) number {
 		e.flow = s.arranged().flows.join(flow)
 	}
 	if key != key { // true for NaN
-		e.flags |= strange
+		e.flags |= notEqualItself
 		return n
 	}
 	s.index.insert(hash, n)
@@ -91,7 +91,7 @@ func (s *state[K]) enter(key K, hash uint32, flow string) number {
 }
 
 // add makes key dirty. It reports whether it was not dirty before, and whether it became ready: the caller then stamps it.
-func (s *state[K]) add(key K, hash uint32, w wish) (n number, added, ready bool) {
+func (s *state[K]) add(key K, hash uint32, w addParams) (n number, added, ready bool) {
 	if s.shut {
 		return 0, false, false
 	}
@@ -168,7 +168,7 @@ func (s *state[K]) take(h *hold[K], now int64) (waited int64, ok bool) {
 	waited = max(0, now-e.since)
 	s.latency.observe(waited)
 	h.key, h.n, h.taken, h.priority = e.key, n, now, e.priority
-	if e.is(strange) {
+	if e.is(notEqualItself) {
 		h.n = 0
 		s.drop(n)
 		return waited, true
@@ -177,17 +177,17 @@ func (s *state[K]) take(h *hold[K], now int64) (waited int64, ok bool) {
 		e.flags = e.flags&^asked | answering
 	}
 	e.flags |= held
-	e.first = s.seize(grip{taken: now, first: e.first})
+	e.first = s.allocHeld(heldState{taken: now, first: e.first})
 	s.takenSum += now
 	s.push(&s.held, n)
 	return waited, true
 }
 
-// grip returns the grip of entry n, which must be held.
-func (s *state[K]) grip(n number) grip { return s.grips[s.at(n).first] }
+// heldState returns the heldState of entry n, which must be held.
+func (s *state[K]) heldState(n number) heldState { return s.grips[s.at(n).first] }
 
-// seize stores g and returns its position.
-func (s *state[K]) seize(g grip) (place int64) {
+// allocHeld stores g and returns its position.
+func (s *state[K]) allocHeld(g heldState) (place int64) {
 	if last := len(s.loose) - 1; last >= 0 {
 		place, s.loose = s.loose[last], s.loose[:last]
 		s.grips[place] = g
@@ -197,8 +197,8 @@ func (s *state[K]) seize(g grip) (place int64) {
 	return int64(len(s.grips) - 1)
 }
 
-// loosen frees the grip at place. After the last of many their memory is freed.
-func (s *state[K]) loosen(place int64) grip {
+// freeHeld frees the heldState at place. After the last of many their memory is freed.
+func (s *state[K]) freeHeld(place int64) heldState {
 	g := s.grips[place]
 	if s.held.len == 0 && cap(s.grips) > keptGrips {
 		s.grips, s.loose = nil, nil
@@ -214,12 +214,12 @@ func (s *state[K]) holds(h *hold[K], hash func(K) uint32) bool {
 		return false
 	}
 	if h.n < s.high {
-		if e := s.at(h.n); e.is(held) && s.grip(h.n).taken == h.taken && e.key == h.key {
+		if e := s.at(h.n); e.is(held) && s.heldState(h.n).taken == h.taken && e.key == h.key {
 			return true
 		}
 	}
 	h.n = s.find(h.key, hash(h.key))
-	return h.n != 0 && s.at(h.n).is(held) && s.grip(h.n).taken == h.taken
+	return h.n != 0 && s.at(h.n).is(held) && s.heldState(h.n).taken == h.taken
 }
 
 // done ends the hold of entry n, which must be held, and returns its duration. A key added meanwhile becomes ready again.
@@ -227,7 +227,7 @@ func (s *state[K]) done(n number, now int64) (worked int64) {
 	e := s.at(n)
 	e.flags &^= held
 	s.remove(&s.held, n)
-	g := s.loosen(e.first)
+	g := s.freeHeld(e.first)
 	s.takenSum -= g.taken
 	worked = max(0, now-g.taken)
 	s.work.observe(worked)
@@ -247,7 +247,7 @@ func (s *state[K]) done(n number, now int64) (worked int64) {
 }
 
 // delay gives key a deadline, unless it has an earlier one.
-func (s *state[K]) delay(key K, hash uint32, w wish, due, now int64) {
+func (s *state[K]) delay(key K, hash uint32, w addParams, due, now int64) {
 	n := s.ensure(key, hash, w.flow)
 	e := s.at(n)
 	if e.priority != w.priority {
@@ -353,7 +353,7 @@ func (s *state[K]) drop(n number) {
 	if !e.idle() {
 		return
 	}
-	if !e.is(strange) {
+	if !e.is(notEqualItself) {
 		s.index.remove(e.hash, n)
 	}
 	if e.flow != 0 {
@@ -373,7 +373,7 @@ func (s *state[K]) drop(n number) {
 // mend updates all references to an entry that has moved.
 func (s *state[K]) mend(from, to number) {
 	e := s.at(to)
-	if !e.is(strange) {
+	if !e.is(notEqualItself) {
 		s.index.rename(e.hash, from, to)
 	}
 	if e.place != 0 {

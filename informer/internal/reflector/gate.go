@@ -90,9 +90,9 @@ func (r *Reflector) fellBack(next steps.Progress, o steps.Outcome, cause string)
 	r.Status.fellBack(next.NoStreamBefore, o, cause, first)
 }
 
-// heedMemory returns p with what other scopes of the kind learned about
+// withSharedMemory returns p with what other scopes of the kind learned about
 // streaming lists.
-func (r *Reflector) heedMemory(p steps.Progress, now time.Time) steps.Progress {
+func (r *Reflector) withSharedMemory(p steps.Progress, now time.Time) steps.Progress {
 	if r.server == nil || p.Phase == steps.PhaseWatch {
 		return p
 	}

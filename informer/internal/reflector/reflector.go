@@ -176,7 +176,7 @@ func (r *Reflector) Run(ctx context.Context) error {
 			open.close()
 			open = nil
 		} else {
-			p = r.heedMemory(p, time.Now())
+			p = r.withSharedMemory(p, time.Now())
 			open, o = r.step(ctx, p)
 		}
 		if ctx.Err() != nil {

@@ -28,7 +28,7 @@ type claim struct {
 
 // claimed returns the objects of a kind that belong to an owner. It adopts objects without
 // a controller, and releases those that its selector does not match.
-func claimed[T any, P goPointer[T]](ctx context.Context, c *company, of claim, r schema.GroupResource) (out []*T, err error) {
+func claimed[T any, P goPointer[T]](ctx context.Context, c *controllers, of claim, r schema.GroupResource) (out []*T, err error) {
 	selector, err := metav1.LabelSelectorAsSelector(of.selector)
 	if err != nil || selector.Empty() {
 		return nil, err
@@ -53,7 +53,7 @@ func claimed[T any, P goPointer[T]](ctx context.Context, c *company, of claim, r
 }
 
 // settle decides whether one object belongs to the owner, and updates its owner references.
-func (c *company) settle(ctx context.Context, of claim, selector labels.Selector, about Reference, obj *object.Object) (mine bool, err error) {
+func (c *controllers) settle(ctx context.Context, of claim, selector labels.Selector, about Reference, obj *object.Object) (mine bool, err error) {
 	matches := selector.Matches(object.LabelSet(obj))
 	switch controllerOf(obj) {
 	case of.uid:
@@ -81,7 +81,7 @@ func finished(obj *object.Object) bool {
 	return status["phase"] == string(corev1.PodFailed) || status["phase"] == string(corev1.PodSucceeded)
 }
 
-func (c *company) apiVersion(r schema.GroupResource) string {
+func (c *controllers) apiVersion(r schema.GroupResource) string {
 	gv, _ := c.cluster.Stored(r)
 	return gv.String()
 }
@@ -96,8 +96,8 @@ func controlledBy(m metav1.Object, gvk schema.GroupVersionKind) []metav1.OwnerRe
 	return []metav1.OwnerReference{controllerReference(gvk.Kind, gvk.GroupVersion().String(), m.GetName(), m.GetUID())}
 }
 
-// heedPods handles a change of the owner's kind or of a Pod, for an owner of Pods.
-func (c *company) heedPods(change revisions.Change, own schema.GroupResource, look func(Reference)) {
+// observePods handles a change of the owner's kind or of a Pod, for an owner of Pods.
+func (c *controllers) observePods(change revisions.Change, own schema.GroupResource, look func(Reference)) {
 	switch change.Resource {
 	case own:
 		look(aboutOf(change))
@@ -108,7 +108,7 @@ func (c *company) heedPods(change revisions.Change, own schema.GroupResource, lo
 
 // lookAtControllers looks at the controllers of a changed object: the present one, the
 // former one, or if there is none, all that could adopt it.
-func (c *company) lookAtControllers(change revisions.Change, of schema.GroupResource, look func(Reference)) {
+func (c *controllers) lookAtControllers(change revisions.Change, of schema.GroupResource, look func(Reference)) {
 	for _, obj := range []*object.Object{change.Before, change.After} {
 		uid := controllerOf(obj)
 		if owner, known := c.index.identities[uid]; known && owner.GroupResource == of {
@@ -125,7 +125,7 @@ func (c *company) lookAtControllers(change revisions.Change, of schema.GroupReso
 }
 
 // matches reports whether the selector of a controller's object matches obj.
-func (c *company) matches(candidate Reference, obj *object.Object) bool {
+func (c *controllers) matches(candidate Reference, obj *object.Object) bool {
 	held := c.get(candidate)
 	if held == nil {
 		return false

@@ -20,14 +20,14 @@ import (
 
 // daemonSetController runs one Pod on each node that fits. A cluster without Nodes counts
 // as one node.
-type daemonSetController struct{ *company }
+type daemonSetController struct{ *controllers }
 
 var daemonSetResource = schema.GroupResource{Group: appsv1.GroupName, Resource: "daemonsets"}
 
 func (daemonSetController) name() string { return "daemonsets" }
 
-func (a daemonSetController) heed(c revisions.Change, look func(Reference)) {
-	a.heedPods(c, daemonSetResource, look)
+func (a daemonSetController) observe(c revisions.Change, look func(Reference)) {
+	a.observePods(c, daemonSetResource, look)
 	if c.Resource == nodeResource {
 		for _, namespace := range a.index.namespacesOf(daemonSetResource) {
 			for _, about := range a.index.each(daemonSetResource, namespace) {
@@ -43,7 +43,7 @@ func (a daemonSetController) nodesFor(set *appsv1.DaemonSet) (out []string) {
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, ofDaemons...)
 	nodes := a.index.each(nodeResource, "")
 	for _, about := range nodes {
-		if node := read[corev1.Node](a.company, about); node != nil && fits(pod, node) {
+		if node := read[corev1.Node](a.controllers, about); node != nil && fits(pod, node) {
 			out = append(out, node.Name)
 		}
 	}
@@ -64,16 +64,16 @@ var ofDaemons = []corev1.Toleration{
 }
 
 func (a daemonSetController) act(ctx context.Context, about Reference) (time.Duration, error) {
-	set := readWhole[appsv1.DaemonSet](a.company, about)
+	set := readWhole[appsv1.DaemonSet](a.controllers, about)
 	if set == nil || set.Spec.Selector == nil {
 		return 0, nil
 	}
 	ending := !object.Unset(set.DeletionTimestamp)
-	pods, err := claimed[corev1.Pod](ctx, a.company, claim{about: about, uid: set.UID, kind: "DaemonSet", selector: set.Spec.Selector, ending: ending}, object.Pods)
+	pods, err := claimed[corev1.Pod](ctx, a.controllers, claim{about: about, uid: set.UID, kind: "DaemonSet", selector: set.Spec.Selector, ending: ending}, object.Pods)
 	if err != nil {
 		return 0, err
 	}
-	kept := pastTemplates{a.company, set, appsv1.SchemeGroupVersion.WithKind("DaemonSet")}
+	kept := pastTemplates{a.controllers, set, appsv1.SchemeGroupVersion.WithKind("DaemonSet")}
 	_, hash, err := kept.note(ctx, &set.Spec.Template)
 	if err != nil {
 		return 0, err
@@ -88,7 +88,7 @@ func (a daemonSetController) act(ctx context.Context, about Reference) (time.Dur
 		}
 	}
 	status, again := daemonStatus(set, hash, nodes, by)
-	if _, err := update(ctx, a.company, byControllers, about, "status", func(s *appsv1.DaemonSet) { s.Status = status }); err != nil {
+	if _, err := update(ctx, a.controllers, byControllers, about, "status", func(s *appsv1.DaemonSet) { s.Status = status }); err != nil {
 		return 0, err
 	}
 	return again, kept.tidy(ctx, set.Spec.RevisionHistoryLimit, func(of string) bool {

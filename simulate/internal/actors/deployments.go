@@ -23,7 +23,7 @@ import (
 )
 
 // deploymentController creates the ReplicaSets of Deployments and rolls them out.
-type deploymentController struct{ *company }
+type deploymentController struct{ *controllers }
 
 var (
 	deploymentResource = schema.GroupResource{Group: appsv1.GroupName, Resource: "deployments"}
@@ -32,7 +32,7 @@ var (
 
 func (deploymentController) name() string { return "deployments" }
 
-func (a deploymentController) heed(c revisions.Change, look func(Reference)) {
+func (a deploymentController) observe(c revisions.Change, look func(Reference)) {
 	switch c.Resource {
 	case deploymentResource:
 		look(aboutOf(c))
@@ -50,11 +50,11 @@ func (a deploymentController) heed(c revisions.Change, look func(Reference)) {
 }
 
 func (a deploymentController) act(ctx context.Context, about Reference) (time.Duration, error) {
-	d := readWhole[appsv1.Deployment](a.company, about)
+	d := readWhole[appsv1.Deployment](a.controllers, about)
 	if d == nil || d.Spec.Selector == nil || d.Spec.Replicas == nil {
 		return 0, nil
 	}
-	sets, err := claimed[appsv1.ReplicaSet](ctx, a.company, claim{about: about, uid: d.UID, kind: "Deployment", selector: d.Spec.Selector, ending: !object.Unset(d.DeletionTimestamp)}, replicaSetResource)
+	sets, err := claimed[appsv1.ReplicaSet](ctx, a.controllers, claim{about: about, uid: d.UID, kind: "Deployment", selector: d.Spec.Selector, ending: !object.Unset(d.DeletionTimestamp)}, replicaSetResource)
 	if err != nil {
 		return 0, err
 	}
@@ -161,7 +161,7 @@ func (a deploymentController) running(r rollout) bool {
 			return true
 		}
 		for _, about := range a.index.of(set.UID) {
-			if pod := read[corev1.Pod](a.company, about); about.GroupResource == object.Pods && pod != nil && !ended(pod) {
+			if pod := read[corev1.Pod](a.controllers, about); about.GroupResource == object.Pods && pod != nil && !ended(pod) {
 				return true
 			}
 		}
@@ -199,7 +199,7 @@ func (a deploymentController) present(ctx context.Context, r *rollout, create bo
 	set := r.current.DeepCopy()
 	if edit(set); !equality.Semantic.DeepEqual(set, r.current) {
 		var err error
-		if set, err = update(ctx, a.company, byControllers, Reference{replicaSetResource, object.NameOf(set)}, "", edit); err != nil {
+		if set, err = update(ctx, a.controllers, byControllers, Reference{replicaSetResource, object.NameOf(set)}, "", edit); err != nil {
 			return err
 		}
 	}
@@ -221,7 +221,7 @@ func (a deploymentController) begin(ctx context.Context, r *rollout) error {
 			count += *was
 		}
 		about := Reference{deploymentResource, object.NameOf(r.of)}
-		if _, err := update(ctx, a.company, byControllers, about, "status", func(d *appsv1.Deployment) { d.Status.CollisionCount = &count }); err != nil {
+		if _, err := update(ctx, a.controllers, byControllers, about, "status", func(d *appsv1.Deployment) { d.Status.CollisionCount = &count }); err != nil {
 			return err
 		}
 	}
@@ -237,7 +237,7 @@ func (a deploymentController) scale(ctx context.Context, r rollout, set *appsv1.
 	if *set.Spec.Replicas == n && !r.scales() {
 		return nil
 	}
-	is, err := update(ctx, a.company, byControllers, Reference{replicaSetResource, object.NameOf(set)}, "", func(set *appsv1.ReplicaSet) {
+	is, err := update(ctx, a.controllers, byControllers, Reference{replicaSetResource, object.NameOf(set)}, "", func(set *appsv1.ReplicaSet) {
 		set.Spec.Replicas = &n
 		r.measure(set)
 	})
@@ -275,7 +275,7 @@ func (a deploymentController) tidy(ctx context.Context, r rollout) error {
 
 // report writes the status of a Deployment, with its revision.
 func (a deploymentController) report(ctx context.Context, about Reference, is *appsv1.Deployment) error {
-	_, err := update(ctx, a.company, byControllers, about, "status", func(d *appsv1.Deployment) {
+	_, err := update(ctx, a.controllers, byControllers, about, "status", func(d *appsv1.Deployment) {
 		if d.UID != is.UID {
 			return
 		}

@@ -22,7 +22,7 @@ import (
 )
 
 // endpointKeeper writes the EndpointSlices of Services.
-type endpointKeeper struct{ *company }
+type endpointKeeper struct{ *controllers }
 
 const (
 	perSlice     = 100 // endpoints
@@ -36,7 +36,7 @@ var (
 
 func (endpointKeeper) name() string { return "endpointslices" }
 
-func (a endpointKeeper) heed(c revisions.Change, look func(Reference)) {
+func (a endpointKeeper) observe(c revisions.Change, look func(Reference)) {
 	switch c.Resource {
 	case serviceResource:
 		look(aboutOf(c))
@@ -44,7 +44,7 @@ func (a endpointKeeper) heed(c revisions.Change, look func(Reference)) {
 		a.lookAtControllers(c, serviceResource, look)
 	case object.Pods:
 		for _, about := range a.index.each(serviceResource, c.Key.Namespace) {
-			service := read[corev1.Service](a.company, about)
+			service := read[corev1.Service](a.controllers, about)
 			if service != nil && (selects(service, c.Before) || selects(service, c.After)) {
 				look(about)
 			}
@@ -57,13 +57,13 @@ func selects(service *corev1.Service, pod *object.Object) bool {
 }
 
 func (a endpointKeeper) act(ctx context.Context, about Reference) (time.Duration, error) {
-	service := read[corev1.Service](a.company, about)
+	service := read[corev1.Service](a.controllers, about)
 	if service == nil || !object.Unset(service.DeletionTimestamp) || len(service.Spec.Selector) == 0 || service.Spec.Type == corev1.ServiceTypeExternalName {
 		return 0, nil
 	}
 	wanted := a.wanted(service)
 	for _, held := range a.index.of(service.UID) {
-		slice := read[discoveryv1.EndpointSlice](a.company, held)
+		slice := read[discoveryv1.EndpointSlice](a.controllers, held)
 		if held.GroupResource != sliceResource || slice == nil || slice.Labels[discoveryv1.LabelManagedBy] != slicesKeeper {
 			continue
 		}
@@ -78,7 +78,7 @@ func (a endpointKeeper) act(ctx context.Context, about Reference) (time.Duration
 		if equality.Semantic.DeepEqual(slice.Endpoints, is.Endpoints) && equality.Semantic.DeepEqual(slice.Ports, is.Ports) && maps.Equal(slice.Labels, is.Labels) {
 			continue
 		}
-		if _, err := update(ctx, a.company, byControllers, held, "", func(slice *discoveryv1.EndpointSlice) {
+		if _, err := update(ctx, a.controllers, byControllers, held, "", func(slice *discoveryv1.EndpointSlice) {
 			slice.Endpoints, slice.Ports, slice.Labels = is.Endpoints, is.Ports, is.Labels
 		}); err != nil {
 			return 0, err
@@ -101,7 +101,7 @@ func (a endpointKeeper) wanted(service *corev1.Service) (out []*discoveryv1.Endp
 		if obj == nil || !selects(service, obj) {
 			continue
 		}
-		pod := read[corev1.Pod](a.company, about)
+		pod := read[corev1.Pod](a.controllers, about)
 		if pod == nil || pod.Status.PodIP == "" || ended(pod) {
 			continue
 		}

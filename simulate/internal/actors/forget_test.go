@@ -15,14 +15,14 @@ import (
 
 // The actors keep nothing about objects that are gone.
 func TestActors_ForgetWhatIsGone(t *testing.T) {
-	c := newCompany(emptyCluster{}, 0, 0)
+	c := newControllers(emptyCluster{}, 0, 0)
 	c.add(chosen(c, Options{GarbageCollector: true, Workloads: true})...)
 	pod := object.Object{Fields: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "n", "name": "p"}}}
 	at := revisions.Change{Resource: object.Pods, Key: types.NamespacedName{Namespace: "n", Name: "p"}, Before: &pod}
 	for _, a := range c.order {
-		c.steps[errand{a.name(), aboutOf(at)}], c.failures[errand{a.name(), aboutOf(at)}] = 3, 3
+		c.steps[task{a.name(), aboutOf(at)}], c.failures[task{a.name(), aboutOf(at)}] = 3, 3
 	}
-	c.heed(news{time.Now(), at})
+	c.pass(timedChange{time.Now(), at})
 	for e := range c.steps {
 		if !c.timeline.has(e) {
 			t.Errorf("%v is still counted, and has no step planned", e)

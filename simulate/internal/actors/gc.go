@@ -20,11 +20,11 @@ import (
 // collector is the garbage collector. It deletes objects whose owners are gone. It removes
 // owners that are deleted in the foreground, once no dependent blocks them, and those that
 // orphan their dependents.
-type collector struct{ *company }
+type collector struct{ *controllers }
 
 func (collector) name() string { return "garbage collector" }
 
-func (a collector) heed(c revisions.Change, look func(Reference)) {
+func (a collector) observe(c revisions.Change, look func(Reference)) {
 	if c.Before != nil {
 		m := c.Before.Meta()
 		if c.After == nil || c.After.Meta().GetUID() != m.GetUID() {
@@ -32,7 +32,7 @@ func (a collector) heed(c revisions.Change, look func(Reference)) {
 				look(dependent)
 			}
 		}
-		a.heedOwners(m.GetOwnerReferences(), look)
+		a.observeOwners(m.GetOwnerReferences(), look)
 	}
 	if c.After == nil {
 		return
@@ -50,8 +50,8 @@ func (a collector) heed(c revisions.Change, look func(Reference)) {
 	}
 }
 
-// heedOwners looks at owners that may have waited for a change.
-func (a collector) heedOwners(owners []metav1.OwnerReference, look func(Reference)) {
+// observeOwners looks at owners that may have waited for a change.
+func (a collector) observeOwners(owners []metav1.OwnerReference, look func(Reference)) {
 	for _, owner := range owners {
 		if held := a.owner(owner.UID); held != nil && waitsForDependents(held.Meta()) {
 			look(a.index.identities[owner.UID])

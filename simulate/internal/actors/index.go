@@ -116,7 +116,7 @@ func (x *objectIndex) namespacesOf(r schema.GroupResource) (out []string) {
 }
 
 func compareReferences(a, b Reference) int {
-	return compareErrands(errand{about: a}, errand{about: b})
+	return compareTasks(task{about: a}, task{about: b})
 }
 
 // controllerOf returns the UID of the owner that controls an object; empty if there is

@@ -19,7 +19,7 @@ import (
 )
 
 // jobController runs the Pods of Jobs and counts them.
-type jobController struct{ *company }
+type jobController struct{ *controllers }
 
 const (
 	// The delay before failed Pods are replaced starts at firstRestart and doubles up to
@@ -32,7 +32,7 @@ var jobResource = schema.GroupResource{Group: batchv1.GroupName, Resource: "jobs
 
 func (jobController) name() string { return "jobs" }
 
-func (a jobController) heed(c revisions.Change, look func(Reference)) {
+func (a jobController) observe(c revisions.Change, look func(Reference)) {
 	switch c.Resource {
 	case jobResource:
 		look(aboutOf(c))
@@ -62,7 +62,7 @@ func (a jobController) act(ctx context.Context, about Reference) (time.Duration,
 		}
 		return 0, nil
 	}
-	job := readWhole[batchv1.Job](a.company, about)
+	job := readWhole[batchv1.Job](a.controllers, about)
 	switch {
 	case job == nil || job.Spec.Selector == nil:
 		return 0, nil
@@ -70,7 +70,7 @@ func (a jobController) act(ctx context.Context, about Reference) (time.Duration,
 		return a.expire(ctx, about, job)
 	}
 	ending := !object.Unset(job.DeletionTimestamp)
-	pods, err := claimed[corev1.Pod](ctx, a.company, claim{about: about, uid: job.UID, kind: "Job", selector: job.Spec.Selector, ending: ending}, object.Pods)
+	pods, err := claimed[corev1.Pod](ctx, a.controllers, claim{about: about, uid: job.UID, kind: "Job", selector: job.Spec.Selector, ending: ending}, object.Pods)
 	if err != nil {
 		return 0, err
 	}
@@ -83,7 +83,7 @@ func (a jobController) act(ctx context.Context, about Reference) (time.Duration,
 		}
 		w.close()
 	}
-	if _, err := update(ctx, a.company, byControllers, about, "status", func(held *batchv1.Job) { held.Status = job.Status }); err != nil {
+	if _, err := update(ctx, a.controllers, byControllers, about, "status", func(held *batchv1.Job) { held.Status = job.Status }); err != nil {
 		return 0, err
 	}
 	for _, pod := range w.pods {

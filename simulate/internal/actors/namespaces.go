@@ -24,7 +24,7 @@ import (
 
 // namespaceKeeper empties namespaces that are deleted, and creates the default objects of
 // the others.
-type namespaceKeeper struct{ *company }
+type namespaceKeeper struct{ *controllers }
 
 const (
 	accountOfAll = "default"
@@ -33,7 +33,7 @@ const (
 
 func (namespaceKeeper) name() string { return "namespaces" }
 
-func (a namespaceKeeper) heed(c revisions.Change, look func(Reference)) {
+func (a namespaceKeeper) observe(c revisions.Change, look func(Reference)) {
 	home := Reference{object.Namespaces, types.NamespacedName{Name: c.Key.Namespace}}
 	switch {
 	case c.Resource == object.Namespaces && c.After != nil:
@@ -99,7 +99,7 @@ func (a namespaceKeeper) end(ctx context.Context, about Reference) error {
 	}
 	left := a.left(about.Name)
 	conditions := left.conditions(failed)
-	_, err := update(ctx, a.company, byControllers, about, "status", func(n *corev1.Namespace) {
+	_, err := update(ctx, a.controllers, byControllers, about, "status", func(n *corev1.Namespace) {
 		for _, is := range conditions {
 			setNamespaceCondition(&n.Status, is)
 		}

@@ -22,7 +22,7 @@ import (
 // pastTemplates are the templates that a StatefulSet or DaemonSet has had, each stored in a
 // ControllerRevision, the oldest first.
 type pastTemplates struct {
-	*company
+	*controllers
 	of  metav1.Object
 	gvk schema.GroupVersionKind
 }
@@ -31,7 +31,7 @@ var revisionResource = schema.GroupResource{Group: appsv1.GroupName, Resource: "
 
 func (r pastTemplates) kept() (out []*appsv1.ControllerRevision) {
 	for _, about := range r.index.of(r.of.GetUID()) {
-		if kept := read[appsv1.ControllerRevision](r.company, about); about.GroupResource == revisionResource && kept != nil {
+		if kept := read[appsv1.ControllerRevision](r.controllers, about); about.GroupResource == revisionResource && kept != nil {
 			out = append(out, kept)
 		}
 	}
@@ -58,7 +58,7 @@ func (r pastTemplates) note(ctx context.Context, template *corev1.PodTemplateSpe
 		if i == len(kept)-1 {
 			return name, hash, nil
 		}
-		_, err := update(ctx, r.company, byControllers, Reference{revisionResource, object.NameOf(is)}, "", func(c *appsv1.ControllerRevision) { c.Revision = next })
+		_, err := update(ctx, r.controllers, byControllers, Reference{revisionResource, object.NameOf(is)}, "", func(c *appsv1.ControllerRevision) { c.Revision = next })
 		return name, hash, err
 	}
 	data, err := patchOf(template)

@@ -51,13 +51,13 @@ var nodeResource = schema.GroupResource{Resource: "nodes"}
 // podKeeper is the scheduler and the kubelet: it binds Pods to nodes and takes them through
 // their phases.
 type podKeeper struct {
-	*company
+	*controllers
 	addresses map[netip.Addr]Reference
 }
 
 func (podKeeper) name() string { return "pods" }
 
-func (a podKeeper) heed(c revisions.Change, look func(Reference)) {
+func (a podKeeper) observe(c revisions.Change, look func(Reference)) {
 	switch c.Resource {
 	case object.Pods:
 		if c.After == nil {
@@ -76,7 +76,7 @@ func (a podKeeper) heed(c revisions.Change, look func(Reference)) {
 func (a podKeeper) unscheduled() (out []Reference) {
 	for _, namespace := range a.index.namespacesOf(object.Pods) {
 		for _, about := range a.index.each(object.Pods, namespace) {
-			if pod := read[corev1.Pod](a.company, about); pod != nil && pod.Spec.NodeName == "" && lives(pod) {
+			if pod := read[corev1.Pod](a.controllers, about); pod != nil && pod.Spec.NodeName == "" && lives(pod) {
 				out = append(out, about)
 			}
 		}
@@ -85,7 +85,7 @@ func (a podKeeper) unscheduled() (out []Reference) {
 }
 
 func (a podKeeper) act(ctx context.Context, about Reference) (time.Duration, error) {
-	pod := read[corev1.Pod](a.company, about)
+	pod := read[corev1.Pod](a.controllers, about)
 	switch {
 	case pod == nil:
 	case !object.Unset(pod.DeletionTimestamp):
@@ -128,7 +128,7 @@ func (a podKeeper) schedule(ctx context.Context, about Reference, pod *corev1.Po
 	}
 	best, least := "", 0
 	for _, each := range nodes {
-		node := read[corev1.Node](a.company, each)
+		node := read[corev1.Node](a.controllers, each)
 		if node == nil || !fits(pod, node) {
 			continue
 		}
@@ -195,7 +195,7 @@ func unscheduled(pod *corev1.Pod, reason, message string) {
 
 // report writes the status of a Pod, as a kubelet does.
 func (a podKeeper) report(ctx context.Context, about Reference, edit func(*corev1.Pod)) error {
-	_, err := update(ctx, a.company, byKubelet, about, "status", func(pod *corev1.Pod) {
+	_, err := update(ctx, a.controllers, byKubelet, about, "status", func(pod *corev1.Pod) {
 		edit(pod)
 		pod.Status.ObservedGeneration = pod.Generation
 	})

@@ -19,7 +19,7 @@ type goPointer[T any] interface {
 
 // read returns an object in its Go type, or nil if there is none or it cannot be decoded.
 // The caller may modify it. It has no managed fields.
-func read[T any, P goPointer[T]](c *company, about Reference) *T {
+func read[T any, P goPointer[T]](c *controllers, about Reference) *T {
 	obj := c.get(about)
 	if obj == nil {
 		return nil
@@ -32,7 +32,7 @@ func read[T any, P goPointer[T]](c *company, about Reference) *T {
 }
 
 // readingOf decodes a version of an object, as read does.
-func readingOf[T any, P goPointer[T]](c *company, about Reference, obj *object.Object) (*T, error) {
+func readingOf[T any, P goPointer[T]](c *controllers, about Reference, obj *object.Object) (*T, error) {
 	if known := c.readings[about]; known.of == obj {
 		if typed, ok := known.typed.DeepCopyObject().(P); ok {
 			return typed, nil
@@ -47,7 +47,7 @@ func readingOf[T any, P goPointer[T]](c *company, about Reference, obj *object.O
 }
 
 // readWhole is read with defaults, for an object that may have been stored without them.
-func readWhole[T any, P goPointer[T]](c *company, about Reference) *T {
+func readWhole[T any, P goPointer[T]](c *controllers, about Reference) *T {
 	typed := read[T, P](c, about)
 	if typed != nil {
 		defaults.Set(P(typed))

@@ -22,25 +22,25 @@ import (
 )
 
 // replicaSetController runs the Pods of ReplicaSets.
-type replicaSetController struct{ *company }
+type replicaSetController struct{ *controllers }
 
 // burst is how many Pods are created or deleted at once.
 const burst = 500
 
 func (replicaSetController) name() string { return "replicasets" }
 
-func (a replicaSetController) heed(c revisions.Change, look func(Reference)) {
-	a.heedPods(c, replicaSetResource, look)
+func (a replicaSetController) observe(c revisions.Change, look func(Reference)) {
+	a.observePods(c, replicaSetResource, look)
 }
 
 func (a replicaSetController) act(ctx context.Context, about Reference) (time.Duration, error) {
-	set := readWhole[appsv1.ReplicaSet](a.company, about)
+	set := readWhole[appsv1.ReplicaSet](a.controllers, about)
 	if set == nil || set.Spec.Replicas == nil {
 		return 0, nil
 	}
 	ending := !object.Unset(set.DeletionTimestamp)
 	of := claim{about: about, uid: set.UID, kind: "ReplicaSet", selector: set.Spec.Selector, ending: ending}
-	pods, err := claimed[corev1.Pod](ctx, a.company, of, object.Pods)
+	pods, err := claimed[corev1.Pod](ctx, a.controllers, of, object.Pods)
 	if err != nil {
 		return 0, err
 	}
@@ -52,7 +52,7 @@ func (a replicaSetController) act(ctx context.Context, about Reference) (time.Du
 	if equality.Semantic.DeepEqual(set.Status, status) {
 		return again, failed
 	}
-	_, err = update(ctx, a.company, byControllers, about, "status", func(set *appsv1.ReplicaSet) { set.Status = status })
+	_, err = update(ctx, a.controllers, byControllers, about, "status", func(set *appsv1.ReplicaSet) { set.Status = status })
 	return again, firstError(failed, err)
 }
 

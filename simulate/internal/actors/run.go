@@ -7,7 +7,7 @@
 // objects. One goroutine takes all steps, at times that depend on the seed.
 //
 //	run.go       which actors there are
-//	company.go   what they share: Cluster, the index of objects, the timeline of steps
+//	controllers.go   what they share: Cluster, the index of objects, the timeline of steps
 //	others       one actor each; none knows the list of all
 package actors
 
@@ -29,14 +29,14 @@ func Run(ctx context.Context, cluster Cluster, seed uint64, opts Options) error 
 	if opts.Delay < 0 {
 		return errors.New("run actors: Delay is negative; 0 is 50 ms")
 	}
-	c := newCompany(cluster, seed, opts.Delay)
+	c := newControllers(cluster, seed, opts.Delay)
 	c.add(chosen(c, opts)...)
 	c.work(ctx)
 	return nil
 }
 
 // chosen returns the actors that opts name.
-func chosen(c *company, opts Options) (all []actor) {
+func chosen(c *controllers, opts Options) (all []actor) {
 	if opts.GarbageCollector {
 		all = append(all, collector{c})
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // statefulSetController creates the Pods of StatefulSets by ordinal, one after the other.
-type statefulSetController struct{ *company }
+type statefulSetController struct{ *controllers }
 
 var (
 	statefulSetResource = schema.GroupResource{Group: appsv1.GroupName, Resource: "statefulsets"}
@@ -31,22 +31,22 @@ var (
 
 func (statefulSetController) name() string { return "statefulsets" }
 
-func (a statefulSetController) heed(c revisions.Change, look func(Reference)) {
-	a.heedPods(c, statefulSetResource, look)
+func (a statefulSetController) observe(c revisions.Change, look func(Reference)) {
+	a.observePods(c, statefulSetResource, look)
 }
 
 func (a statefulSetController) act(ctx context.Context, about Reference) (time.Duration, error) {
-	set := readWhole[appsv1.StatefulSet](a.company, about)
+	set := readWhole[appsv1.StatefulSet](a.controllers, about)
 	if set == nil || set.Spec.Selector == nil || set.Spec.Replicas == nil {
 		return 0, nil
 	}
 	ending := !object.Unset(set.DeletionTimestamp)
-	pods, err := claimed[corev1.Pod](ctx, a.company, claim{about: about, uid: set.UID, kind: "StatefulSet", selector: set.Spec.Selector, ending: ending}, object.Pods)
+	pods, err := claimed[corev1.Pod](ctx, a.controllers, claim{about: about, uid: set.UID, kind: "StatefulSet", selector: set.Spec.Selector, ending: ending}, object.Pods)
 	if err != nil {
 		return 0, err
 	}
 	row := rowOf(set, pods)
-	kept := pastTemplates{a.company, set, appsv1.SchemeGroupVersion.WithKind("StatefulSet")}
+	kept := pastTemplates{a.controllers, set, appsv1.SchemeGroupVersion.WithKind("StatefulSet")}
 	if row.name, row.hash, err = kept.note(ctx, &set.Spec.Template); err != nil {
 		return 0, err
 	}
@@ -55,7 +55,7 @@ func (a statefulSetController) act(ctx context.Context, about Reference) (time.D
 		failed = a.step(ctx, row)
 	}
 	status := row.status()
-	if _, err := update(ctx, a.company, byControllers, about, "status", func(s *appsv1.StatefulSet) { s.Status = status }); err != nil {
+	if _, err := update(ctx, a.controllers, byControllers, about, "status", func(s *appsv1.StatefulSet) { s.Status = status }); err != nil {
 		return 0, err
 	}
 	if failed == nil && status.CurrentRevision == status.UpdateRevision {

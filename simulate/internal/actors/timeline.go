@@ -11,59 +11,59 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// errand is an object for an actor to look at.
-type errand struct {
+// task is an object for an actor to look at.
+type task struct {
 	actor string
 	about Reference
 }
 
-func compareErrands(a, b errand) int {
+func compareTasks(a, b task) int {
 	return cmp.Or(
 		cmp.Compare(a.actor, b.actor), cmp.Compare(a.about.Group, b.about.Group), cmp.Compare(a.about.Resource, b.about.Resource),
 		revisions.CompareKeys(a.about.NamespacedName, b.about.NamespacedName),
 	)
 }
 
-// timeline is the planned errands and their times. It is pure: no lock, no clock. The zero
+// timeline is the planned tasks and their times. It is pure: no lock, no clock. The zero
 // value is empty.
 type timeline struct {
-	due  map[errand]time.Time
-	heap errandHeap // may contain outdated entries, which due does not have
+	due  map[task]time.Time
+	heap taskHeap // may contain outdated entries, which due does not have
 }
 
 type planned struct {
 	at time.Time
-	errand
+	task
 }
 
-// plan plans an errand at a time. If it is planned already, the earlier time counts.
-func (t *timeline) plan(e errand, at time.Time) {
+// plan plans an task at a time. If it is planned already, the earlier time counts.
+func (t *timeline) plan(e task, at time.Time) {
 	if !t.sooner(e, at) {
 		return
 	}
 	if t.due == nil {
-		t.due = map[errand]time.Time{}
+		t.due = map[task]time.Time{}
 	}
 	t.due[e] = at
 	heap.Push(&t.heap, planned{at, e})
 }
 
-// sooner reports whether an errand is not planned at or before a time.
-func (t *timeline) sooner(e errand, at time.Time) bool {
+// sooner reports whether an task is not planned at or before a time.
+func (t *timeline) sooner(e task, at time.Time) bool {
 	known, ok := t.due[e]
 	return !ok || at.Before(known)
 }
 
-func (t *timeline) has(e errand) bool {
+func (t *timeline) has(e task) bool {
 	_, ok := t.due[e]
 	return ok
 }
 
-// next returns when the first errand is due; false if there is none.
+// next returns when the first task is due; false if there is none.
 func (t *timeline) next() (time.Time, bool) {
 	for len(t.heap) > 0 {
 		first := t.heap[0]
-		if at, ok := t.due[first.errand]; ok && at.Equal(first.at) {
+		if at, ok := t.due[first.task]; ok && at.Equal(first.at) {
 			return at, true
 		}
 		heap.Pop(&t.heap)
@@ -71,35 +71,35 @@ func (t *timeline) next() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// take removes and returns the first errand, if it is due.
-func (t *timeline) take(now time.Time) (errand, bool) {
+// take removes and returns the first task, if it is due.
+func (t *timeline) take(now time.Time) (task, bool) {
 	at, ok := t.next()
 	if !ok || now.Before(at) {
-		return errand{}, false
+		return task{}, false
 	}
-	first := t.heap[0].errand
+	first := t.heap[0].task
 	heap.Pop(&t.heap)
 	delete(t.due, first)
 	return first, true
 }
 
-// errandHeap orders errands by time, and those at the same time by name.
-type errandHeap []planned
+// taskHeap orders tasks by time, and those at the same time by name.
+type taskHeap []planned
 
-func (h errandHeap) Len() int      { return len(h) }
-func (h errandHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h errandHeap) Less(i, j int) bool {
+func (h taskHeap) Len() int      { return len(h) }
+func (h taskHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h taskHeap) Less(i, j int) bool {
 	if !h[i].at.Equal(h[j].at) {
 		return h[i].at.Before(h[j].at)
 	}
-	return compareErrands(h[i].errand, h[j].errand) < 0
+	return compareTasks(h[i].task, h[j].task) < 0
 }
 
-// Push appends an errand.
-func (h *errandHeap) Push(x any) { *h = append(*h, x.(planned)) }
+// Push appends an task.
+func (h *taskHeap) Push(x any) { *h = append(*h, x.(planned)) }
 
-// Pop removes the last errand.
-func (h *errandHeap) Pop() any {
+// Pop removes the last task.
+func (h *taskHeap) Pop() any {
 	last := len(*h) - 1
 	out := (*h)[last]
 	(*h)[last] = planned{}

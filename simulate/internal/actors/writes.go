@@ -21,13 +21,13 @@ const (
 )
 
 // create stores a new object of a built-in kind.
-func (c *company) create(ctx context.Context, manager string, r schema.GroupResource, typed metav1.Object) (*object.Object, error) {
+func (c *controllers) create(ctx context.Context, manager string, r schema.GroupResource, typed metav1.Object) (*object.Object, error) {
 	return c.cluster.Create(ctx, manager, r, typed)
 }
 
 // update changes an object in its Go type: all of it but the status, or through a
 // subresource. A change that changes nothing is not written.
-func update[T any, P goPointer[T]](ctx context.Context, c *company, manager string, about Reference, subresource string, edit func(*T)) (*T, error) {
+func update[T any, P goPointer[T]](ctx context.Context, c *controllers, manager string, about Reference, subresource string, edit func(*T)) (*T, error) {
 	obj, err := c.cluster.Update(ctx, manager, about, subresource, func(old *object.Object) (*object.Object, error) {
 		typed, err := readingOf[T, P](c, about, old)
 		if err != nil {
@@ -48,7 +48,7 @@ func update[T any, P goPointer[T]](ctx context.Context, c *company, manager stri
 }
 
 // edit changes the fields of an object of any kind.
-func (c *company) edit(ctx context.Context, about Reference, subresource string, edit func(obj *object.Object)) error {
+func (c *controllers) edit(ctx context.Context, about Reference, subresource string, edit func(obj *object.Object)) error {
 	_, err := c.cluster.Update(ctx, byControllers, about, subresource, func(old *object.Object) (*object.Object, error) {
 		obj := old.Copy()
 		edit(obj)
@@ -58,7 +58,7 @@ func (c *company) edit(ctx context.Context, about Reference, subresource string,
 }
 
 // remove deletes an object, if it is still the one that the actor has seen.
-func (c *company) remove(ctx context.Context, about Reference, seen *object.Object, policy metav1.DeletionPropagation, grace *int64) error {
+func (c *controllers) remove(ctx context.Context, about Reference, seen *object.Object, policy metav1.DeletionPropagation, grace *int64) error {
 	uid, version := seen.Meta().GetUID(), seen.Meta().GetResourceVersion()
 	opts := metav1.DeleteOptions{GracePeriodSeconds: grace, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}
 	if policy != "" {

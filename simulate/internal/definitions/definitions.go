@@ -51,8 +51,8 @@ type Store interface {
 
 // Controller serves what CRDs define. Its methods are called with the lock of the store.
 type Controller struct {
-	Kinds *kinds.Registry
-	Road  webhooks.Road // to conversion webhooks
+	Kinds  *kinds.Registry
+	Dialer webhooks.Dialer // to conversion webhooks
 	// PublishAfter returns how long after a change a schema is published.
 	PublishAfter func() time.Duration
 }
@@ -274,7 +274,7 @@ func (c *Controller) serve(store Store, obj *object.Object, crd *apiextensionsv1
 		c.Kinds.Terminate(old, next.Terminating)
 		return
 	}
-	next.Convert = webhooks.Conversion(kinds.DefinedBy(obj).Spec.Conversion, c.Road)
+	next.Convert = webhooks.Conversion(kinds.DefinedBy(obj).Spec.Conversion, c.Dialer)
 	next.Asked = next.Convert != nil
 	next.Fill(r)
 	c.Replace(store, next)

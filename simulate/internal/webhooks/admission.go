@@ -32,7 +32,7 @@ import (
 // a look. It is called without a lock, and more than once for a write that has to
 // be tried again.
 type Admission struct {
-	Road    Road
+	Dialer  Dialer
 	Seed    uint64
 	Objects Objects
 	hooks   hooks

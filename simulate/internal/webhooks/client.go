@@ -28,15 +28,15 @@ import (
 // largestReview is what is read of a webhook's answer.
 const largestReview = 16 << 20
 
-// Road is how webhooks are reached.
-type Road struct {
+// Dialer is how webhooks are reached.
+type Dialer struct {
 	Transport http.RoundTripper                                             // nil: connections of dial
 	Dial      func(ctx context.Context, webhook *url.URL) (net.Conn, error) // nil: the network
 }
 
 // webhookClient is how one webhook is called.
 type webhookClient struct {
-	road    Road
+	dialer  Dialer
 	url     *string
 	bundle  []byte // of certificates, in PEM; empty: the system's
 	timeout time.Duration
@@ -110,8 +110,8 @@ const handshakeTimeout = 10 * time.Second
 // redirects before it has read the body then still reads it, and would otherwise
 // close the connection while the client writes.
 func (c *webhookClient) roundTripper(webhook *url.URL) (_ http.RoundTripper, end func(), _ error) {
-	if c.road.Transport != nil {
-		return c.road.Transport, func() {}, nil
+	if c.dialer.Transport != nil {
+		return c.dialer.Transport, func() {}, nil
 	}
 	trusted := &tls.Config{}
 	if len(c.bundle) > 0 {
@@ -121,8 +121,8 @@ func (c *webhookClient) roundTripper(webhook *url.URL) (_ http.RoundTripper, end
 		}
 	}
 	transport := &http.Transport{TLSClientConfig: trusted, TLSHandshakeTimeout: handshakeTimeout}
-	if c.road.Dial != nil {
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return c.road.Dial(ctx, webhook) }
+	if c.dialer.Dial != nil {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dialer.Dial(ctx, webhook) }
 	}
 	return transport, transport.CloseIdleConnections, nil
 }

@@ -35,11 +35,11 @@ type conversionWebhook struct {
 
 // Conversion is how objects of a CRD are converted; nil: only the version is
 // written anew.
-func Conversion(c *apiextensionsv1.CustomResourceConversion, road Road) func(*object.Object, *kinds.Kind, *kinds.Kind) (*object.Object, error) {
+func Conversion(c *apiextensionsv1.CustomResourceConversion, dialer Dialer) func(*object.Object, *kinds.Kind, *kinds.Kind) (*object.Object, error) {
 	if c == nil || c.Strategy != apiextensionsv1.WebhookConverter || c.Webhook == nil || c.Webhook.ClientConfig == nil {
 		return nil
 	}
-	w := &conversionWebhook{webhookClient: webhookClient{road: road, url: c.Webhook.ClientConfig.URL, bundle: c.Webhook.ClientConfig.CABundle, timeout: conversionTimeout}}
+	w := &conversionWebhook{webhookClient: webhookClient{dialer: dialer, url: c.Webhook.ClientConfig.URL, bundle: c.Webhook.ClientConfig.CABundle, timeout: conversionTimeout}}
 	if s := c.Webhook.ClientConfig.Service; s != nil {
 		w.service(s.Namespace, s.Name, s.Path, s.Port)
 	}

@@ -53,7 +53,7 @@ func (a *Admission) review(ctx context.Context, h *hook, call *Call, as *kinds.K
 	review.APIVersion, review.Kind = admissionv1.GroupName+"/"+version, "AdmissionReview"
 	ctx, cancel := context.WithTimeout(ctx, h.timeout())
 	defer cancel()
-	client := webhookClient{road: a.Road, url: h.ClientConfig.URL, bundle: h.ClientConfig.CABundle, timeout: h.timeout()}
+	client := webhookClient{dialer: a.Dialer, url: h.ClientConfig.URL, bundle: h.ClientConfig.CABundle, timeout: h.timeout()}
 	if service := h.ClientConfig.Service; service != nil {
 		client.service(service.Namespace, service.Name, service.Path, service.Port)
 	}

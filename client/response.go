@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/effects"
 )
 
-// answer is the server's response, not yet decoded.
-type answer = effects.Answer
+// response is the server's response, not yet decoded.
+type response = effects.Answer
 
 var metadataKind = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 
