@@ -32,7 +32,7 @@ lint tidy standalone licenses vulncheck: ## check every module; vulncheck is ski
 cross: ## vet every module for other systems (CROSS="system/processor ...")
 	@$(GO) run ./hack/modules cross $(or $(CROSS),darwin/arm64 windows/amd64)
 crds: ## write the CustomResourceDefinitions of the examples from their types
-	cd resource/crdgen && GOWORK=off $(GO) run . -C $(CURDIR)/examples/operator -o config/crd.yaml ./api/...
+	$(GO) run ./cmd/flyball crds -C examples/operator -o config/crd.yaml ./api/...
 control-plane: ## build etcd, kube-apiserver and kubectl into the user's cache, once
 	@$(GO) run ./hack/controlplane
 clean-cache: ## remove the control plane's binaries, and what guests have copied, from the user's cache
@@ -79,7 +79,7 @@ release: ## run make cold, then commit and tag a version of every module that us
 release-dry: ## release a copy of this tree, and install its programs from it as users do (some 3 minutes the first time)
 	cd hack/tools && GOWORK=off $(GO) test -count=1 -timeout $(TIMEOUT) ./release
 sbom: ## write what a program was built of as SPDX 2.3 in JSON (PROGRAM=file SBOM=file)
-	cd cmd/pack && GOWORK=off $(GO) run . sbom -o '$(abspath $(or $(SBOM),sbom.spdx.json))' '$(abspath $(PROGRAM))'
+	$(GO) run ./cmd/flyball pack sbom -o '$(or $(SBOM),sbom.spdx.json)' '$(PROGRAM)'
 sign: ## sign an image, and attest its SBOM, with cosign; skipped where there is none (IMAGE=name@sha256:... SBOM=file)
 	@case "$(IMAGE)" in *@sha256:*) ;; *) echo "sign: give IMAGE with its digest, such as registry.example/website@sha256:..."; exit 2;; esac
 	@if command -v cosign >/dev/null || test -n "$(SIGN_REQUIRED)"; then cosign sign --yes '$(IMAGE)' && cosign attest --yes --type spdxjson --predicate '$(or $(SBOM),sbom.spdx.json)' '$(IMAGE)'; \

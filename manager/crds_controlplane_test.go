@@ -130,7 +130,7 @@ var _ = Describe("A manager with definitions to install", Ordered, func() {
 		Expect(crd(ctx).GetResourceVersion()).To(Equal(before.GetResourceVersion()))
 	})
 	It("has integers and quantities that the Go type can hold", func(ctx context.Context) {
-		script, err := os.ReadFile("../resource/crdgen/testdata/integers.txtar")
+		script, err := os.ReadFile("../cmd/flyball/internal/crds/testdata/integers.txtar")
 		Expect(err).NotTo(HaveOccurred())
 		_, text, _ := strings.Cut(string(script), "-- want.yaml --\n")
 		definition := &unstructured.Unstructured{}

@@ -31,8 +31,8 @@ func newModel(fair bool) *model {
 	}
 }
 
-// wish returns the parameters of an add of key.
-func (m *model) wish(key int, priority int8) addParams {
+// params returns the parameters of an add of key.
+func (m *model) params(key int, priority int8) addParams {
 	w := addParams{priority: priority}
 	if m.fair && key%5 > 0 {
 		w.flow = string(rune('a' + key%5))
@@ -84,7 +84,7 @@ func (m *model) mark(key int, flow string) {
 
 func (m *model) cancel(key int) {
 	if m.dirty[key] {
-		m.ready.remove(key, m.wish(key, 0).flow, m.priority[key])
+		m.ready.remove(key, m.params(key, 0).flow, m.priority[key])
 	}
 	delete(m.dirty, key)
 	delete(m.asked, key)
@@ -111,7 +111,7 @@ func (m *model) done(key int, now int64) {
 		m.answered = append(m.answered, now-since)
 	}
 	if m.dirty[key] {
-		m.ready.push(key, m.wish(key, 0).flow, m.priority[key])
+		m.ready.push(key, m.params(key, 0).flow, m.priority[key])
 	}
 }
 
@@ -132,7 +132,7 @@ func (m *model) promote(now int64) {
 	slices.SortFunc(keys, func(a, b int) int { return cmp.Compare(m.due[a], m.due[b]) })
 	for _, key := range keys {
 		delete(m.due, key)
-		m.mark(key, m.wish(key, 0).flow)
+		m.mark(key, m.params(key, 0).flow)
 	}
 }
 
@@ -225,8 +225,8 @@ func checkMemory(t *testing.T, s *state[int]) {
 			t.Fatalf("owners[%d] is entry %d, whose place is %d", i, n, int(s.at(n).place)-1)
 		}
 	}
-	if len(s.grips)-len(s.loose) != s.held.len {
-		t.Fatalf("W9: %d of %d grips are free with %d held keys: a grip leaks", len(s.loose), len(s.grips), s.held.len)
+	if len(s.heldStates)-len(s.freeStates) != s.held.len {
+		t.Fatalf("W9: %d of %d heldStates are free with %d held keys: a state leaks", len(s.freeStates), len(s.heldStates), s.held.len)
 	}
 	free := 0
 	for n := s.free; n != 0; n = s.at(n).next {
@@ -294,7 +294,7 @@ func step(t *testing.T, s *state[int], m *model, hash func(int) uint32, op byte,
 			m.done(key, now)
 		}
 	case 3:
-		delay(s, m, hash, key, m.wish(key, 0), due, now)
+		delay(s, m, hash, key, m.params(key, 0), due, now)
 	case 4:
 		s.promote(int64(arg)*1000, math.MaxInt)
 		m.promote(int64(arg) * 1000)
@@ -305,7 +305,7 @@ func step(t *testing.T, s *state[int], m *model, hash func(int) uint32, op byte,
 		s.forget(key, hash(key))
 		delete(m.failures, key)
 	case 7:
-		s.fail(key, hash(key), m.wish(key, 0).flow)
+		s.fail(key, hash(key), m.params(key, 0).flow)
 		m.failures[key]++
 	case 8:
 		s.shut = true
@@ -325,16 +325,16 @@ func step(t *testing.T, s *state[int], m *model, hash func(int) uint32, op byte,
 			}
 		}
 	case 11:
-		s.stamp(s.ensure(key, hash(key), m.wish(key, 0).flow), now)
+		s.stamp(s.ensure(key, hash(key), m.params(key, 0).flow), now)
 		s.drop(s.find(key, hash(key)))
 	case 12:
 		add(s, m, hash, key, priority, now)
 	case 13:
-		delay(s, m, hash, key, m.wish(key, priority), due, now)
+		delay(s, m, hash, key, m.params(key, priority), due, now)
 	case 14:
 		s.arranged()
 	case 15: // a worker requeues its key
-		w := m.wish(key, 0)
+		w := m.params(key, 0)
 		w.keep = true
 		delay(s, m, hash, key, w, due, now)
 	case 16: // a burst of some priority
@@ -351,7 +351,7 @@ func step(t *testing.T, s *state[int], m *model, hash func(int) uint32, op byte,
 }
 
 func add(s *state[int], m *model, hash func(int) uint32, key int, priority int8, now int64) {
-	w := m.wish(key, priority)
+	w := m.params(key, priority)
 	n, _, ready := s.add(key, hash(key), w)
 	if ready {
 		s.stamp(n, now)

@@ -130,7 +130,7 @@ func (s *state[K]) copy() ([]entry[K], []int64) {
 	s.inOrder(func(n number) { entries = append(entries, *s.at(n)) })
 	for n := s.held.head; n != 0; n = s.at(n).next {
 		e := *s.at(n)
-		e.since = s.grips[e.first].taken
+		e.since = s.heldStates[e.first].taken
 		entries = append(entries, e)
 	}
 	for n := number(1); n < s.high && len(entries) < s.live; n++ {
@@ -193,7 +193,7 @@ func (q *Queue[K]) Stats() Stats {
 	}
 	if n := s.held.head; n != 0 {
 		st.Unfinished = time.Duration(max(0, int64(s.held.len)*now-s.takenSum))
-		st.OldestHeld = time.Duration(max(0, now-s.grip(n).taken))
+		st.OldestHeld = time.Duration(max(0, now-s.heldOf(n).taken))
 	}
 	return st
 }

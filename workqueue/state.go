@@ -8,21 +8,21 @@ import "math"
 // recents is how many held keys Done checks before it hashes.
 const recents = 8
 
-// keptGrips is the number of held keys whose memory is kept.
-const keptGrips = 1024
+// keptStates is the number of held keys whose memory is kept.
+const keptStates = 1024
 
 // state is the bookkeeping of a queue: which keys exist, which are dirty, held or delayed, and in what order. It has no lock,
 // clock or goroutine; times are arguments, in nanoseconds.
 type state[K comparable] struct {
 	delays[K]
-	index table
-	ready list        // dirty and not held, in order; unused if there is an order
-	order *order      // of the ready keys, since the first priority or flow
-	held  list        // in the order in which they were handed out
-	grips []heldState // of the held entries, and free ones
-	loose []int64     // positions of the free ones
-	again int         // dirty and held keys
-	shut  bool        // new keys are ignored
+	index      table
+	ready      list        // dirty and not held, in order; unused if there is an order
+	order      *order      // of the ready keys, since the first priority or flow
+	held       list        // in the order in which they were handed out
+	heldStates []heldState // of the held entries, and free ones
+	freeStates []int64     // positions of the free ones
+	again      int         // dirty and held keys
+	shut       bool        // new keys are ignored
 
 	adds, retries uint64
 	takenSum      int64 // sum of the hand-out times of the held keys; it may wrap, differences stay correct
@@ -183,28 +183,28 @@ func (s *state[K]) take(h *hold[K], now int64) (waited int64, ok bool) {
 	return waited, true
 }
 
-// heldState returns the heldState of entry n, which must be held.
-func (s *state[K]) heldState(n number) heldState { return s.grips[s.at(n).first] }
+// heldOf returns the heldState of entry n, which must be held.
+func (s *state[K]) heldOf(n number) heldState { return s.heldStates[s.at(n).first] }
 
 // allocHeld stores g and returns its position.
 func (s *state[K]) allocHeld(g heldState) (place int64) {
-	if last := len(s.loose) - 1; last >= 0 {
-		place, s.loose = s.loose[last], s.loose[:last]
-		s.grips[place] = g
+	if last := len(s.freeStates) - 1; last >= 0 {
+		place, s.freeStates = s.freeStates[last], s.freeStates[:last]
+		s.heldStates[place] = g
 		return place
 	}
-	s.grips = append(s.grips, g)
-	return int64(len(s.grips) - 1)
+	s.heldStates = append(s.heldStates, g)
+	return int64(len(s.heldStates) - 1)
 }
 
 // freeHeld frees the heldState at place. After the last of many their memory is freed.
 func (s *state[K]) freeHeld(place int64) heldState {
-	g := s.grips[place]
-	if s.held.len == 0 && cap(s.grips) > keptGrips {
-		s.grips, s.loose = nil, nil
+	g := s.heldStates[place]
+	if s.held.len == 0 && cap(s.heldStates) > keptStates {
+		s.heldStates, s.freeStates = nil, nil
 		return g
 	}
-	s.loose = append(s.loose, place)
+	s.freeStates = append(s.freeStates, place)
 	return g
 }
 
@@ -214,12 +214,12 @@ func (s *state[K]) holds(h *hold[K], hash func(K) uint32) bool {
 		return false
 	}
 	if h.n < s.high {
-		if e := s.at(h.n); e.is(held) && s.heldState(h.n).taken == h.taken && e.key == h.key {
+		if e := s.at(h.n); e.is(held) && s.heldOf(h.n).taken == h.taken && e.key == h.key {
 			return true
 		}
 	}
 	h.n = s.find(h.key, hash(h.key))
-	return h.n != 0 && s.at(h.n).is(held) && s.heldState(h.n).taken == h.taken
+	return h.n != 0 && s.at(h.n).is(held) && s.heldOf(h.n).taken == h.taken
 }
 
 // done ends the hold of entry n, which must be held, and returns its duration. A key added meanwhile becomes ready again.

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command flyball writes the module of a new operator, and adds to it.
+// Command flyball writes the module of a new operator, adds to it, and makes its
+// CustomResourceDefinitions, image, Helm chart and OLM bundle.
 //
 //	go run github.com/flyball-dev/flyball/cmd/flyball@latest new example.com/me/database --kind Database
 //
@@ -28,11 +29,17 @@
 //	flyball add shard --name a
 //
 // add files, and lines where the new code is called.
+//
+//	flyball crds -o config/crd.yaml ./api/...
+//	flyball pack image, chart, bundle or sbom
+//
+// write what is generated: see docs/kinds.md and docs/packaging.md.
+//
 // # Promises
 //
 //	Q1  a written module builds and passes go vet and its tests without a change
 //	Q2  it has at most 16 files, go.sum not counted, a Makefile of less than 60 lines, and
-//	    no line above 100 columns except those that crdgen and the go command write
+//	    no line above 100 columns except those that flyball crds and the go command write
 //	Q3  invalid input is an error that says what to write instead, and then nothing is
 //	    written
 //	Q4  the template is examples/operator: the command with its names gives its files

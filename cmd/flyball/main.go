@@ -5,24 +5,44 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime/debug"
 	"strings"
 
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/crds"
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/scaffold"
 	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 func main() {
+	if command, others := others(os.Args[1:]); command != nil {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		os.Exit(command(ctx, others, os.Stdout, os.Stderr))
+	}
 	err := run(os.Args[1:], os.Stdout, os.Stderr)
 	if code := commandline.ExitCode(err); code != 0 {
 		fmt.Fprintln(os.Stderr, "flyball:", strings.ReplaceAll(err.Error(), "\n", "\n         "))
 		os.Exit(code)
 	}
+}
+
+// others returns the command that args name if it has its own exit codes, and its arguments.
+func others(args []string) (func(ctx context.Context, args []string, out, problems io.Writer) int, []string) {
+	switch {
+	case len(args) > 0 && args[0] == "crds":
+		return crds.Run, args[1:]
+	case len(args) > 0 && args[0] == "pack":
+		return pack.Run, args[1:]
+	}
+	return nil, nil
 }
 
 // run is main with explicit arguments and outputs.
@@ -40,18 +60,21 @@ func run(args []string, out, problems io.Writer) error {
 		fmt.Fprint(out, usage)
 		return nil
 	}
-	return commandline.Misusef("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version or shard", command)
+	return commandline.Misusef("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version or shard, flyball crds, or flyball pack", command)
 }
 
-const usage = `flyball writes the module of an operator, and adds to it:
+const usage = `flyball writes the module of an operator, adds to it, and makes what is
+generated from it:
 
   flyball new example.com/me/database --kind Database
   flyball add kind --kind Backup --children Job
   flyball add webhook --kind Database
   flyball add version --kind Database --version v2
   flyball add shard --name a
+  flyball crds -o config/crd.yaml ./api/...
+  flyball pack image, chart, bundle or sbom
 
-flyball new -help and flyball add kind -help list the flags.
+flyball new -help, flyball add kind -help, flyball crds -help and so on list the flags.
 `
 
 func runAdd(args []string, out, problems io.Writer) error {

@@ -131,8 +131,8 @@ func TestNew_FromACloneAsREADMESays_Q1(t *testing.T) {
 		cmd.Dir = dir
 		output, err := cmd.CombinedOutput()
 		text := string(output)
-		if n := strings.Count(text, "GOWORK='"+clone+"/"); err != nil || n != 4 ||
-			strings.Contains(text, "/crdgen@") || strings.Contains(text, "/pack@") {
+		if n := strings.Count(text, "GOWORK='"+clone+"/go.work'"); err != nil || n != 4 ||
+			strings.Contains(text, "/flyball@") {
 			t.Errorf("make would run %d commands of the clone, %v; want four, and none of another "+
 				"version:\n%s", n, err, text)
 		}
@@ -156,7 +156,7 @@ func words(command, dir string) []string {
 // and the tests pass on both servers.
 func changeVersion(t *testing.T, dir string) {
 	t.Helper()
-	crd := func() { goIn(t, "../../resource/crdgen", "run", ".", "-C", dir, "-o", "config/crd.yaml", "./api/...") }
+	crd := func() { goIn(t, "..", "run", "./flyball", "crds", "-C", dir, "-o", "config/crd.yaml", "./api/...") }
 	edit(t, dir, "api/v2/database.go", "\tImage string `json:\"image\"`\n", "\tPicture string `json:\"picture\"`\n\t// Class of the machines.\n\tClass string `json:\"class,omitempty\"`\n")
 	edit(t, dir, "api/v2/database_conversion.go",
 		"return apiv1.DatabaseSpec{\n\t\tImage:    from.Image,", "return apiv1.DatabaseSpec{\n\t\tImage:    from.Picture,",
@@ -243,7 +243,7 @@ func mustRun(t *testing.T, args []string) {
 func checkCRD(t *testing.T, dir string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(dir, "api")); err == nil {
-		goIn(t, "../../resource/crdgen", "run", ".", "-C", dir, "-o", "config/crd.yaml", "-check", "./api/...")
+		goIn(t, "..", "run", "./flyball", "crds", "-C", dir, "-o", "config/crd.yaml", "-check", "./api/...")
 	}
 }
 
@@ -252,7 +252,11 @@ func checkCRD(t *testing.T, dir string) {
 func goIn(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
+	workspace := "off"
+	if dir == "../.." {
+		workspace = "" // the clone's
+	}
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK="+workspace, "GOFLAGS=-mod=readonly")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, text)
 	}

@@ -5,7 +5,7 @@
 //
 //	go run ./hack/test                   every step
 //	go run ./hack/test -list             the steps
-//	go run ./hack/test plain crdgen      these steps and those they need
+//	go run ./hack/test plain tools       these steps and those they need
 //	go run ./hack/test -fresh            no result from Go's cache
 //
 // It first checks what the tests need (a C compiler, git, room on the disk, a directory for

@@ -63,7 +63,7 @@ type packages struct {
 // slow are tests and packages that start servers or processes, or sweep seeds.
 const slow = "^(TestControlPlane|TestIntegration|TestEnvtest|TestClient_OnARealControlPlane)$"
 
-var slowPackages = regexp.MustCompile(`/(hack|examples|bridge)(/|$)|/cmd/flyball$|/internal/house$|clientgo/factory$|integration$|envtest$|simulate/(judges|kit|transcript)`)
+var slowPackages = regexp.MustCompile(`/(hack|examples|bridge)(/|$)|/cmd/flyball$|/internal/(crds|pack)$|/internal/house$|clientgo/factory$|integration$|envtest$|simulate/(judges|kit|transcript)`)
 
 // quick are packages for the inner loop.
 func (p packages) quick() []string {
@@ -105,8 +105,6 @@ func steps(p packages, o options) []step {
 		{name: "sweeps-replicas", args: test("-run", "^TestSimulation_(Replicas|Webhooks)", "./examples/website", seeds(few))},
 		{name: "sweeps-doubts", args: test("-run", "^TestKit_Swarm(OfDoubts|LeavesTheCopier)", "./simulate/kit", seeds(o.seeds))},
 		{name: "sweeps-kit", args: test("-run", "^Test(Kit|RunMain)_Swarm", "-skip", "OfDoubts|TheCopier", "./simulate/kit", seeds(few))},
-		{name: "crdgen", dir: "resource/crdgen", env: alone, args: test("./...")},
-		{name: "pack", dir: "cmd/pack", env: alone, args: test("./...")},
 		{name: "tools", dir: "hack/tools", env: alone, args: test("-short", "./bench/ratios", "./licenses", "./observability", "./release")},
 		{name: "quick", named: true, args: append([]string{"test", "-short", "-skip", slow}, p.quick()...)},
 	}

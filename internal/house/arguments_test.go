@@ -18,8 +18,6 @@ var tellsFlags = []string{
 // withArguments are the programs whose arguments have a meaning, in modules that the root is
 // not linked into. Their tests show what they do with other words.
 var withArguments = map[string]string{
-	"cmd/pack":                    "takes one directory or file, and refuses the name of a flag",
-	"resource/crdgen":             "takes packages, and refuses the name of a flag",
 	"hack/tools/licenses":         "takes directories",
 	"hack/guests/kubernetes/kube": "runs programs of Kubernetes with their arguments",
 }

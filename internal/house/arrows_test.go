@@ -45,18 +45,21 @@ var arrows = map[string][]string{
 	"bridge/controllerruntime":       {"informer", "informer/clientgo", "workqueue", "workqueue/clientgo"}, // a module of its own
 	"bridge/controllerruntime/adopt": {"bridge/controllerruntime", "informer", "manager", "reconcile", "source"},
 
-	"cmd/flyball":                     {},
+	"cmd/flyball":                     {}, // with what is below it, a module of its own
 	"cmd/flyball/internal/apiversion": {"cmd/flyball/internal/gotree"},
 	"cmd/flyball/internal/gotree":     {},
 	"cmd/flyball/internal/scaffold":   {"cmd/flyball/internal/apiversion", "cmd/flyball/internal/gotree"},
-	"cmd/pack":                        {"cmd/pack/internal/base", "cmd/pack/internal/bundle", "cmd/pack/internal/chart", "cmd/pack/internal/image", "cmd/pack/internal/outdir", "cmd/pack/internal/program", "cmd/pack/internal/spdx"}, // a module of its own
-	"cmd/pack/internal/bundle":        {"cmd/pack/internal/base"},
-	"cmd/pack/internal/chart":         {"cmd/pack/internal/base"},
+	"cmd/flyball/internal/crds":       {"internal/commandline", "internal/costly", "internal/editdistance"},
+	"cmd/flyball/internal/pack": {"cmd/flyball/internal/pack/internal/base", "cmd/flyball/internal/pack/internal/bundle",
+		"cmd/flyball/internal/pack/internal/chart", "cmd/flyball/internal/pack/internal/image",
+		"cmd/flyball/internal/pack/internal/outdir", "cmd/flyball/internal/pack/internal/program",
+		"cmd/flyball/internal/pack/internal/spdx", "internal/commandline"},
+	"cmd/flyball/internal/pack/internal/bundle": {"cmd/flyball/internal/pack/internal/base"},
+	"cmd/flyball/internal/pack/internal/chart":  {"cmd/flyball/internal/pack/internal/base"},
 
 	"resource":              {},
 	"resource/resourcetest": {"resource"},
 	"resource/builtin":      {},
-	"resource/crdgen":       {}, // a module of its own
 	"rights":                {},
 	"envtest":               {},
 	"simulate":              {}, // a module of its own; a server, so it knows no client

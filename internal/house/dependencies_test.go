@@ -4,6 +4,7 @@
 package house_test
 
 import (
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -76,6 +77,21 @@ var linked = []string{
 	"github.com/prometheus/client_model",
 	"github.com/prometheus/common",
 	"github.com/prometheus/procfs",
+}
+
+// Each module is for one kind of reader (ADR 0100).
+func TestHouse_ThereAreEightModules(t *testing.T) {
+	var modules []string
+	for _, pattern := range []string{"go.mod", "*/go.mod", "*/*/go.mod", "*/*/*/go.mod", "*/*/*/*/go.mod"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		modules = append(modules, found...)
+	}
+	if len(modules) != 8 {
+		t.Errorf("there are %d modules, want eight; whoever adds one changes ADR 0100: %v", len(modules), modules)
+	}
 }
 
 func TestHouse_AnOperatorLinksOnlyListedModules(t *testing.T) {

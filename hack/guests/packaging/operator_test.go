@@ -47,10 +47,10 @@ func newTokenRequest() *authenticationv1.TokenRequest {
 }
 
 // image packs an operator's image, and returns the program that it has, in a directory.
-func (o operator) image(t *testing.T, dir, pack string) string {
+func (o operator) image(t *testing.T, dir, flyball string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "image")
-	finish(t, exec.CommandContext(t.Context(), pack, "image", "-dirty", "-C", o.directory(), "-platform", "linux/"+runtime.GOARCH, "-program", o.program, "-o", out))
+	finish(t, exec.CommandContext(t.Context(), flyball, "pack", "image", "-dirty", "-C", o.directory(), "-platform", "linux/"+runtime.GOARCH, "-program", o.program, "-o", out))
 	blob := func(digest string) string { return filepath.Join(out, "blobs", strings.ReplaceAll(digest, ":", "/")) }
 	digest := ""
 	for _, file := range []string{"index.json", "index", "manifest"} {

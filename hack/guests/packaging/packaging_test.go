@@ -14,15 +14,15 @@ import (
 
 // tools are the programs of the test.
 type tools struct {
-	pack, helm string
-	programs   map[string]string // of the images, by the names of operators; built when needed
+	flyball, helm string
+	programs      map[string]string // of the images, by the names of operators; built when needed
 }
 
 func build(t *testing.T) tools {
 	t.Helper()
 	dir := t.TempDir()
-	out := tools{pack: filepath.Join(dir, "pack"), helm: filepath.Join(dir, "helm"), programs: map[string]string{}}
-	finish(t, exec.CommandContext(t.Context(), "go", "build", "-C", "../../../cmd/pack", "-o", out.pack, "."))
+	out := tools{flyball: filepath.Join(dir, "flyball"), helm: filepath.Join(dir, "helm"), programs: map[string]string{}}
+	finish(t, exec.CommandContext(t.Context(), "go", "build", "-C", "../../../cmd", "-o", out.flyball, "./flyball"))
 	finish(t, exec.CommandContext(t.Context(), "go", "build", "-C", "..", "-ldflags=-s -w", "-o", out.helm, "helm.sh/helm/v4/cmd/helm"))
 	return out
 }
@@ -37,7 +37,7 @@ func TestPackaging_RunsWithItsRightsAlone_L4_L5(t *testing.T) {
 			for _, o := range operators {
 				t.Run(o.name, func(t *testing.T) {
 					if tools.programs[o.name] == "" {
-						tools.programs[o.name] = o.image(t, filepath.Dir(tools.pack), tools.pack)
+						tools.programs[o.name] = o.image(t, filepath.Dir(tools.flyball), tools.flyball)
 					}
 					before := s.objects(t)
 					t.Run("kustomize", func(t *testing.T) { kustomize(t, s, o, tools) })
@@ -86,7 +86,7 @@ func kustomize(t *testing.T, s *server, o operator, tools tools) {
 
 func helm(t *testing.T, s *server, o operator, tools tools) {
 	chart := filepath.Join(t.TempDir(), "chart")
-	finish(t, exec.CommandContext(t.Context(), tools.pack, "chart", "-C", o.directory(), "-o", chart, "-version", "1.2.3", o.base))
+	finish(t, exec.CommandContext(t.Context(), tools.flyball, "pack", "chart", "-C", o.directory(), "-o", chart, "-version", "1.2.3", o.base))
 	s.must(t, "helm", "lint", "--strict", chart)
 	in := []string{"-n", "elsewhere"}
 	run := func(args ...string) string { t.Helper(); return s.must(t, "helm", append(in, args...)...) }
@@ -131,7 +131,7 @@ func helm(t *testing.T, s *server, o operator, tools tools) {
 
 func bundle(t *testing.T, s *server, o operator, tools tools) {
 	out := filepath.Join(t.TempDir(), "bundle")
-	finish(t, exec.CommandContext(t.Context(), tools.pack, "bundle", "-C", o.directory(), "-o", out, "-version", "1.2.3", "-sample", o.sample, o.base))
+	finish(t, exec.CommandContext(t.Context(), tools.flyball, "pack", "bundle", "-C", o.directory(), "-o", out, "-version", "1.2.3", "-sample", o.sample, o.base))
 	made := olm(t, valid(t, filepath.Join(out, "bundle")), "operators")
 	file := made.file(t)
 	s.must(t, "kubectl", "apply", "--server-side", "-f", file)

@@ -19,7 +19,7 @@
 // compared (patterns, formats, CEL rules, oneOf), a change counts as narrowing. A property
 // that becomes required has to have a default. Without a conversion, a version that becomes
 // the stored one keeps what the stored one before it had. The bounds of quantities that
-// crdgen writes narrow nothing: what they refuse, no program decodes.
+// flyball crds writes narrow nothing: what they refuse, no program decodes.
 //
 // # Promises
 //

@@ -183,7 +183,7 @@ func (c *comparison) values(path string, from, to node) {
 }
 
 // boundsQuantity reports whether to accepts the quantities of from that a program can
-// decode: crdgen bounds their exponents.
+// decode: flyball crds bounds their exponents.
 func boundsQuantity(from, to node) bool {
 	if text(to["pattern"]) != costly.BoundQuantity || !equal(to["maxLength"], costly.LongestQuantity) || from["maxLength"] != nil {
 		return false

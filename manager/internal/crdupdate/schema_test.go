@@ -288,7 +288,7 @@ func TestNarrowings_AnotherStorageVersionKeepsWhatIsStored_O7(t *testing.T) {
 	}
 }
 
-// The bounds that crdgen gives quantities refuse none that a program could decode.
+// The bounds that flyball crds gives quantities refuse none that a program could decode.
 func TestNarrowings_BoundsOfQuantitiesAreNone_O7(t *testing.T) {
 	of := func(pattern string, more string) map[string]any {
 		return widget(t, fmt.Sprintf(`{x-kubernetes-int-or-string: true, pattern: %q%s}`, pattern, more))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Definition adds a version to the CustomResourceDefinition of a name in a file that crdgen
+// Definition adds a version to the CustomResourceDefinition of a name in a file that flyball crds
 // has written. Its schema is that of the version from. The Service namespace/service
 // converts.
 func Definition(text []byte, name, from, to, namespace, service string) ([]byte, error) {
@@ -22,7 +22,7 @@ func Definition(text []byte, name, from, to, namespace, service string) ([]byte,
 	document := documents[at]
 	head, versions, ok := strings.Cut(document, "\n  versions:\n")
 	if !ok {
-		return nil, fmt.Errorf("the definition %s has no versions in the form that crdgen writes; write it with make crd", name)
+		return nil, fmt.Errorf("the definition %s has no versions in the form that flyball crds writes; write it with make crd", name)
 	}
 	blocks := strings.Split("\n"+versions, "\n  - ")[1:]
 	versionOf := func(block string) string {
@@ -62,7 +62,7 @@ func Definition(text []byte, name, from, to, namespace, service string) ([]byte,
 	if !strings.Contains(head, "\n  conversion:\n") {
 		above, below, ok := strings.Cut(head, "\nspec:\n")
 		if !ok {
-			return nil, fmt.Errorf("the definition %s has no spec in the form that crdgen writes; write it with make crd", name)
+			return nil, fmt.Errorf("the definition %s has no spec in the form that flyball crds writes; write it with make crd", name)
 		}
 		head = above + "\nspec:\n" + fmt.Sprintf(`  conversion:
     strategy: Webhook

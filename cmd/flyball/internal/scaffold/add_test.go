@@ -325,7 +325,7 @@ func TestAddition_VersionThatCannotBeMadeChangesNothing_Q5(t *testing.T) {
 		{nil, "Backup", "v2", "no kind Backup"},
 		{nil, "backup", "v2", "--kind Backup"},
 		{func(dir string) {
-			replaceIn(t, dir, "api/v1/database.go", "\nimport", "\n//go:generate crdgen -o ../../config/crd.yaml .\n\nimport")
+			replaceIn(t, dir, "api/v1/database.go", "\nimport", "\n//go:generate flyball crds -o ../../config/crd.yaml .\n\nimport")
 		}, "", "v2", "../..."},
 		{func(dir string) { replaceIn(t, dir, "main.go", "apiv1.AddToScheme(scheme)", "add(scheme)") }, "", "v2", "apiv1.AddToScheme(scheme)"},
 		{func(dir string) { replaceIn(t, dir, "operator_test.go", "stop();", "end();") }, "", "v2", "checkDatabaseV2(t, admin)"},

@@ -126,7 +126,7 @@ func generatesAll(of files, version string) error {
 	for name, text := range of {
 		for line := range strings.Lines(string(text)) {
 			line = strings.TrimSpace(line)
-			if strings.HasPrefix(line, "//go:generate ") && strings.Contains(line, "crdgen") && strings.HasSuffix(line, " .") {
+			if strings.HasPrefix(line, "//go:generate ") && strings.Contains(line, "flyball crds") && strings.HasSuffix(line, " .") {
 				return fmt.Errorf("go generate would write the definition without the new version; end the line in api/%s/%s with ../... instead of the dot:\n%s", version, name, line)
 			}
 		}

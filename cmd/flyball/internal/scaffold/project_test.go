@@ -66,7 +66,7 @@ func TestProject_FilesAreFewAndNameOnlyTheProject_Q2(t *testing.T) {
 	}
 }
 
-// writtenLines reports whether people write the lines of a file: crdgen, the go command and the
+// writtenLines reports whether people write the lines of a file: flyball crds, the go command and the
 // text of Markdown have others.
 func writtenLines(name string) bool {
 	return isGo(name) || name == "Makefile" || strings.HasSuffix(name, ".yaml") && name != "config/crd.yaml"

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pack
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/base"
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/bundle"
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/chart"
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/image"
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/outdir"
+)
+
+func bundleFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) error {
+	var m manifests
+	m.bind(fs, "dist/bundle", "the ClusterServiceVersion, such as spec.maintainers and spec.replaces")
+	sample := fs.String("sample", "", "YAML `file` with sample objects (default: sample.yaml in the base, if it is there)")
+	channel := fs.String("channel", "stable", "`name` of the channel")
+	push := fs.String("push", "", "push the bundle's image under this `name`, and print it with the digest (default: none)")
+	return func(ctx context.Context, args []string, t terminal) error {
+		var tag name.Tag
+		if *push != "" {
+			var err error
+			if tag, err = image.ParseName(*push); err != nil {
+				return misuse{err}
+			}
+		}
+		dir, b, version, err := m.render(args, t)
+		if err != nil {
+			return err
+		}
+		opts := bundle.Options{Name: m.name, Version: version, Channel: *channel, MergeFile: merged(m), Description: chart.Describe(b)}
+		if *sample != "" {
+			opts.SampleFile = in(m.dir, *sample)
+		} else if opts.SampleFile, err = base.SampleFile(dir); err != nil {
+			return err
+		}
+		made, err := bundle.New(b, opts)
+		if err != nil {
+			return err
+		}
+		for _, w := range made.Warnings {
+			t.warn("%s", w)
+		}
+		if err := outdir.Replace(in(m.dir, m.out), made.Files); err != nil || *push == "" {
+			return err
+		}
+		said, err := pushBundle(ctx, made, tag)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(t.out, said)
+		return nil
+	}
+}
+
+// pushBundle pushes what bundle.Dockerfile describes. A node of any processor can pull it.
+func pushBundle(ctx context.Context, made *bundle.Bundle, tag name.Tag) (string, error) {
+	var files []image.File
+	for _, file := range slices.Sorted(maps.Keys(made.Files)) {
+		if inImage, found := strings.CutPrefix(file, "bundle/"); found {
+			files = append(files, image.File{Name: "/" + inImage, Text: made.Files[file]})
+		}
+	}
+	var contents []image.Content
+	for _, processor := range []string{"amd64", "arm64", "ppc64le", "s390x"} {
+		contents = append(contents, image.Content{Platform: v1.Platform{OS: "linux", Architecture: processor}, Files: files, Labels: made.Labels()})
+	}
+	pushed, err := image.New(contents, time.Unix(0, 0), nil)
+	if err != nil {
+		return "", err
+	}
+	return pushed.Push(ctx, tag)
+}
