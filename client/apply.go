@@ -18,7 +18,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/redact"
 )
 
 // Apply creates or changes an object by server-side apply. The field owner comes to own
@@ -170,7 +170,7 @@ func foreignTree(at *call, obj any) (map[string]any, error) {
 	}
 	var tree map[string]any
 	if err := errors.Join(kjson.UnmarshalCaseSensitivePreserveInts(data, &named), kjson.UnmarshalCaseSensitivePreserveInts(data, &tree)); err != nil {
-		return nil, fmt.Errorf("it does not marshal to an object: %w", confidential.Decoding(err)) // the kind is not known here
+		return nil, fmt.Errorf("it does not marshal to an object: %w", redact.Decoding(err)) // the kind is not known here
 	}
 	at.kind = schema.FromAPIVersionAndKind(named.APIVersion, named.Kind)
 	at.key = informer.Key{Namespace: named.Metadata.Namespace, Name: named.Metadata.Name}

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/confidential"
 	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/redact"
 )
 
 // verb is one kind of call. Verbs are bits, so a set of them is their sum.
@@ -213,14 +213,14 @@ func (at *call) effect() effects.Write {
 
 // discreet reports whether errors and logs must not repeat what the call sends or
 // receives.
-func (at *call) discreet() bool { return confidential.Kind(at.kind.GroupKind(), at.sub) }
+func (at *call) discreet() bool { return redact.Kind(at.kind.GroupKind(), at.sub) }
 
 // answered removes confidential content from an error of the server.
 func (at *call) answered(err error) error {
 	if err == nil || !at.discreet() {
 		return err
 	}
-	return confidential.Error(err)
+	return redact.Error(err)
 }
 
 // KindOf returns the kind of obj. The scheme determines it by Go type, except for

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/answers"
 	"github.com/flyball-dev/flyball/internal/applied"
+	"github.com/flyball-dev/flyball/internal/bodylimit"
 	"github.com/flyball-dev/flyball/internal/memo"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
@@ -127,7 +127,7 @@ func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (*Client, error
 		return nil, fmt.Errorf("make client for %s: %w", cfg.Host, err)
 	}
 	own := *shared // it may be http.DefaultClient
-	own.Transport = retryAfterReader{answers.Ensure(own.Transport)}
+	own.Transport = retryAfterReader{bodylimit.Ensure(own.Transport)}
 	c.http = &own
 	c.mapper = newMapper(c.discover)
 	c.mu.rest = map[schema.GroupVersion]*rest.RESTClient{}

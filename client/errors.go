@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/answers"
+	"github.com/flyball-dev/flyball/internal/bodylimit"
 )
 
 // ConflictError reports that a write named a resourceVersion and the object has changed
@@ -40,7 +40,7 @@ func (e *ConflictError) Error() string { return e.err.Error() }
 // Limit bytes after decompression (Compressed: it was compressed), or that to decode it
 // would allocate at least Decoded bytes, if that is not 0, and Limit is what is allowed.
 // List retries with smaller pages before it returns one.
-type TooLargeError = answers.TooLargeError
+type TooLargeError = bodylimit.TooLargeError
 
 // SharedObjectError reports that the call would store the server's answer in an object
 // of an informer's cache, which all readers share. Nothing was sent.

@@ -21,8 +21,8 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/hostile"
-	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 // answering returns a client of a server that answers each Get with *answer, and each
@@ -56,7 +56,7 @@ func TestClient_HeavyObjectIsNotDecoded_B13(t *testing.T) {
 	refused := func(what string, err error) {
 		t.Helper()
 		var heavy *client.TooLargeError
-		if !errors.As(err, &heavy) || heavy.Limit != ration.Object || heavy.Decoded <= ration.Object || !strings.Contains(err.Error(), fmt.Sprint(ration.Object)) {
+		if !errors.As(err, &heavy) || heavy.Limit != decodelimit.Object || heavy.Decoded <= decodelimit.Object || !strings.Contains(err.Error(), fmt.Sprint(decodelimit.Object)) {
 			t.Errorf("%s: %v, want a TooLargeError with the decoded size and the limit", what, err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestClient_ItemsOfAHeavyListAreNotHeld_B14(t *testing.T) {
 		last = err
 	}
 	runtime.ReadMemStats(&after)
-	if heavy := (*client.TooLargeError)(nil); !errors.As(last, &heavy) || heavy.Limit != ration.Page {
+	if heavy := (*client.TooLargeError)(nil); !errors.As(last, &heavy) || heavy.Limit != decodelimit.Page {
 		t.Errorf("%v, want a TooLargeError with the limit of a page", last)
 	}
 	// Five pages are asked for, each smaller, and client-go's buffer of a body grows by a quarter.

@@ -21,7 +21,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/answers"
+	"github.com/flyball-dev/flyball/internal/bodylimit"
 )
 
 // endless writes bytes that compress well.
@@ -75,7 +75,7 @@ func TestGet_CompressedAnswerHasALimit_C12(t *testing.T) {
 	err := c.Get(t.Context(), informer.Key{Namespace: "prod", Name: "a"}, &corev1.ConfigMap{})
 	runtime.ReadMemStats(&after)
 	var large *client.TooLargeError
-	if !errors.As(err, &large) || large.Limit != answers.Limit || !large.Compressed || !strings.Contains(err.Error(), "larger than 134217728 bytes when decompressed") {
+	if !errors.As(err, &large) || large.Limit != bodylimit.Limit || !large.Compressed || !strings.Contains(err.Error(), "larger than 134217728 bytes when decompressed") {
 		t.Errorf("Get = %v, want an error that names the size", err)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > bomb/2 {
@@ -102,7 +102,7 @@ func TestList_PageThatIsTooLargeIsAskedForInSmallerOnes_C12(t *testing.T) {
 		fmt.Fprint(w, "]}")
 	})
 	n := 0
-	for _, err := range client.List[*corev1.Pod](answers.WithLimit(t.Context(), 1<<20), c) {
+	for _, err := range client.List[*corev1.Pod](bodylimit.WithLimit(t.Context(), 1<<20), c) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestList_PageThatIsTooLargeIsAskedForInSmallerOnes_C12(t *testing.T) {
 	if got := strings.Join(limits, " "); n != 40 || !strings.HasPrefix(got, "500 125 31 7 7") {
 		t.Errorf("listed %d Pods by pages of %s; want 40, by pages of which ten objects are too large", n, got)
 	}
-	for _, err := range client.List[*corev1.Pod](answers.WithLimit(t.Context(), 1<<10), c) {
+	for _, err := range client.List[*corev1.Pod](bodylimit.WithLimit(t.Context(), 1<<10), c) {
 		var large *client.TooLargeError
 		if !errors.As(err, &large) {
 			t.Errorf("a list of which one object is too large: %v, want a TooLargeError", err)
@@ -128,7 +128,7 @@ func TestWatch_FrameHasALimit_C12(t *testing.T) {
 		endless(w, 4<<20)
 	})
 	var got []string
-	for event, err := range client.Watch[*corev1.ConfigMap](answers.WithLimit(t.Context(), 1<<20), c) {
+	for event, err := range client.Watch[*corev1.ConfigMap](bodylimit.WithLimit(t.Context(), 1<<20), c) {
 		if err != nil {
 			var large *client.TooLargeError
 			if !errors.As(err, &large) || !strings.Contains(err.Error(), "a frame of watch ConfigMap") {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/confidential"
 	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/internal/redact"
 )
 
 const (
@@ -150,7 +150,7 @@ func (c *Client) listPage(ctx context.Context, at *call, like informer.Object, t
 	}
 	page, err := a.Page()
 	if a.Discreet {
-		err = confidential.Decoding(err)
+		err = redact.Decoding(err)
 	}
 	return page, at.wrap(err)
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/confidential"
 	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/internal/redact"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
@@ -106,7 +106,7 @@ func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (response,
 		observeLost(c, at)
 	}
 	if a.Discreet = at.discreet(); a.Discreet {
-		err = confidential.Decoding(err)
+		err = redact.Decoding(err)
 	}
 	return a, at.wrap(err)
 }

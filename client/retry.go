@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/flyball-dev/flyball/internal/effects"
-	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/sleep"
 )
 
 const (
@@ -88,7 +88,7 @@ func (c *Client) send(ctx context.Context, at *call, limit time.Duration, once f
 		at.lost = at.lost || t.lost
 		at.code = t.code
 		wait, again := at.pause(t)
-		if !again || wait > left || !sleep(ctx, at, wait, t.err) {
+		if !again || wait > left || !delay(ctx, at, wait, t.err) {
 			if t.err != nil && before != nil {
 				return fmt.Errorf("%w (sent again after: %v)", t.err, before)
 			}
@@ -114,13 +114,13 @@ func try(ctx context.Context, limit time.Duration, observer Observer, once func(
 	return t
 }
 
-// sleep waits and reports whether it did; it does not if ctx would end first.
-func sleep(ctx context.Context, at *call, wait time.Duration, why error) bool {
+// delay waits and reports whether it did; it does not if ctx would end first.
+func delay(ctx context.Context, at *call, wait time.Duration, why error) bool {
 	if deadline, has := ctx.Deadline(); has && time.Until(deadline) <= wait {
 		return false
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("Retrying a request", "request", at.String(), "after", wait, "because", why.Error())
-	return linger.For(ctx, wait)
+	return sleep.For(ctx, wait)
 }
 
 // retryAfterReader records the Retry-After header of answers, which the RESTClient does

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/answers"
+	"github.com/flyball-dev/flyball/internal/bodylimit"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
@@ -79,7 +79,7 @@ func Watch[T informer.Object](ctx context.Context, c *Client, opts ...Option) it
 			return
 		}
 		defer stream.Close()
-		frame := &frameBound{Reader: stream, what: at.String(), limit: answers.LimitOf(ctx)}
+		frame := &frameBound{Reader: stream, what: at.String(), limit: bodylimit.LimitOf(ctx)}
 		s := watchStream{bound: frame, frames: json.NewDecoder(frame), version: at.since}
 		for {
 			kind, item, err := s.next()

@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/sleep"
 )
 
 const (
@@ -97,7 +97,7 @@ func download(ctx context.Context, gocmd, module string, pause time.Duration, ou
 			return err
 		}
 		fmt.Fprintf(out, "envtest: attempt %d failed: %v\n", i, err)
-		if !linger.For(ctx, time.Duration(alike)*pause) {
+		if !sleep.For(ctx, time.Duration(alike)*pause) {
 			return context.Cause(ctx)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/sleep"
 )
 
 const (
@@ -77,7 +77,7 @@ func lostIn(rows iter.Seq[*store.Row], scope base.ScopeID, list map[Key]auditedS
 // ends.
 func (c *core) audits(ctx context.Context) error {
 	mean, sim := c.opts.Audit, simhook.Of(ctx)
-	for linger.For(ctx, mean/2+simhook.Duration(sim, "audit "+c.kind.Kind, mean)) {
+	for sleep.For(ctx, mean/2+simhook.Duration(sim, "audit "+c.kind.Kind, mean)) {
 		for _, w := range c.watchedNow() {
 			r := c.reflectorOf(w)
 			if r == nil || !r.Auditable() {
@@ -105,12 +105,12 @@ func (c *core) audit(ctx context.Context, w *watched) (d reflector.Finding, err 
 		return d, fmt.Errorf("audit: %w", err)
 	}
 	for begun := time.Now(); c.indexer.Reached(w.id) < v; {
-		if time.Since(begun) > auditPatience || !linger.For(ctx, time.Second) {
+		if time.Since(begun) > auditPatience || !sleep.For(ctx, time.Second) {
 			return d, fmt.Errorf("audit: the watch has not reached version %s of the list", v)
 		}
 	}
 	d, err = c.compare(w, list, v)
-	if len(d.Keys) > 0 && linger.For(ctx, auditConfirm) {
+	if len(d.Keys) > 0 && sleep.For(ctx, auditConfirm) {
 		d, err = c.compare(w, list, v)
 	}
 	if err != nil || len(d.Rewound) == 0 {

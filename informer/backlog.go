@@ -63,37 +63,37 @@ type pending struct {
 	given, now Object // nil: none
 	givenUID   types.UID
 	nowUID     types.UID
-	bad        *spell // nil: decodable before and now, or the handler does not want them
+	bad        *quarantineChange // nil: decodable before and now, or the handler does not want them
 	hasGiven   bool
 	hasNow     bool
-	how        manner
+	flags      pendingFlags
 }
 
-// spell is the quarantine state of a key.
-type spell struct {
+// quarantineChange is the quarantine state of a key.
+type quarantineChange struct {
 	given, now *Undecodable // nil: decodable, or no object
 }
 
-// manner is a set of flags of a pending key.
-type manner uint8
+// pendingFlags is a set of flags of a pending key.
+type pendingFlags uint8
 
 const (
-	endUnseen manner = 1 << iota // the given object is gone, its end unseen
-	endLeft                      // the given object left the scopes
+	endUnseen pendingFlags = 1 << iota // the given object is gone, its end unseen
+	endLeft                            // the given object left the scopes
 	isResync
 	isRelisted // with isResync: because of a list
 	isInitial
 	isMark
 )
 
-func (m *manner) set(flag manner, on bool) {
+func (m *pendingFlags) set(flag pendingFlags, on bool) {
 	*m &^= flag
 	if on {
 		*m |= flag
 	}
 }
 
-func (m manner) has(flag manner) bool { return m&flag != 0 }
+func (m pendingFlags) has(flag pendingFlags) bool { return m&flag != 0 }
 
 func newBacklog() *backlog {
 	b := &backlog{}
@@ -123,21 +123,21 @@ func (b *backlog) push(c store.Change, filter *store.ScopeSet, initial bool) {
 	case p == nil:
 		p = b.fresh()
 		p.key, p.slot, p.at = c.Key, c.Slot, b.time
-		p.how.set(isInitial, initial)
-		p.how.set(isResync, c.Resync)
-		p.how.set(isRelisted, c.Relisted)
+		p.flags.set(isInitial, initial)
+		p.flags.set(isResync, c.Resync)
+		p.flags.set(isRelisted, c.Relisted)
 		if was {
 			p.given, p.givenUID, p.hasGiven = c.Old, c.OldUID, true
 		}
 		if wasBad != nil {
-			p.bad = &spell{given: wasBad}
+			p.bad = &quarantineChange{given: wasBad}
 		}
 		b.slots.Set(c.Slot, p)
 		b.keys++
 		b.most = max(b.most, b.keys)
 		b.append(p)
 	default:
-		p.how.set(isResync, false)
+		p.flags.set(isResync, false)
 	}
 	p.turn(c, is, isBad)
 	if p.settled() {
@@ -154,11 +154,11 @@ func (p *pending) turn(c store.Change, is bool, isBad *Undecodable) {
 	}
 	if uid, ok := p.knew(); ok && c.OldUID == uid && (gone || c.NewUID != c.OldUID) {
 		_, unseen := c.End()
-		p.how.set(endUnseen, unseen)
-		p.how.set(endLeft, c.LeftScope)
+		p.flags.set(endUnseen, unseen)
+		p.flags.set(endLeft, c.LeftScope)
 	}
 	if p.bad == nil && isBad != nil {
-		p.bad = &spell{}
+		p.bad = &quarantineChange{}
 	}
 	if p.bad != nil {
 		p.bad.now = isBad
@@ -186,7 +186,7 @@ func (p *pending) settled() bool {
 	if p.hasGiven != p.hasNow || p.bad != nil && p.bad.given != p.bad.now {
 		return false
 	}
-	return !p.hasNow || !p.how.has(isResync) && p.givenUID == p.nowUID && any(p.given) == any(p.now)
+	return !p.hasNow || !p.flags.has(isResync) && p.givenUID == p.nowUID && any(p.given) == any(p.now)
 }
 
 func (b *backlog) append(p *pending) {
@@ -196,7 +196,7 @@ func (b *backlog) append(p *pending) {
 
 func (b *backlog) drop(p *pending) {
 	p.prev.next, p.next.prev = p.next, p.prev
-	if p.how.has(isMark) {
+	if p.flags.has(isMark) {
 		return
 	}
 	b.keys--
@@ -243,7 +243,7 @@ func (b *backlog) recycle(p *pending) {
 	}
 }
 
-func (b *backlog) mark() { b.append(&pending{how: isMark, at: b.time}) }
+func (b *backlog) mark() { b.append(&pending{flags: isMark, at: b.time}) }
 
 // begin does nothing: a key stops waiting once it is taken, and later changes
 // wait for a later turn.
@@ -264,7 +264,7 @@ func (b *backlog) take(buf []Event[Object]) (events []Event[Object], marked bool
 		return buf, false
 	}
 	b.drop(p)
-	if p.how.has(isMark) {
+	if p.flags.has(isMark) {
 		return buf, true
 	}
 	events = p.events(buf)
@@ -277,7 +277,7 @@ func (b *backlog) take(buf []Event[Object]) (events []Event[Object], marked bool
 // undecodable. Old is what the handler was given, not the last state, so that
 // code which derived keys from it sees its end.
 func (p *pending) events(buf []Event[Object]) []Event[Object] {
-	var bad spell
+	var bad quarantineChange
 	if p.bad != nil {
 		bad = *p.bad
 	}
@@ -286,14 +286,14 @@ func (p *pending) events(buf []Event[Object]) []Event[Object] {
 	if ended {
 		e := Event[Object]{
 			Type: Deleted, Key: p.key, Old: p.given,
-			FinalStateUnknown: p.how.has(endUnseen), LeftScope: p.how.has(endLeft),
+			FinalStateUnknown: p.flags.has(endUnseen), LeftScope: p.flags.has(endLeft),
 		}
 		if !p.hasGiven {
 			e.Undecodable = bad.given
 		}
 		buf = append(buf, e)
 	}
-	initial := p.how.has(isInitial) && !p.hasGiven
+	initial := p.flags.has(isInitial) && !p.hasGiven
 	switch known := p.hasGiven && !ended; {
 	case !p.hasNow:
 	case !known:
@@ -301,7 +301,7 @@ func (p *pending) events(buf []Event[Object]) []Event[Object] {
 	case bad.now == nil || any(p.given) != any(p.now):
 		buf = append(buf, Event[Object]{Type: Updated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync(), Relisted: p.relisted(), Healed: p.bad != nil && bad.now == nil})
 	}
-	if bad.now != nil && (bad.now != bad.given || ended || p.how.has(isResync)) {
+	if bad.now != nil && (bad.now != bad.given || ended || p.flags.has(isResync)) {
 		buf = append(buf, Event[Object]{
 			Type: Undecoded, Key: p.key, Old: p.now, Undecodable: bad.now,
 			Initial: initial, Resync: p.resync(), Relisted: p.relisted(),
@@ -312,6 +312,6 @@ func (p *pending) events(buf []Event[Object]) []Event[Object] {
 
 // resync and relisted report why the object is redelivered. A list is the
 // reason only if nothing has changed.
-func (p *pending) resync() bool { return p.how.has(isResync) && !p.how.has(isRelisted) }
+func (p *pending) resync() bool { return p.flags.has(isResync) && !p.flags.has(isRelisted) }
 
-func (p *pending) relisted() bool { return p.how.has(isResync) && p.how.has(isRelisted) }
+func (p *pending) relisted() bool { return p.flags.has(isResync) && p.flags.has(isRelisted) }

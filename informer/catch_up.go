@@ -17,8 +17,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
-	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/sleep"
 )
 
 const (
@@ -158,7 +158,7 @@ func (p *pursuit) run(ctx context.Context) error {
 			p.relist = p.scope.relists.Load() + 1
 			r.Wants.Add(steps.Demand{Reason: steps.RelistHandOver})
 		}
-		if !linger.For(ctx, pause) {
+		if !sleep.For(ctx, pause) {
 			return cmp.Or(p.last, fmt.Errorf("its watch has reached version %q, not %q",
 				p.core.indexer.Reached(p.scope.id), max(p.at, p.floor.Version)))
 		}
@@ -209,7 +209,7 @@ func (p *pursuit) ask(ctx context.Context) error {
 func (p *pursuit) superfluous(ctx context.Context) func(Version) bool {
 	return func(v Version) bool {
 		for end := time.Now().Add(pagePatience); p.core.indexer.Reached(p.scope.id) < v; {
-			if time.Now().After(end) || !linger.For(ctx, firstLook) {
+			if time.Now().After(end) || !sleep.For(ctx, firstLook) {
 				return false
 			}
 		}

@@ -60,8 +60,8 @@ type core struct {
 	borrow           func(*reflector.Tap, Version) bool                                   // of a metadata informer: feeds the tap from another informer
 	schemas          *schemas.Watch                                                       // nil: schemas are not observed
 	auditList        auditLists
-	roster           roster
-	storing          *hand // of dispatch
+	membership       membership
+	storing          *taskProbe // of dispatch
 	settler          unsettled.Settler
 	projection       projection
 	narrowed         func(*fields.Set) // called with each set of fields that is not everything; nil: nobody asks
@@ -136,14 +136,14 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	c.mu.managed, c.mu.compact = opts.KeepManagedFields, opts.Compact
 	c.projection.begin()
 	c.critical.scopes, c.critical.within = make(map[WatchScope]*watched), make(map[string][]*watched)
-	c.storing = c.roster.take(newHand("store a batch"))
+	c.storing = c.membership.take(newTaskProbe("store a batch"))
 	c.settler = unsettled.Settler{
 		Store: settledStore{c}, Name: object.String(), Log: c.log, PageSize: cmp.Or(opts.PageSize, reflector.DefaultPageSize),
 		Read: func(scope WatchScope) (ListerWatcher[Object], error) { return c.settling(scope) },
 	}
 	_ = c.group.Go(c.settler.Run)
 	_ = c.group.Go(c.dispatch)
-	c.guarded()
+	c.attachDetector()
 	return c
 }
 
@@ -191,7 +191,7 @@ func (c *core) run(ctx context.Context) error {
 	err := c.mu.err
 	c.mu.started = true
 	c.mu.Unlock()
-	c.simulated(simhook.Of(ctx))
+	c.setHooks(simhook.Of(ctx))
 	if err != nil {
 		return err
 	}
@@ -225,13 +225,13 @@ func (c *core) setTransform(f func(Object) (Object, error)) error {
 	return nil
 }
 
-func (c *core) begun() {
+func (c *core) setStarted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.started = true
 }
 
-func (c *core) hasOpened() {
+func (c *core) setOpened() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.opened = true
@@ -254,28 +254,28 @@ func (c *core) snapshot() Snapshot {
 	if c.guard != nil {
 		s.Mutations = c.guard.found.Load()
 	}
-	seats, choices := c.roster.shown()
+	scopes, choices := c.membership.shown()
 	for _, f := range choices {
 		state := f.state(f.clusterWide, f.known)
 		s.Synced = s.Synced && state.Synced
 		s.Scopes = append(s.Scopes, state)
 	}
 	quarantine := c.indexer.QuarantineByScope()
-	for _, w := range seats {
+	for _, w := range scopes {
 		state := withQuarantine(w.reflector.State(), quarantine[w.id])
 		state.Synced = w.synced.Load()
 		s.Synced = s.Synced && state.Synced
 		s.Scopes = append(s.Scopes, state)
 	}
-	_, members := c.roster.all()
+	_, members := c.membership.all()
 	for _, m := range members {
 		s.Handlers = append(s.Handlers, m.snapshot())
 	}
 	return s
 }
 
-// guarded attaches c to the factory's mutation detector, or to a new one.
-func (c *core) guarded() {
+// attachDetector attaches c to the factory's mutation detector, or to a new one.
+func (c *core) attachDetector() {
 	detector := c.opts.detector
 	if detector == nil {
 		if detector = newMutationDetector(c.opts.DetectMutations, c.opts.Logger); detector == nil {
@@ -320,9 +320,9 @@ func (c *core) offerWrite(o store.Observed) (offered []*kept) {
 	return c.guard.offer(nil, o.Key, o.Object)
 }
 
-// settled drops the copies of objects that were not stored, and retires those
+// retireReplaced drops the copies of objects that were not stored, and retires those
 // of replaced objects.
-func (c *core) settled(offered []*kept, changes []store.Change) {
+func (c *core) retireReplaced(offered []*kept, changes []store.Change) {
 	if c.guard == nil {
 		return
 	}
@@ -349,7 +349,7 @@ func (c *core) settled(offered []*kept, changes []store.Change) {
 
 // Hooks of a simulation. Without one they are not called.
 
-func (c *core) simulated(sim simhook.Hooks) {
+func (c *core) setHooks(sim simhook.Hooks) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	c.critical.sim = sim
@@ -389,7 +389,7 @@ func (c *core) noteStoredLocked(changes []store.Change, own bool) {
 	}
 }
 
-func (c *core) tell(ctx context.Context, err error) {
+func (c *core) reportError(ctx context.Context, err error) {
 	c.mu.Lock()
 	f := c.mu.onError
 	c.mu.Unlock()
@@ -415,12 +415,12 @@ func (c *core) optionsOf(lw ListerWatcher[Object]) reflector.Options {
 	return opts
 }
 
-// showLocked updates the roster with the present scopes and namespace choices.
+// showLocked updates the membership with the present scopes and namespace choices.
 func (c *core) showLocked() {
-	seats := make([]seat, 0, len(c.critical.scopes))
+	scopes := make([]scopeView, 0, len(c.critical.scopes))
 	for _, w := range c.critical.byID {
 		if w != nil {
-			seats = append(seats, seat{w, w.reflector})
+			scopes = append(scopes, scopeView{w, w.reflector})
 		}
 	}
 	var choices []choice
@@ -429,12 +429,12 @@ func (c *core) showLocked() {
 			choices = append(choices, choice{f, h.clusterWide, f.known})
 		}
 	}
-	c.roster.show(seats, choices)
+	c.membership.show(scopes, choices)
 }
 
 func (c *core) progress() Progress {
 	p := Progress{Kind: c.gvk()}
-	hands, members := c.roster.all()
+	hands, members := c.membership.all()
 	for _, h := range hands {
 		if t := h.task(); t.Begun > 0 {
 			p.Tasks = append(p.Tasks, t)

@@ -23,7 +23,7 @@ func (c *core) dispatch(ctx context.Context) error {
 	defer c.finish()
 	defer c.fifo.Close()
 	defer c.fifo.WakeAtEnd(ctx)()
-	c.storing.takenUp()
+	c.storing.setGoroutine()
 	for {
 		batch, err := c.fifo.PopBatchWoken(ctx)
 		if err != nil {
@@ -38,7 +38,7 @@ func (c *core) dispatch(ctx context.Context) error {
 		})
 		c.fifo.Applied()
 		c.memory.Look()
-		c.settled(offered, changes)
+		c.retireReplaced(offered, changes)
 		c.reportBatch(len(batch.Deltas), began)
 		c.reportUndecodable(batch.Deltas)
 		c.retryRefused(batch.Deltas)
@@ -226,7 +226,7 @@ func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generatio
 		changes, hidden, err = c.indexer.Observe(o)
 		return changes, err
 	})
-	c.settled(offered, changes)
+	c.retireReplaced(offered, changes)
 	if stored && o.Err != nil {
 		c.retryLater(o.Key)
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
-	"github.com/flyball-dev/flyball/internal/answers"
+	"github.com/flyball-dev/flyball/internal/bodylimit"
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
@@ -61,7 +61,7 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 		return nil, fmt.Errorf("make informer factory: connect to %s: %w", cfg.Host, err)
 	}
 	bounded := *httpClient // it may be http.DefaultClient
-	bounded.Transport = answers.Ensure(bounded.Transport)
+	bounded.Transport = bodylimit.Ensure(bounded.Transport)
 	server, err := restclient.NewServer(cfg, &bounded, opts.concurrentLists())
 	if err != nil {
 		return nil, fmt.Errorf("make informer factory: %w", err)
@@ -206,7 +206,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	case ended != nil:
 		c.end()
 	case member.Started():
-		c.begun() // at once, so that what may be set on a handle does not depend on a goroutine
+		c.setStarted() // at once, so that what may be set on a handle does not depend on a goroutine
 	}
 	c.forget = func() {
 		f.forget(id, c)

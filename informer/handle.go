@@ -31,7 +31,7 @@ type handle struct {
 	released    bool
 	deferred    bool // one of asked is Deferred
 	wants       wanted
-	sight       atomic.Pointer[sight]
+	view        atomic.Pointer[listerView]
 	fed         atomic.Pointer[reflector.Reflector] // the last of holds; nil: none
 }
 
@@ -41,7 +41,7 @@ type handle struct {
 // released meanwhile.
 func (c *core) handle(scopes []Scope, misuse error) (*handle, error) {
 	h := &handle{synced: make(chan struct{}), ended: make(chan struct{})}
-	h.sight.Store(&sight{scopes: store.ScopesOf(), namespaces: map[string]bool{}, synced: h.synced})
+	h.view.Store(&listerView{scopes: store.ScopesOf(), namespaces: map[string]bool{}, synced: h.synced})
 	if !c.admit(h) {
 		return nil, misuse
 	}
@@ -200,7 +200,7 @@ func (c *core) turnLocked(h *handle, holds []*watched, namespaces map[string]boo
 	holdLocked(c, holds)
 	before := h.holds
 	h.hold(holds)
-	was, now := h.sight.Load().scopes, &sight{namespaces: namespaces, fields: h.wants.set}
+	was, now := h.view.Load().scopes, &listerView{namespaces: namespaces, fields: h.wants.set}
 	seen := make([]base.ScopeID, 0, len(holds))
 	for _, w := range holds {
 		if keptLocked(c, w, h.wants.since) {
@@ -213,7 +213,7 @@ func (c *core) turnLocked(h *handle, holds []*watched, namespaces map[string]boo
 	}
 	now.synced = h.synced
 	differently := c.indexer.SeenDifferently(was, now.scopes)
-	h.sight.Store(now)
+	h.view.Store(now)
 	c.letGoLocked(before)
 	c.showLocked()
 	for _, m := range c.critical.members {
@@ -305,7 +305,7 @@ func (c *core) releaseUnder(h *handle) (left []*member, follows []*following, la
 		return nil, nil, false
 	}
 	h.released = true
-	h.sight.Store(&sight{scopes: store.ScopesOf(), gone: &ReleasedError{Kind: c.kind}})
+	h.view.Store(&listerView{scopes: store.ScopesOf(), gone: &ReleasedError{Kind: c.kind}})
 	c.critical.members = slices.DeleteFunc(c.critical.members, func(m *member) bool {
 		if m.of == h {
 			left = append(left, m)
@@ -314,7 +314,7 @@ func (c *core) releaseUnder(h *handle) (left []*member, follows []*following, la
 	})
 	for _, m := range left {
 		m.remove()
-		c.roster.leave(m)
+		c.membership.leave(m)
 	}
 	c.critical.handles = slices.DeleteFunc(c.critical.handles, func(other *handle) bool { return other == h })
 	if !c.critical.over {
@@ -396,7 +396,7 @@ func keepAllFields(c *core, h *handle) {
 	if h.wants.set = nil; h.wants.counts {
 		h.wants.since = widenLocked(c, nil)
 	}
-	c.turnLocked(h, h.holds, h.sight.Load().namespaces)
+	c.turnLocked(h, h.holds, h.view.Load().namespaces)
 }
 
 // dropFields records that fields are dropped. It is an error with a transform,

@@ -438,7 +438,7 @@ func (d *dull) stored(key Key, filter *store.ScopeSet) Object {
 	if _, ok := errors.AsType[*UndecodableError](err); !ok || obj != nil {
 		d.failf("I8: Get of %s gives %s and %v, want an *UndecodableError alone", key, fixture.Sketch(obj), err)
 	}
-	for u := range listerOf(d.store, &sight{scopes: filter}).Undecodable() {
+	for u := range listerOf(d.store, &listerView{scopes: filter}).Undecodable() {
 		if u.Key == key && u.UID == u.Metadata.UID && u.Version == fixture.VersionOf(u.Metadata) {
 			return u.Metadata
 		}
@@ -617,7 +617,7 @@ func (d *dull) settle() {
 	for _, r := range d.readers {
 		for d.read(r) {
 		}
-		lister := listerOf(d.store, &sight{scopes: r.filter})
+		lister := listerOf(d.store, &listerView{scopes: r.filter})
 		for key := range d.keys() {
 			want := d.at(key, len(d.log))
 			if !slices.ContainsFunc(slices.Collect(maps.Keys(d.seen(r.filter))), func(s scopeModel) bool { return s.has(want) }) {

@@ -87,7 +87,7 @@ func TestIndexer_ReadersSeeWholeBatches_I3(t *testing.T) {
 	if err := x.AddIndex("label", byLabel); err != nil {
 		t.Fatal(err)
 	}
-	lister := listerOf(x, &sight{})
+	lister := listerOf(x, &listerView{})
 	round := func(n int) {
 		var deltas []store.Delta
 		for i := range objects {
@@ -152,7 +152,7 @@ func TestIndexer_PanickingIndexCostsOneObject(t *testing.T) {
 	if err == nil || len(changes) != 4 {
 		t.Errorf("apply = %d changes, %v; want 4, and the panic", len(changes), err)
 	}
-	lister := listerOf(x, &sight{})
+	lister := listerOf(x, &listerView{})
 	keys, err := sortedKeys(lister.List(QueryOptions{Index: "label", IndexValue: "good"}))
 	if got := fmt.Sprint(keys); err != nil || got != "[ns/b ns/early]" {
 		t.Errorf("the index has %s, %v; want [ns/b ns/early]: a panic costs the object it is about, until its next version", got, err)
@@ -175,7 +175,7 @@ func TestIndexer_SeveralIndexValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustApply(t, x, seenDelta("b", "v", 2, "y"), seenDelta("c", "w", 3, ""))
-	lister := listerOf(x, &sight{})
+	lister := listerOf(x, &listerView{})
 	want := func(what, values, keys string) {
 		t.Helper()
 		v, _ := lister.IndexValues("words")
@@ -206,7 +206,7 @@ func toldOf(changes []store.Change) []string {
 
 func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
 	x := store.NewIndexer(fixture.ThingKind)
-	lister := listerOf(x, &sight{})
+	lister := listerOf(x, &listerView{})
 	broken := func(name string, uid types.UID, v Version) store.Delta {
 		return store.Delta{Type: store.Updated, Key: fixture.Named(name), UID: uid, Version: v, Err: errors.New("bad bytes")}
 	}
@@ -244,7 +244,7 @@ func BenchmarkIndexer(b *testing.B) {
 		deltas[i] = seenDelta(fmt.Sprintf("object-%d", i), types.UID(fmt.Sprint(i)), Version(i+1), "")
 	}
 	_, _ = x.Apply(store.Batch{Deltas: deltas})
-	lister := listerOf(x, &sight{scopes: store.ScopesOf(0)})
+	lister := listerOf(x, &listerView{scopes: store.ScopesOf(0)})
 	b.Run("Get", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			if _, err := lister.Get(deltas[i*7919%n].Key); err != nil {

@@ -90,7 +90,7 @@ func (i *SharedInformer[T]) Discover(ctx context.Context) error {
 // Lister returns the read interface. Its objects are shared and read-only. Each
 // read covers the scopes that the handle has at that time.
 func (i *SharedInformer[T]) Lister() Lister[T] {
-	return newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.sight, i.core.guard, &i.core.settler.Set)
+	return newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.view, i.core.guard, &i.core.settler.Set)
 }
 
 // AddHandler calls handle with every change from now on, starting with the
@@ -162,7 +162,7 @@ func (i *SharedInformer[T]) Err() error {
 	if i.err != nil {
 		return i.err
 	}
-	return i.handle.sight.Load().gone
+	return i.handle.view.Load().gone
 }
 
 // Run feeds the informer until ctx ends, and returns when everything that it
@@ -241,7 +241,7 @@ func (i *SharedInformer[T]) MutationDetector() *MutationDetector {
 // resourceVersions are not numbers.
 func (i *SharedInformer[T]) Reached() Version {
 	first, lowest := true, Version(0)
-	for scope := range i.handle.sight.Load().scopes.All() {
+	for scope := range i.handle.view.Load().scopes.All() {
 		if v := i.core.indexer.Reached(scope); first || v < lowest {
 			first, lowest = false, v
 		}
@@ -274,7 +274,7 @@ func (i *SharedInformer[T]) KeepManagedFields() error {
 }
 
 func (c *core) keepManagedFields(h *handle) error {
-	if h.sight.Load().fields != nil {
+	if h.view.Load().fields != nil {
 		return c.errorf("keep managedFields: the Scope of the handle has Fields, and managedFields are kept with all fields only; leave the Fields out")
 	}
 	c.mu.Lock()

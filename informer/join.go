@@ -73,20 +73,20 @@ func (c *core) enter(m *member) error {
 	if m.of.released {
 		return &ReleasedError{Kind: c.kind}
 	}
-	filter := m.of.sight.Load().scopes
+	filter := m.of.view.Load().scopes
 	m.look(filter, c.indexer.SeenDifferently(store.ScopesOf(), filter))
 	if m.of.isSynced() {
 		m.mark()
 	}
 	c.critical.members = append(c.critical.members, m)
 	c.recountLocked()
-	c.roster.join(m)
+	c.membership.join(m)
 	return nil
 }
 
 func (c *core) leave(m *member) {
 	m.end()
-	c.roster.leave(m)
+	c.membership.leave(m)
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	c.critical.members = slices.DeleteFunc(c.critical.members, func(other *member) bool { return other == m })
@@ -128,7 +128,7 @@ func (c *core) resync(ctx context.Context, m *member, period time.Duration) erro
 		timer := time.NewTimer(period + simhook.Duration(simhook.Of(ctx), "resync "+m.name, period/10))
 		select {
 		case <-timer.C:
-			for scope := range m.of.sight.Load().scopes.All() {
+			for scope := range m.of.view.Load().scopes.All() {
 				c.fifo.Resync(scope, m.id, c.indexer.ObjectsIn(scope))
 			}
 			continue
@@ -201,7 +201,7 @@ func (c *core) misusedBy(is func(*handle) bool) (changed <-chan struct{}, err er
 	if !noted {
 		return changed, nil
 	}
-	var seats []seat
+	var scopes []scopeView
 	c.critical.Lock()
 	for _, h := range c.critical.handles {
 		if !is(h) {
@@ -212,12 +212,12 @@ func (c *core) misusedBy(is func(*handle) bool) (changed <-chan struct{}, err er
 		}
 		for _, w := range h.holds {
 			if !w.synced.Load() {
-				seats = append(seats, seat{w, w.reflector})
+				scopes = append(scopes, scopeView{w, w.reflector})
 			}
 		}
 	}
 	c.critical.Unlock()
-	if slices.ContainsFunc(seats, func(s seat) bool { return s.reflector.State().State == StateMisuse }) {
+	if slices.ContainsFunc(scopes, func(s scopeView) bool { return s.reflector.State().State == StateMisuse }) {
 		err = errScopeMisused
 	}
 	return changed, err

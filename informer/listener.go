@@ -44,7 +44,7 @@ type listener struct {
 	mu        struct {
 		sync.Mutex
 		waiting   waiting
-		tempo     tempo
+		pacing    pacing
 		alarm     *time.Timer // watches for long calls; nil: not running
 		armed     bool
 		filter    *store.ScopeSet // the scopes that the handler sees; nil: all
@@ -108,10 +108,10 @@ func (l *listener) add(changes []store.Change, shared *sharing) (behind int, ove
 		}
 	}
 	l.woken.Signal()
-	if n := l.mu.waiting.len(); l.every && l.mu.tempo.behind(n, l.oldestLocked(now)) {
+	if n := l.mu.waiting.len(); l.every && l.mu.pacing.behind(n, l.oldestLocked(now)) {
 		behind = n
 	}
-	if bytes, merged := l.mu.waiting.size(); l.mu.tempo.over(merged, now) {
+	if bytes, merged := l.mu.waiting.size(); l.mu.pacing.over(merged, now) {
 		over = bytes
 	}
 	return behind, over
@@ -234,7 +234,7 @@ func (l *listener) next(ctx context.Context, buf []Event[Object]) (events []Even
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Since(l.made) // one clock reading for the end of a call and the start of the next
-	l.mu.tempo.end(now)
+	l.mu.pacing.end(now)
 	for {
 		if l.mu.removed || ctx.Err() != nil {
 			return nil, false, false
@@ -295,7 +295,7 @@ func (l *listener) begin(key Key) bool {
 		return false
 	}
 	now := time.Since(l.made)
-	l.mu.tempo.end(now)
+	l.mu.pacing.end(now)
 	l.beginLocked(key, now)
 	return true
 }
@@ -303,7 +303,7 @@ func (l *listener) begin(key Key) bool {
 func (l *listener) beginLocked(key Key, now time.Duration) {
 	l.mu.delivered++
 	l.mu.waiting.begin()
-	l.mu.tempo.begin(key, now)
+	l.mu.pacing.begin(key, now)
 	if !l.mu.armed && l.mu.alarm != nil {
 		l.mu.armed = true
 		l.mu.alarm.Reset(longCall)
@@ -329,8 +329,8 @@ func (l *listener) watch() (stop func()) {
 func (l *listener) rung() {
 	l.mu.Lock()
 	now := time.Since(l.made)
-	report, again := l.mu.tempo.overrun(now)
-	key, running, backlog := l.mu.tempo.key, l.mu.tempo.running(now), l.mu.waiting.len()
+	report, again := l.mu.pacing.overrun(now)
+	key, running, backlog := l.mu.pacing.key, l.mu.pacing.running(now), l.mu.waiting.len()
 	if l.mu.armed = again > 0 && l.mu.alarm != nil; l.mu.armed {
 		l.mu.alarm.Reset(again)
 	}
@@ -355,7 +355,7 @@ func (l *listener) remove() {
 		return
 	}
 	l.mu.removed = true
-	l.mu.tempo.calling = false    // a running call is no longer observed
+	l.mu.pacing.calling = false   // a running call is no longer observed
 	l.mu.waiting = &eventStream{} // frees the waiting events
 	l.woken.Broadcast()
 }
@@ -367,13 +367,13 @@ func (l *listener) snapshot() HandlerSnapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Since(l.made)
-	running := l.mu.tempo.running(now)
+	running := l.mu.pacing.running(now)
 	bytes, merged := l.mu.waiting.size()
 	return HandlerSnapshot{
 		Name: l.name, Synced: l.mu.synced, Backlog: l.mu.waiting.len(),
 		BacklogBytes: bytes, Merged: merged,
 		Delivered: l.mu.delivered, Panics: l.mu.panics,
-		Running: running, Oldest: l.oldestLocked(now), Longest: max(l.mu.tempo.longest, running),
+		Running: running, Oldest: l.oldestLocked(now), Longest: max(l.mu.pacing.longest, running),
 		Goroutine: l.goroutine.Load(),
 	}
 }

@@ -37,18 +37,18 @@ type view struct {
 	// namespaced reports whether the kind is namespaced, and whether that is
 	// known; nil: it never is.
 	namespaced func() (namespaced, known bool)
-	sight      *atomic.Pointer[sight]
+	current    *atomic.Pointer[listerView]
 	guard      *mutationGuard // records reads; nil: none
 	unsettled  *unsettled.Set // nil: every state is known
 }
 
-func newLister[T Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), sight *atomic.Pointer[sight], guard *mutationGuard, unsettled *unsettled.Set) Lister[T] {
-	return Lister[T]{&view{store, resource, namespaced, sight, guard, unsettled}}
+func newLister[T Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), current *atomic.Pointer[listerView], guard *mutationGuard, unsettled *unsettled.Set) Lister[T] {
+	return Lister[T]{&view{store, resource, namespaced, current, guard, unsettled}}
 }
 
-// look reads the store and the sight at the same moment: a scope number is
-// valid only with its sight.
-func look[R any](through *atomic.Pointer[sight], read func() R) (*sight, R) {
+// look reads the store and the listerView at the same moment: a scope number is
+// valid only with its listerView.
+func look[R any](through *atomic.Pointer[listerView], read func() R) (*listerView, R) {
 	for {
 		s := through.Load()
 		if r := read(); through.Load() == s {
@@ -91,12 +91,12 @@ func (l Lister[T]) Get(key Key) (T, error) {
 		return none, &NotSyncedError{}
 	}
 	for {
-		s := l.v.sight.Load()
+		s := l.v.current.Load()
 		if pending := l.v.pending(key); pending != nil && s.gone == nil && s.covers(key.Namespace) {
 			return none, pending
 		}
 		obj, scopes, err := l.v.store.Get(key)
-		if l.v.sight.Load() != s {
+		if l.v.current.Load() != s {
 			continue
 		}
 		if scopes.SeenBy(s.scopes) {
@@ -120,7 +120,7 @@ func (l Lister[T]) opened(key Key, stored Object, err error) (T, error) {
 }
 
 // missing returns why there is no object of key.
-func (l Lister[T]) missing(key Key, s *sight) error {
+func (l Lister[T]) missing(key Key, s *listerView) error {
 	kind := l.v.store.Kind
 	switch {
 	case s.gone != nil:
@@ -166,7 +166,7 @@ func (l Lister[T]) All() iter.Seq[T] {
 		if l.v == nil {
 			return
 		}
-		s, rows := look(l.v.sight, l.v.store.View)
+		s, rows := look(l.v.current, l.v.store.View)
 		for r := range rows.All() {
 			if !sees(s, r) {
 				continue
@@ -181,7 +181,7 @@ func (l Lister[T]) All() iter.Seq[T] {
 // every yields all rows that the Lister sees.
 func (l Lister[T]) every() iter.Seq[*store.Row] {
 	return func(yield func(*store.Row) bool) {
-		s, rows := look(l.v.sight, l.v.store.View)
+		s, rows := look(l.v.current, l.v.store.View)
 		for r := range rows.All() {
 			if sees(s, r) && !yield(r) {
 				return
@@ -191,7 +191,7 @@ func (l Lister[T]) every() iter.Seq[*store.Row] {
 }
 
 // sees reports whether s sees the row.
-func sees(s *sight, r *store.Row) bool { return r.Readable() && r.Scopes.SeenBy(s.scopes) }
+func sees(s *listerView, r *store.Row) bool { return r.Readable() && r.Scopes.SeenBy(s.scopes) }
 
 // objects yields the objects of the rows that the selector matches, if it is not
 // nil. What is packed is opened only then, and omitted if it cannot be.
@@ -237,7 +237,7 @@ func (l Lister[T]) shelf(index, value string) iter.Seq[T] {
 
 func (l Lister[T]) rows(index, value string) iter.Seq[*store.Row] {
 	return func(yield func(*store.Row) bool) {
-		s, found := look(l.v.sight, func() store.Found { return l.v.store.Lookup(index, value) })
+		s, found := look(l.v.current, func() store.Found { return l.v.store.Lookup(index, value) })
 		for at := range found.Positions.All() {
 			if r := found.Rows.At(int(*at)); sees(s, r) && !yield(r) {
 				return
@@ -271,7 +271,7 @@ func (l Lister[T]) IndexValuesOf(name string, obj T) ([]string, error) {
 // of one moment.
 func (l Lister[T]) any(name string, values []string) iter.Seq[*store.Row] {
 	return func(yield func(*store.Row) bool) {
-		s, all := look(l.v.sight, func() []store.Found { return l.v.store.Lookups(name, values) })
+		s, all := look(l.v.current, func() []store.Found { return l.v.store.Lookups(name, values) })
 		yielded := make(map[uint32]bool)
 		for _, f := range all {
 			for at := range f.Positions.All() {
@@ -294,7 +294,7 @@ func (l Lister[T]) IndexValues(name string) ([]string, error) {
 	if err := l.known(name); err != nil {
 		return nil, err
 	}
-	_, values := look(l.v.sight, func() []string { return l.v.store.ValuesOf(name, l.v.sight.Load().scopes) })
+	_, values := look(l.v.current, func() []string { return l.v.store.ValuesOf(name, l.v.current.Load().scopes) })
 	slices.Sort(values)
 	return values, nil
 }
@@ -303,7 +303,7 @@ func (l Lister[T]) known(index string) error {
 	if l.v == nil {
 		return fmt.Errorf("read index %q: the Lister is empty; take it from an informer", index)
 	}
-	if gone := l.v.sight.Load().gone; gone != nil {
+	if gone := l.v.current.Load().gone; gone != nil {
 		return gone
 	}
 	if index == "" || l.v.store.Find(index) == nil {
@@ -363,7 +363,7 @@ func (l Lister[T]) readable(namespace string, partly bool) error {
 	if l.v == nil {
 		return &NotSyncedError{}
 	}
-	s, key := l.v.sight.Load(), Key{Namespace: namespace}
+	s, key := l.v.current.Load(), Key{Namespace: namespace}
 	switch {
 	case s.gone != nil:
 		return s.gone
@@ -387,7 +387,7 @@ func (l Lister[T]) Fields() []string {
 	if l.v == nil {
 		return nil
 	}
-	return l.v.sight.Load().fields.Paths()
+	return l.v.current.Load().fields.Paths()
 }
 
 // Undecodable yields the undecodable objects of the Lister's scopes as of the
@@ -397,7 +397,7 @@ func (l Lister[T]) Undecodable() iter.Seq[Undecodable] {
 		if l.v == nil {
 			return
 		}
-		_, entries := look(l.v.sight, func() []*Undecodable { return l.v.store.Quarantine(l.v.sight.Load().scopes) })
+		_, entries := look(l.v.current, func() []*Undecodable { return l.v.store.Quarantine(l.v.current.Load().scopes) })
 		for _, u := range entries {
 			if !yield(*u) {
 				return
@@ -406,9 +406,9 @@ func (l Lister[T]) Undecodable() iter.Seq[Undecodable] {
 	}
 }
 
-// sight is what the Listers of a handle see. It is immutable and replaced as a
+// listerView is what the Listers of a handle see. It is immutable and replaced as a
 // whole.
-type sight struct {
+type listerView struct {
 	scopes     *store.ScopeSet // nil: all
 	namespaces map[string]bool // watched; nil: all
 	synced     <-chan struct{} // nil: synced
@@ -416,9 +416,11 @@ type sight struct {
 	gone       error           // why nothing can be read
 }
 
-func (s *sight) covers(namespace string) bool { return s.namespaces == nil || s.namespaces[namespace] }
+func (s *listerView) covers(namespace string) bool {
+	return s.namespaces == nil || s.namespaces[namespace]
+}
 
-func (s *sight) isSynced() bool {
+func (s *listerView) isSynced() bool {
 	if s.synced == nil {
 		return true
 	}

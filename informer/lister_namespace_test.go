@@ -114,7 +114,7 @@ func TestLister_ReadBeforeTheFirstListIsAnError_B20(t *testing.T) {
 		t.Fatal(err)
 	}
 	synced := make(chan struct{})
-	lister := listerOf(x, &sight{synced: synced})
+	lister := listerOf(x, &listerView{synced: synced})
 	mustApply(t, x, seenDelta("a", "u", 1, "l"))
 	reads := map[string]func() ([]Object, error){
 		"List":                func() ([]Object, error) { return lister.List(QueryOptions{}) },

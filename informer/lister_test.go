@@ -20,9 +20,9 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// listerOf returns a Lister of x with sight s.
-func listerOf(x *store.Indexer, s *sight) Lister[Object] {
-	var at atomic.Pointer[sight]
+// listerOf returns a Lister of x with the listerView s.
+func listerOf(x *store.Indexer, s *listerView) Lister[Object] {
+	var at atomic.Pointer[listerView]
 	at.Store(s)
 	return newLister[Object](x, nil, nil, &at, nil, nil)
 }
@@ -31,7 +31,7 @@ func TestLister_SaysWhyThereIsNoObject(t *testing.T) {
 	x := store.NewIndexer(fixture.ThingKind)
 	mustApply(t, x, seenDelta("a", "u", 5, ""))
 	synced := make(chan struct{})
-	lister := listerOf(x, &sight{namespaces: map[string]bool{"ns": true}, synced: synced})
+	lister := listerOf(x, &listerView{namespaces: map[string]bool{"ns": true}, synced: synced})
 	if _, err := lister.Get(fixture.Named("a")); err != nil {
 		t.Errorf("Get of what is known = %v, though the first list has not ended", err)
 	}
@@ -96,7 +96,7 @@ func TestLister_List(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			objects, err := listerOf(x, &sight{scopes: test.scopes}).List(test.opts)
+			objects, err := listerOf(x, &listerView{scopes: test.scopes}).List(test.opts)
 			var names []string
 			for _, o := range objects {
 				names = append(names, o.GetName())
@@ -112,7 +112,7 @@ func TestLister_List(t *testing.T) {
 func TestLister_GetDoesNotAllocate(t *testing.T) {
 	x := store.NewIndexer(fixture.ThingKind)
 	mustApply(t, x, seenDelta("a", "u", 5, ""))
-	lister, key := listerOf(x, &sight{scopes: store.ScopesOf(0)}), fixture.Named("a")
+	lister, key := listerOf(x, &listerView{scopes: store.ScopesOf(0)}), fixture.Named("a")
 	if got := testing.AllocsPerRun(100, func() { _, _ = lister.Get(key) }); got != 0 {
 		t.Errorf("Get allocates %v times, want 0", got)
 	}

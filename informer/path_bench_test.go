@@ -133,8 +133,8 @@ func BenchmarkPath_Waiting(b *testing.B) {
 // BenchmarkPath_Read reads one object, and all.
 func BenchmarkPath_Read(b *testing.B) {
 	_, x, next := benchStore(b)
-	var all atomic.Pointer[sight]
-	all.Store(&sight{})
+	var all atomic.Pointer[listerView]
+	all.Store(&listerView{})
 	lister := newLister[Object](x, nil, nil, &all, nil, nil)
 	b.Run("Get", func(b *testing.B) {
 		b.ReportAllocs()

@@ -23,20 +23,20 @@ type Progress struct {
 	Handlers []HandlerSnapshot
 }
 
-// roster knows the tasks, handlers and scopes of a core. Its lock is never held
+// membership knows the tasks, handlers and scopes of a core. Its lock is never held
 // while other code is called, so their state is available even while an index
 // function hangs in the critical section.
-type roster struct {
+type membership struct {
 	mu struct {
 		sync.Mutex
-		hands   []*hand
+		probes  []*taskProbe
 		members []*member
-		seats   []seat   // by scope
-		choices []choice // of namespace selectors
+		scopes  []scopeView // by scope
+		choices []choice    // of namespace selectors
 	}
 }
 
-type seat struct {
+type scopeView struct {
 	*watched
 	reflector *reflector.Reflector
 }
@@ -47,45 +47,45 @@ type choice struct {
 	clusterWide, known bool
 }
 
-func (r *roster) show(seats []seat, choices []choice) {
+func (r *membership) show(scopes []scopeView, choices []choice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.seats, r.mu.choices = seats, choices
+	r.mu.scopes, r.mu.choices = scopes, choices
 }
 
-func (r *roster) shown() ([]seat, []choice) {
+func (r *membership) shown() ([]scopeView, []choice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.mu.seats, r.mu.choices
+	return r.mu.scopes, r.mu.choices
 }
 
-func (r *roster) join(m *member) {
+func (r *membership) join(m *member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.members = append(r.mu.members, m)
 }
 
-func (r *roster) leave(m *member) {
+func (r *membership) leave(m *member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.members = slices.DeleteFunc(r.mu.members, func(other *member) bool { return other == m })
 }
 
-func (r *roster) take(h *hand) *hand {
+func (r *membership) take(h *taskProbe) *taskProbe {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.hands = append(r.mu.hands, h)
+	r.mu.probes = append(r.mu.probes, h)
 	return h
 }
 
-func (r *roster) drop(hands map[*hand]bool) {
+func (r *membership) drop(ended map[*taskProbe]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.hands = slices.DeleteFunc(r.mu.hands, func(h *hand) bool { return hands[h] })
+	r.mu.probes = slices.DeleteFunc(r.mu.probes, func(h *taskProbe) bool { return ended[h] })
 }
 
-func (r *roster) all() ([]*hand, []*member) {
+func (r *membership) all() ([]*taskProbe, []*member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.mu.hands), slices.Clone(r.mu.members)
+	return slices.Clone(r.mu.probes), slices.Clone(r.mu.members)
 }

@@ -228,10 +228,10 @@ func TestLister_ListsTheQuarantine_I8(t *testing.T) {
 		}
 		return out
 	}
-	if got, want := list(listerOf(x, &sight{scopes: store.ScopesOf(0)})), []string{"a u@2 a", "b u@1 b"}; !slices.Equal(got, want) {
+	if got, want := list(listerOf(x, &listerView{scopes: store.ScopesOf(0)})), []string{"a u@2 a", "b u@1 b"}; !slices.Equal(got, want) {
 		t.Errorf("one scope lists %q, want %q", got, want)
 	}
-	if got, want := list(listerOf(x, &sight{})), []string{"c u@3 c"}; !slices.Equal(got, want) {
+	if got, want := list(listerOf(x, &listerView{})), []string{"c u@3 c"}; !slices.Equal(got, want) {
 		t.Errorf("after the others have healed %q are listed, want %q", got, want)
 	}
 	if got := list(Lister[Object]{}); got != nil {

@@ -155,7 +155,7 @@ func (c *core) retry(u *Undecodable) (refused bool) {
 	obj = c.packing.pack(obj)
 	offered := c.offerWrite(store.Observed{Effect: Stored, Key: u.Key, Object: obj})
 	changes := c.store(store.Batch{}, false, func() ([]store.Change, error) { return c.indexer.Accept(u, obj) })
-	c.settled(offered, changes)
+	c.retireReplaced(offered, changes)
 	c.log.Info("The transform now accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))
 	return false
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/internal/sleep"
 )
 
 // scopesAtOnce is how many scopes begin or end in one critical section.
@@ -36,7 +36,7 @@ type watched struct {
 	reflector *reflector.Reflector
 	member    *nursery.Member // the Reflector's run; nil: it never runs
 	lw        ListerWatcher[Object]
-	decoding  *hand // calls of the transform
+	decoding  *taskProbe // calls of the transform
 	holders   int
 	kept      uint32 // generation of its objects, guarded by the core's critical section
 	past      uint32 // no object of an earlier generation comes from it; as kept
@@ -85,7 +85,7 @@ func (c *core) openLocked(scopes []*watched) {
 	if len(scopes) == 0 {
 		return
 	}
-	c.hasOpened() // the transform cannot change after this
+	c.setOpened() // the transform cannot change after this
 	reclaimLocked(c)
 	behind := behindLocked(c)
 	opened := make(map[string][]*watched)
@@ -147,11 +147,11 @@ func inNamespace(scopes map[string][]*watched, namespace string) iter.Seq[*watch
 func prepareLocked(c *core, w *watched, behind bool) {
 	w.id = c.freeLocked()
 	placed := placing{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
-	told := telling{ListerWatcher: beginning{ListerWatcher: placed, begin: passing(c, w.id)}, tell: c.tell}
+	told := errorReporter{ListerWatcher: beginning{ListerWatcher: placed, begin: passing(c, w.id)}, tell: c.reportError}
 	screened := screening{ListerWatcher: told, of: c.screen(w)}
 	startPacking(c, w.lw)
-	w.decoding = c.roster.take(newHand("transform an object " + w.scope.String()))
-	w.reflector = reflector.New(transforming{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding, pack: c.packing.items(c.indexer)}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	w.decoding = c.membership.take(newTaskProbe("transform an object " + w.scope.String()))
+	w.reflector = reflector.New(transforming{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), probe: w.decoding, pack: c.packing.items(c.indexer)}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
 	w.reflector.Status.Misused = c.misuses.note
@@ -188,7 +188,7 @@ func redeliver(c *core, w *watched) {
 	members := slices.Clone(c.critical.members)
 	c.critical.Unlock()
 	for _, m := range members {
-		if m.of.sight.Load().scopes.Has(w.id) {
+		if m.of.view.Load().scopes.Has(w.id) {
 			c.fifo.Resync(w.id, m.id, c.indexer.ObjectsIn(w.id))
 		}
 	}
@@ -265,7 +265,7 @@ func (c *core) endLocked(scopes []*watched) {
 		return
 	}
 	ids := make([]base.ScopeID, 0, len(scopes))
-	hands, namespaces := make(map[*hand]bool, len(scopes)), make(map[string]bool)
+	hands, namespaces := make(map[*taskProbe]bool, len(scopes)), make(map[string]bool)
 	for _, w := range scopes {
 		if w.member != nil {
 			w.member.Cancel()
@@ -280,7 +280,7 @@ func (c *core) endLocked(scopes []*watched) {
 		leaveLocked(c, namespace)
 	}
 	c.critical.ended = append(c.critical.ended, scopes...)
-	c.roster.drop(hands)
+	c.membership.drop(hands)
 	ended := store.ScopesOf(ids...)
 	c.fifo.End(ended)
 	c.indexer.End(ended, c.mayHoldLocked)
@@ -384,7 +384,7 @@ func (c *core) place(ctx context.Context, s WatchScope) error {
 		// end with that.
 		superfluous := s.Namespace != "" && !namespaced ||
 			s.Namespace == "" && namespaced && c.anyHandle(func(h *handle) bool { return h.replans })
-		if !superfluous || !linger.For(ctx, placeAgain) {
+		if !superfluous || !sleep.For(ctx, placeAgain) {
 			return ctx.Err()
 		}
 	}
@@ -642,9 +642,9 @@ func passedLocked(c *core, passed []store.Passed) {
 // more.
 func showWaitingLocked(c *core) {
 	for _, h := range c.critical.handles {
-		shown := h.sight.Load().scopes
+		shown := h.view.Load().scopes
 		if h.wants.waits && slices.ContainsFunc(h.holds, func(w *watched) bool { return !shown.Has(w.id) && keptLocked(c, w, h.wants.since) }) {
-			c.turnLocked(h, h.holds, h.sight.Load().namespaces)
+			c.turnLocked(h, h.holds, h.view.Load().namespaces)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/stacks"
 )
 
-// hand tracks a recurring task of a core. One goroutine at a time runs it.
-type hand struct {
+// taskProbe tracks a recurring task of a core. One goroutine at a time runs it.
+type taskProbe struct {
 	name  string
 	made  time.Time
 	begun atomic.Uint64
@@ -19,19 +19,19 @@ type hand struct {
 	by    atomic.Uint64
 }
 
-func newHand(name string) *hand { return &hand{name: name, made: time.Now()} }
+func newTaskProbe(name string) *taskProbe { return &taskProbe{name: name, made: time.Now()} }
 
-// takenUp records that the calling goroutine runs the task from now on.
-func (h *hand) takenUp() { h.by.Store(uint64(stacks.Self())) }
+// setGoroutine records that the calling goroutine runs the task from now on.
+func (h *taskProbe) setGoroutine() { h.by.Store(uint64(stacks.Self())) }
 
-func (h *hand) begin() {
+func (h *taskProbe) begin() {
 	h.begun.Add(1)
 	h.since.Store(max(1, int64(time.Since(h.made))))
 }
 
-func (h *hand) end() { h.since.Store(0) }
+func (h *taskProbe) end() { h.since.Store(0) }
 
-func (h *hand) task() Task {
+func (h *taskProbe) task() Task {
 	t := Task{Name: h.name, Begun: h.begun.Load(), Goroutine: h.by.Load()}
 	if since := h.since.Load(); since != 0 {
 		t.Running = max(1, time.Since(h.made)-time.Duration(since))

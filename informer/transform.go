@@ -18,7 +18,7 @@ type transforming struct {
 	// again decodes an item again, because a failed transform may have modified
 	// it; nil: not possible, so objects are copied before.
 	again func(listwatch.Item[Object]) (Object, error)
-	hand  *hand // records the calls; nil: not needed
+	probe *taskProbe // records the calls; nil: not needed
 	// pack returns an item as a compact informer holds it, while its Raw is
 	// valid; nil: objects are held decoded.
 	pack func(listwatch.Item[Object]) listwatch.Item[Object]
@@ -58,8 +58,8 @@ func listEach(ctx context.Context, lw ListerWatcher[Object], opts listwatch.List
 
 func (t transforming) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
 	transform := t.transform()
-	if transform != nil && t.hand != nil {
-		t.hand.takenUp()
+	if transform != nil && t.probe != nil {
+		t.probe.setGoroutine()
 	}
 	return listEach(ctx, t.ListerWatcher, opts, func(item listwatch.Item[Object]) listwatch.Item[Object] { return t.item(transform, item) })
 }
@@ -84,9 +84,9 @@ type transformingStream struct {
 }
 
 func (s *transformingStream) Next() (listwatch.Frame[Object], error) {
-	if !s.begun && s.transform != nil && s.by.hand != nil {
+	if !s.begun && s.transform != nil && s.by.probe != nil {
 		s.begun = true
-		s.by.hand.takenUp()
+		s.by.probe.setGoroutine()
 	}
 	frame, err := s.Stream.Next()
 	switch frame.Type {
@@ -100,9 +100,9 @@ func (s *transformingStream) Next() (listwatch.Frame[Object], error) {
 // the item's.
 func (t transforming) item(transform func(Object) (Object, error), item listwatch.Item[Object]) listwatch.Item[Object] {
 	if transform != nil && item.Err == nil && item.Anomaly != base.OtherKind && item.Anomaly != base.OtherNamespace {
-		if t.hand != nil {
-			t.hand.begin()
-			defer t.hand.end()
+		if t.probe != nil {
+			t.probe.begin()
+			defer t.probe.end()
 		}
 		item = transformItem(transform, t.again, item)
 	}

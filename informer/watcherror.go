@@ -14,31 +14,31 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// telling reports the errors of a ListerWatcher.
-type telling struct {
+// errorReporter reports the errors of a ListerWatcher.
+type errorReporter struct {
 	ListerWatcher[Object]
 	tell func(context.Context, error)
 }
 
-func (l telling) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
+func (l errorReporter) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
 	page, err := l.ListerWatcher.List(ctx, opts)
 	l.listed(ctx, err)
 	return page, err
 }
 
-func (l telling) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[Object]) listwatch.Item[Object]) (listwatch.Page[Object], error) {
+func (l errorReporter) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[Object]) listwatch.Item[Object]) (listwatch.Page[Object], error) {
 	page, err := listEach(ctx, l.ListerWatcher, opts, each)
 	l.listed(ctx, err)
 	return page, err
 }
 
-func (l telling) listed(ctx context.Context, err error) {
+func (l errorReporter) listed(ctx context.Context, err error) {
 	if err != nil && !errors.Is(err, gate.ErrHeld) {
 		l.tell(ctx, err)
 	}
 }
 
-func (l telling) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
+func (l errorReporter) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
 	stream, err := l.ListerWatcher.Watch(ctx, opts)
 	if err != nil {
 		if r, _ := steps.Classify(err); r != steps.ResultHeld && (!opts.SendInitialEvents || !r.LeadsToPages()) {
@@ -46,15 +46,15 @@ func (l telling) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwa
 		}
 		return nil, err
 	}
-	return tellingStream{Stream: stream, tell: func(err error) { l.tell(ctx, err) }}, nil
+	return reportingStream{Stream: stream, tell: func(err error) { l.tell(ctx, err) }}, nil
 }
 
-type tellingStream struct {
+type reportingStream struct {
 	listwatch.Stream[Object]
 	tell func(error)
 }
 
-func (s tellingStream) Next() (listwatch.Frame[Object], error) {
+func (s reportingStream) Next() (listwatch.Frame[Object], error) {
 	frame, err := s.Stream.Next()
 	switch {
 	case errors.Is(err, io.EOF) && !base.IsNetwork(err): // a clean end

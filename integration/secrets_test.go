@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/internal/canary"
+	"github.com/flyball-dev/flyball/internal/logtest"
 )
 
 var _ = Describe("a program that handles Secrets and tokens", func() {
@@ -19,7 +19,7 @@ var _ = Describe("a program that handles Secrets and tokens", func() {
 		ns := newNamespace(ctx)
 		_, err := api.CoreV1().ServiceAccounts(ns).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "canary"}}, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		lines, err := canary.Leaks(ctx, env.Config(), ns)
+		lines, err := logtest.Leaks(ctx, env.Config(), ns)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(lines).To(BeEmpty())
 	})

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/internal/answers"
+	"github.com/flyball-dev/flyball/internal/bodylimit"
 	"github.com/flyball-dev/flyball/manager"
 )
 
@@ -41,7 +41,7 @@ func TestManager_EachClientOfItsConfigHasTheLimit_C12(t *testing.T) {
 		t.Errorf("within the limit: %v", err)
 	}
 	var large *client.TooLargeError
-	if _, err = maps.Get(answers.WithLimit(t.Context(), 1<<20), "a", metav1.GetOptions{}); !errors.As(err, &large) {
+	if _, err = maps.Get(bodylimit.WithLimit(t.Context(), 1<<20), "a", metav1.GetOptions{}); !errors.As(err, &large) {
 		t.Errorf("beyond the limit: %v, want a TooLargeError", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/homedir"
 
-	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/redact"
 )
 
 // ErrNoCluster is returned by FindConfig and New when there is no sign of a cluster: no
@@ -163,7 +163,7 @@ func load(context, by string, files ...string) (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: files}
 	merged, err := rules.Load()
 	if err != nil {
-		return nil, fmt.Errorf("read %s: it is malformed: %w; try \"kubectl config view\" on it, or create it again", named, confidential.Config(err))
+		return nil, fmt.Errorf("read %s: it is malformed: %w; try \"kubectl config view\" on it, or create it again", named, redact.Config(err))
 	}
 	if err := usable(merged, context); err != nil {
 		return nil, fmt.Errorf("read %s: %w", named, err)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/answers"
+	"github.com/flyball-dev/flyball/internal/bodylimit"
 	"github.com/flyball-dev/flyball/internal/health"
 	"github.com/flyball-dev/flyball/internal/metrics"
 	"github.com/flyball-dev/flyball/internal/observer"
@@ -126,7 +126,7 @@ func (m *Manager) connect(opts Options) error {
 	if cfg.QPS == 0 && cfg.RateLimiter == nil {
 		cfg.QPS = -1 // the server's priority and fairness sees more than one client does
 	}
-	cfg.Wrap(answers.NewBudget().Wrap) // shared by all clients
+	cfg.Wrap(bodylimit.NewBudget().Wrap) // shared by all clients
 	cfg.Wrap(m.requests.Wrap)
 	if m.traces != nil {
 		cfg.Wrap(newRequestTracer(m.traces, opts.Propagator).wrap)

@@ -19,10 +19,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/codec"
-	"github.com/flyball-dev/flyball/internal/confidential"
 	"github.com/flyball-dev/flyball/internal/keypair"
-	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/redact"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/sleep"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
@@ -93,7 +93,7 @@ func (m *managed) keep(ctx context.Context, log logr.Logger) {
 			failed++
 			next = m.pause(failed, managedRetry, managedPeriod)
 		}
-		if !linger.For(ctx, next) {
+		if !sleep.For(ctx, next) {
 			return
 		}
 	}
@@ -130,7 +130,7 @@ func (m *managed) round(ctx context.Context, log logr.Logger) bool {
 func (m *managed) settle(ctx context.Context, log logr.Logger) (keyring, error) {
 	var err error
 	for try := range managedTries {
-		if err != nil && !linger.For(ctx, m.pause(try, managedPause, managedRetry)) {
+		if err != nil && !sleep.For(ctx, m.pause(try, managedPause, managedRetry)) {
 			break
 		}
 		var secret *corev1.Secret
@@ -237,7 +237,7 @@ func (m *managed) pending() error {
 func (m *managed) inject(ctx context.Context, t target, bundle []byte) (bool, error) {
 	var conflict error
 	for try := range managedTries {
-		if conflict != nil && !linger.For(ctx, m.pause(try, managedPause, managedRetry)) {
+		if conflict != nil && !sleep.For(ctx, m.pause(try, managedPause, managedRetry)) {
 			break
 		}
 		raw, err := m.rest.Get().AbsPath(t.path).Do(ctx).Raw()
@@ -270,9 +270,9 @@ func (m *managed) path() string { return "/api/v1/namespaces/" + m.Namespace + "
 func (m *managed) read(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	res := m.rest.Get().AbsPath(m.path(), m.Secret).Do(textlog.Quiet(ctx))
-	err := confidential.Error(res.Error())
+	err := redact.Error(res.Error())
 	if err == nil {
-		err = confidential.Decoding(res.Into(secret))
+		err = redact.Decoding(res.Into(secret))
 	}
 	if apierrors.IsNotFound(err) {
 		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Secret}, Type: corev1.SecretTypeTLS}
@@ -291,5 +291,5 @@ func (m *managed) write(ctx context.Context, secret *corev1.Secret) error {
 	if secret.ResourceVersion != "" {
 		request = m.rest.Put().AbsPath(m.path(), m.Secret)
 	}
-	return confidential.Error(request.Param("fieldManager", fieldManager).Body(secret).Do(textlog.Quiet(ctx)).Error())
+	return redact.Error(request.Param("fieldManager", fieldManager).Body(secret).Do(textlog.Quiet(ctx)).Error())
 }

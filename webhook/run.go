@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/flyball-dev/flyball/internal/keypair"
-	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/sleep"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
@@ -161,7 +161,7 @@ func (s *Server) linger(ctx, serving context.Context, log logr.Logger) {
 		return
 	}
 	log.Info("Serving webhooks during the drain delay", "for", wait.String())
-	linger.For(serving, wait)
+	sleep.For(serving, wait)
 }
 
 func (s *Server) files() keypair.Files {

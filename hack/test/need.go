@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/sleep"
 )
 
 // Room on the disk, in MB: for builds with empty caches, of all that has changed since the
@@ -186,7 +186,7 @@ func retry(ctx context.Context, n int, pause time.Duration, out io.Writer, f fun
 			return err
 		}
 		fmt.Fprintf(out, "# attempt %d failed, the next is in %s: %v\n", i, wait, err)
-		if !linger.For(ctx, wait) {
+		if !sleep.For(ctx, wait) {
 			return context.Cause(ctx)
 		}
 		wait *= 2

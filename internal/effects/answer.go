@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/internal/answers"
-	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/bodylimit"
 	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
-	"github.com/flyball-dev/flyball/internal/ration"
+	"github.com/flyball-dev/flyball/internal/redact"
 )
 
 // Answer is the server's response, not yet decoded.
@@ -103,7 +103,7 @@ func (a Answer) Is(kind schema.GroupVersionKind) bool {
 func (a Answer) Into(obj runtime.Object, kind schema.GroupVersionKind) error {
 	err := a.Decode(obj)
 	if a.Discreet {
-		err = confidential.Decoding(err)
+		err = redact.Decoding(err)
 	}
 	if err != nil {
 		return fmt.Errorf("decode the answer into %T: %w", obj, err)
@@ -118,24 +118,24 @@ func (a Answer) fits(obj any) error {
 	if len(a.Data) <= unweighed {
 		return nil
 	}
-	scale := ration.Of(reflect.TypeOf(obj))
+	scale := decodelimit.Of(reflect.TypeOf(obj))
 	if _, ok := obj.(*unstructured.Unstructured); ok {
-		scale = ration.Tree()
+		scale = decodelimit.Tree()
 	}
 	if a.Protobuf {
-		return tooHeavy(ration.Alone().Protobuf(scale, a.Data))
+		return tooHeavy(decodelimit.Alone().Protobuf(scale, a.Data))
 	}
-	return tooHeavy(ration.Alone().JSON(scale, a.Data))
+	return tooHeavy(decodelimit.Alone().JSON(scale, a.Data))
 }
 
 // unweighed is the size up to which no answer can decode to a large object.
 const unweighed = 64 << 10
 
-// tooHeavy converts a *ration.TooHeavyError to a *TooLargeError and returns any other
+// tooHeavy converts a *decodelimit.TooHeavyError to a *TooLargeError and returns any other
 // error unchanged.
 func tooHeavy(err error) error {
-	if heavy, ok := errors.AsType[*ration.TooHeavyError](err); ok {
-		return &answers.TooLargeError{Limit: heavy.Limit, Decoded: heavy.Bytes}
+	if heavy, ok := errors.AsType[*decodelimit.TooHeavyError](err); ok {
+		return &bodylimit.TooLargeError{Limit: heavy.Limit, Decoded: heavy.Bytes}
 	}
 	return err
 }

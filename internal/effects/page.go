@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
-	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 // ofItem is the estimated memory of an item that is not yet decoded.
@@ -51,7 +51,7 @@ func (a Answer) Page() (Page, error) {
 		return page, nil
 	}
 	// Items are counted before memory is allocated for them.
-	count, budget := 0, ration.Budget{Limit: ration.Page}
+	count, budget := 0, decodelimit.Budget{Limit: decodelimit.Page}
 	err = jsonspan.EachElement(items, func([]byte) error {
 		count++
 		return tooHeavy(budget.Charge(ofItem))
@@ -73,7 +73,7 @@ func (a Answer) Page() (Page, error) {
 // and field 2 the items.
 func (a Answer) protobufPage() (Page, error) {
 	var page Page
-	budget := ration.Budget{Limit: ration.Page}
+	budget := decodelimit.Budget{Limit: decodelimit.Page}
 	for rest := a.Data; len(rest) > 0; {
 		number, wire, n := protowire.ConsumeTag(rest)
 		if n < 0 {

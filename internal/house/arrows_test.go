@@ -33,13 +33,13 @@ var arrows = map[string][]string{
 	"manager": {"client", "informer", "informer/clientgo", "reconcile", "resource/builtin", "source",
 		"webhook", "workqueue", "workqueue/clientgo"},
 	"manager/internal/crdupdate": {"internal/costly"},
-	"manager/internal/crdinstall": {"client", "informer", "internal/linger", "internal/manifest", "internal/textlog",
+	"manager/internal/crdinstall": {"client", "informer", "internal/sleep", "internal/manifest", "internal/textlog",
 		"manager/internal/crdupdate"},
 	"manager/internal/election": {"informer", "internal/codec", "internal/simhook", "internal/textlog", "internal/writegate"},
 	"manager/internal/handover": {"informer", "internal/effects", "internal/textlog", "manager/internal/election"},
-	"manager/internal/guard":    {"internal/codec", "internal/confidential"},
-	"manager/internal/recorder": {"internal/codec", "internal/linger", "internal/simhook", "internal/textlog"},
-	"manager/internal/serving": {"internal/authority", "internal/keypair", "internal/linger", "internal/simhook",
+	"manager/internal/guard":    {"internal/codec", "internal/redact"},
+	"manager/internal/recorder": {"internal/codec", "internal/sleep", "internal/simhook", "internal/textlog"},
+	"manager/internal/serving": {"internal/authority", "internal/keypair", "internal/sleep", "internal/simhook",
 		"internal/textlog"},
 
 	"bridge/controllerruntime":       {"informer", "informer/clientgo", "workqueue", "workqueue/clientgo"}, // a module of its own
@@ -67,9 +67,9 @@ var arrows = map[string][]string{
 
 	// The rooms of the informer, from the bottom up.
 	"informer/internal/base":      {},
-	"informer/internal/encoding":  {"internal/jsonspan", "internal/ration"},
+	"informer/internal/encoding":  {"internal/jsonspan", "internal/decodelimit"},
 	"informer/internal/compact":   {"informer/internal/base", "informer/internal/encoding", "internal/deque"},
-	"informer/internal/fixture":   {"informer/internal/base", "informer/internal/compact", "informer/listwatch", "internal/linger"}, // tests alone
+	"informer/internal/fixture":   {"informer/internal/base", "informer/internal/compact", "informer/listwatch", "internal/sleep"}, // tests alone
 	"informer/internal/fields":    {"internal/editdistance"},
 	"informer/internal/share":     {},
 	"informer/internal/protoplan": {"informer/internal/fields", "informer/internal/share", "internal/costly"},
@@ -77,16 +77,16 @@ var arrows = map[string][]string{
 	"informer/internal/jsonplan":  {"informer/internal/fields", "informer/internal/share", "internal/costly", "internal/jsonspan"},
 	"informer/internal/headroom":  {},
 	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/fields", "informer/internal/gate", "informer/internal/headroom",
-		"informer/internal/jsonplan", "informer/internal/protoplan", "informer/internal/share", "informer/listwatch", "internal/answers", "internal/confidential", "internal/costly", "internal/jsonspan", "internal/ration", "internal/textlog"},
+		"informer/internal/jsonplan", "informer/internal/protoplan", "informer/internal/share", "informer/listwatch", "internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit", "internal/textlog"},
 	"informer/internal/schemas":   {"informer/internal/gate", "informer/internal/restclient", "internal/simhook", "internal/textlog"},
 	"informer/internal/store":     {"informer/internal/base", "informer/internal/compact", "internal/deque", "internal/vector"},
 	"informer/internal/steps":     {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom"},
-	"informer/internal/unsettled": {"informer/internal/base", "informer/internal/restclient", "informer/listwatch", "internal/linger", "internal/simhook"},
+	"informer/internal/unsettled": {"informer/internal/base", "informer/internal/restclient", "informer/listwatch", "internal/sleep", "internal/simhook"},
 	"informer/internal/reflector": {"informer/internal/base", "informer/internal/compact", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom",
 		"informer/internal/restclient", "informer/internal/schemas", "informer/internal/steps", "informer/internal/store", "informer/listwatch",
 		"internal/simhook", "internal/textlog"},
 
-	"internal/canary": {"client", "informer", "internal/spantest", "internal/textlog",
+	"internal/logtest": {"client", "informer", "internal/spantest", "internal/textlog",
 		"manager", "reconcile", "source"}, // tests alone: a program to listen to
 	"internal/habits": {"client", "informer", "manager", "reconcile", "source"}, // tests alone
 
@@ -94,13 +94,13 @@ var arrows = map[string][]string{
 	"internal/applied":     {"informer", "internal/jsonspan"},
 	"internal/origin":      {},
 	"internal/costly":      {"internal/jsonspan"},
-	"internal/effects":     {"informer", "internal/answers", "internal/confidential", "internal/costly", "internal/jsonspan", "internal/ration"},
+	"internal/effects":     {"informer", "internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit"},
 	"internal/health":      {"informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile", "source"},
 	"internal/metrics":     {"informer", "internal/histogram", "internal/lifesign", "reconcile", "webhook", "workqueue"},
 	"internal/observer":    {"informer", "internal/effects"},
 	"internal/ownnews":     {"informer"},
 	"internal/protoweight": {"internal/jsonweight"},
-	"internal/ration":      {"internal/jsonweight", "internal/protoweight"},
+	"internal/decodelimit": {"internal/jsonweight", "internal/protoweight"},
 	"internal/writegate":   {"reconcile"},
 
 	// The rooms of the simulated server. Those without a row see no other.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/flyball-dev/flyball/internal/canary"
+	"github.com/flyball-dev/flyball/internal/logtest"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -22,7 +22,7 @@ func TestManager_SecretsAreInNothingThatItSays_C13(t *testing.T) {
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "vault", Name: "canary"}})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	lines, err := canary.Leaks(ctx, server.Config, "vault")
+	lines, err := logtest.Leaks(ctx, server.Config, "vault")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/sleep"
 )
 
 const (
@@ -167,7 +167,7 @@ func (p *player) ask(ctx context.Context, step Step, method, path string) (*http
 		}
 		_, _ = io.Copy(io.Discard, answer.Body)
 		answer.Body.Close()
-		if !linger.For(ctx, pollEvery) {
+		if !sleep.For(ctx, pollEvery) {
 			return nil, ctx.Err()
 		}
 	}
@@ -322,7 +322,7 @@ func (p *player) poll(ctx context.Context, step Step, status, rest string) error
 		case time.Now().After(deadline):
 			return fmt.Errorf("still answered %d after %v", answer.StatusCode, pollWithin)
 		}
-		if !linger.For(ctx, pollEvery) {
+		if !sleep.For(ctx, pollEvery) {
 			return ctx.Err()
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
-	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 const (
@@ -291,7 +291,7 @@ func Small(message []byte) bool { return len(message) <= 64<<10 }
 // TooHeavy returns err, converted to a *TooLargeError if it concerns the
 // estimated size.
 func TooHeavy(err error) error {
-	if heavy, ok := errors.AsType[*ration.TooHeavyError](err); ok {
+	if heavy, ok := errors.AsType[*decodelimit.TooHeavyError](err); ok {
 		return &TooLargeError{Limit: heavy.Limit, Decoded: heavy.Bytes}
 	}
 	return err
@@ -303,9 +303,9 @@ func MetadataFits(protobuf bool, object []byte) error {
 	if Small(object) {
 		return nil
 	}
-	scale := ration.Of(reflect.TypeFor[*metav1.PartialObjectMetadata]())
+	scale := decodelimit.Of(reflect.TypeFor[*metav1.PartialObjectMetadata]())
 	if protobuf {
-		return TooHeavy(ration.Alone().Protobuf(scale, object))
+		return TooHeavy(decodelimit.Alone().Protobuf(scale, object))
 	}
-	return TooHeavy(ration.Alone().JSON(scale, object))
+	return TooHeavy(decodelimit.Alone().JSON(scale, object))
 }

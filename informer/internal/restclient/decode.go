@@ -25,7 +25,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/share"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/costly"
-	"github.com/flyball-dev/flyball/internal/ration"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // Decoder decodes objects of one kind, each separately. Safe for concurrent
@@ -40,7 +40,7 @@ type Decoder[T base.Object] struct {
 	plainMeta       bool         // T embeds ObjectMeta as its field 1
 	metadataOnly    bool
 	kept            Kept
-	scale           *ration.Scale
+	scale           *decodelimit.Scale
 	plans           *plans
 	json            func() *jsonplan.Plan  // nil: by the reference
 	proto           func() *protoplan.Plan // nil: by the type's own method
@@ -62,9 +62,9 @@ func newDecoder[T base.Object](t reflect.Type, kind schema.GroupVersionKind, kep
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("decode %s: %s is not a pointer to an API type", kind.Kind, t)
 	}
-	d := &Decoder[T]{object: t.Elem(), kept: kept, metadataOnly: OfMetadata(t), scale: ration.Of(t), plans: plans}
+	d := &Decoder[T]{object: t.Elem(), kept: kept, metadataOnly: OfMetadata(t), scale: decodelimit.Of(t), plans: plans}
 	if t == UnstructuredType {
-		d.scale = ration.Tree()
+		d.scale = decodelimit.Tree()
 	}
 	d.setDecoded(kind)
 	_, d.protobuf = any(d.empty()).(protobufMessage)
@@ -118,7 +118,7 @@ func (d *Decoder[T]) notAList(apiVersion, kind string, body []byte) error {
 func IsUnreadable[T base.Object](i listwatch.Item[T]) bool { return i.Err != nil && i.Key.Name == "" }
 
 // protobufItem decodes one object, or if that fails its metadata.
-func (d *Decoder[T]) protobufItem(raw []byte, budget *ration.Budget) listwatch.Item[T] {
+func (d *Decoder[T]) protobufItem(raw []byte, budget *decodelimit.Budget) listwatch.Item[T] {
 	err := encoding.TooHeavy(budget.Protobuf(d.scale, raw))
 	if err == nil {
 		var item listwatch.Item[T]
@@ -246,7 +246,7 @@ func (d *Decoder[T]) objectMeta(obj T) *metav1.ObjectMeta {
 
 // jsonItem decodes one object, or if that fails its metadata. named: the object
 // must name its kind. It may modify raw.
-func (d *Decoder[T]) jsonItem(raw []byte, named bool, budget *ration.Budget) listwatch.Item[T] {
+func (d *Decoder[T]) jsonItem(raw []byte, named bool, budget *decodelimit.Budget) listwatch.Item[T] {
 	if !d.kept.ManagedFields {
 		raw = encoding.CutManagedFields(raw)
 	}
@@ -303,9 +303,9 @@ func (d *Decoder[T]) Again(item listwatch.Item[T]) (T, error) {
 	case len(item.Raw) == 0:
 		return item.Object, errors.New("the bytes that the object was decoded from are no longer available")
 	case item.Raw[0] == '{':
-		item = d.jsonItem(item.Raw, false, ration.Alone())
+		item = d.jsonItem(item.Raw, false, decodelimit.Alone())
 	default:
-		item = d.protobufItem(item.Raw, ration.Alone())
+		item = d.protobufItem(item.Raw, decodelimit.Alone())
 	}
 	return item.Object, item.Err
 }

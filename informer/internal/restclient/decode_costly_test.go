@@ -15,7 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/ration"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // A quantity whose parsing takes far more than its text is not parsed: the parser would
@@ -46,7 +46,7 @@ func TestDecode_CostlyQuantityIsSetApartAndNotParsed_B24(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(where+", watched", frame.Item)
-		u := decoderOf[*unstructured.Unstructured](t, fixture.PodKind).jsonItem([]byte(`{`+pod), false, ration.Alone())
+		u := decoderOf[*unstructured.Unstructured](t, fixture.PodKind).jsonItem([]byte(`{`+pod), false, decodelimit.Alone())
 		if u.Err != nil {
 			t.Errorf("%s: an Unstructured: %v, want the object: it parses no quantity", where, u.Err)
 		}
@@ -63,7 +63,7 @@ func TestDecode_CostlyQuantityIsSetApartAndNotParsed_B24(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		check("protobuf, "+where, d.protobufItem(appendField(appendField(nil, 1, metadata), 2, raw), ration.Alone()))
+		check("protobuf, "+where, d.protobufItem(appendField(appendField(nil, 1, metadata), 2, raw), decodelimit.Alone()))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/ration"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // frame decodes one frame of a watch. The objects do not share memory with raw.
@@ -50,7 +50,7 @@ func (d *Decoder[T]) frame(protobuf bool, raw []byte) (frame listwatch.Frame[T],
 		return frame, fmt.Errorf("read watch event: type %q is not known", shorten(typ))
 	}
 	if !protobuf {
-		frame.Item = d.jsonItem(object, false, ration.Alone())
+		frame.Item = d.jsonItem(object, false, decodelimit.Alone())
 		return frame, nil
 	}
 	e, err := encoding.OpenEnvelope(object)
@@ -62,7 +62,7 @@ func (d *Decoder[T]) frame(protobuf bool, raw []byte) (frame listwatch.Frame[T],
 		frame.Item = d.stranger(id, apiVersion, kind, idErr)
 		return frame, nil
 	}
-	frame.Item = d.protobufItem(e.Raw, ration.Alone())
+	frame.Item = d.protobufItem(e.Raw, decodelimit.Alone())
 	return frame, nil
 }
 

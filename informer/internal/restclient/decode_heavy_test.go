@@ -20,9 +20,9 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/hostile"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
-	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 const emptyContainers = 3 << 20 // bytes
@@ -51,10 +51,10 @@ func TestDecode_HeavyObjectIsSetApartAndNotDecoded_B13(t *testing.T) {
 	check := func(name string, item listwatch.Item[*corev1.Pod]) {
 		t.Helper()
 		heavy, ok := errors.AsType[*encoding.TooLargeError](item.Err)
-		if !ok || heavy.Limit != ration.Object || heavy.Decoded <= heavy.Limit || item.Key.Name != "b" || item.ResourceVersion != "3" {
+		if !ok || heavy.Limit != decodelimit.Object || heavy.Decoded <= heavy.Limit || item.Key.Name != "b" || item.ResourceVersion != "3" {
 			t.Errorf("%s: got %s@%s, %v; want b@3 with a TooLargeError of the decoded size", name, item.Key, item.ResourceVersion, item.Err)
 		}
-		if item.Err != nil && !strings.Contains(item.Err.Error(), fmt.Sprint(ration.Object)) {
+		if item.Err != nil && !strings.Contains(item.Err.Error(), fmt.Sprint(decodelimit.Object)) {
 			t.Errorf("%s: %q does not name the limit", name, item.Err)
 		}
 	}
@@ -80,7 +80,7 @@ func TestDecode_HeavyObjectIsSetApartAndNotDecoded_B13(t *testing.T) {
 	metadata, _ := meta.Marshal()
 	spec := bytes.Repeat([]byte{0x12, 0x00}, emptyContainers/2) // field 2, empty containers
 	message := appendField(appendField(nil, 1, metadata), 2, spec)
-	took := allocates(func() { check("protobuf", d.protobufItem(message, ration.Alone())) })
+	took := allocates(func() { check("protobuf", d.protobufItem(message, decodelimit.Alone())) })
 	if took > 64<<20 {
 		t.Errorf("protobuf of %d bytes allocates %d", len(message), took)
 	}
@@ -105,10 +105,10 @@ func TestDecode_HeavyPageIsRefused_B14(t *testing.T) {
 	var err error
 	took := allocates(func() { _, err = d.page(ContentJSON, body) })
 	heavy, ok := errors.AsType[*encoding.TooLargeError](err)
-	if !ok || heavy.Limit != ration.Page || heavy.Decoded <= ration.Page {
+	if !ok || heavy.Limit != decodelimit.Page || heavy.Decoded <= decodelimit.Page {
 		t.Errorf("got %v, want a TooLargeError with the limit of a page", err)
 	}
-	if took > 2*ration.Page {
+	if took > 2*decodelimit.Page {
 		t.Errorf("%d bytes were allocated before it was refused", took)
 	}
 	if got, err := decoderOf[*unstructured.Unstructured](t, fixture.PodKind).page(ContentJSON, append(bytes.Clone(body[:80]), `]}`...)); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
-	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 // pageReader decodes the items of a page one by one as they arrive.
@@ -25,7 +25,7 @@ type pageReader[T base.Object] struct {
 	// each takes each item while its Raw is valid, and returns what the page
 	// holds; nil: the item.
 	each   func(listwatch.Item[T]) listwatch.Item[T]
-	budget ration.Budget
+	budget decodelimit.Budget
 	whole  bool // the budget grows with the bytes that arrive
 
 	named     bool // a JSON list of another name: its items must have their kind
@@ -42,7 +42,7 @@ type pageReader[T base.Object] struct {
 // the source is an *encoding.ReadError, the Status in the answer an
 // *apierrors.StatusError. shown is what an error may show of the answer.
 func (d *Decoder[T]) Page(media string, in *encoding.Window, whole bool, each func(listwatch.Item[T]) listwatch.Item[T]) (page listwatch.Page[T], shown []byte, err error) {
-	r := &pageReader[T]{d: d, in: in, each: each, whole: whole, budget: ration.Budget{Limit: ration.Page}}
+	r := &pageReader[T]{d: d, in: in, each: each, whole: whole, budget: decodelimit.Budget{Limit: decodelimit.Page}}
 	switch media {
 	case ContentProtobuf:
 		shown, err = r.protobuf()
@@ -170,9 +170,9 @@ func (r *pageReader[T]) jsonItem(raw []byte) listwatch.Item[T] {
 }
 
 // ration returns the budget for the next item.
-func (r *pageReader[T]) ration() *ration.Budget {
+func (r *pageReader[T]) ration() *decodelimit.Budget {
 	if r.whole {
-		r.budget.Limit = max(r.budget.Limit, ration.Whole(r.in.Size()))
+		r.budget.Limit = max(r.budget.Limit, decodelimit.Whole(r.in.Size()))
 	}
 	return &r.budget
 }

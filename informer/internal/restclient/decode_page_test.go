@@ -23,8 +23,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
-	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 // page decodes a page that has arrived.
@@ -41,7 +41,7 @@ func (d *Decoder[T]) pageFrom(media string, src io.Reader) (listwatch.Page[T], e
 
 // wholePage is page as it is simplest: the whole body is split at once.
 func (d *Decoder[T]) wholePage(media string, body []byte) (page listwatch.Page[T], err error) {
-	r := &pageReader[T]{d: d, budget: ration.Budget{Limit: ration.Page}}
+	r := &pageReader[T]{d: d, budget: decodelimit.Budget{Limit: decodelimit.Page}}
 	if media == ContentProtobuf {
 		err := r.wholeProtobuf(body)
 		return r.page, err

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
-	"github.com/flyball-dev/flyball/internal/ration"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // podBytes returns the protobuf of Pods that differ in their names.
@@ -41,7 +41,7 @@ func podDecoder(t testing.TB) *Decoder[*corev1.Pod] {
 }
 
 func decodePod(t testing.TB, d *Decoder[*corev1.Pod], raw []byte) *corev1.Pod {
-	item := d.protobufItem(raw, ration.Alone())
+	item := d.protobufItem(raw, decodelimit.Alone())
 	if item.Err != nil {
 		t.Fatal(item.Err)
 	}
@@ -53,7 +53,7 @@ func TestDecoder_ObjectsShareTheirParts_D2(t *testing.T) {
 	var last, earlier *corev1.Pod
 	var first, later uint32
 	for i, raw := range podBytes(t, 6) {
-		item := d.protobufItem(raw, ration.Alone())
+		item := d.protobufItem(raw, decodelimit.Alone())
 		if item.Err != nil || item.Heap == 0 {
 			t.Fatalf("item %+v, want an object and its memory", item)
 		}
@@ -127,7 +127,7 @@ func TestDecoder_UnusualMessageIsLeftToTheType_D1(t *testing.T) {
 	if _, _, ok := d.byPlan(unusual); ok {
 		t.Fatal("the plan reads it; this tests nothing")
 	}
-	item := d.protobufItem(unusual, ration.Alone())
+	item := d.protobufItem(unusual, decodelimit.Alone())
 	want.ManagedFields, want.TypeMeta = nil, metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}
 	if item.Err != nil || item.Key.Namespace != want.Namespace || !reflect.DeepEqual(item.Object, &want) {
 		t.Errorf("decoded %v, error %v, want %v", item.Object, item.Err, &want)
@@ -140,7 +140,7 @@ func TestDecoder_RefusalIsThatOfTheType_D1(t *testing.T) {
 	broken := slices.Concat(raw, []byte{24, 1}) // a status that is a number
 	var pod corev1.Pod
 	want := pod.Unmarshal(broken)
-	item := d.protobufItem(broken, ration.Alone())
+	item := d.protobufItem(broken, decodelimit.Alone())
 	if want == nil || item.Err == nil || !strings.Contains(item.Err.Error(), want.Error()) || item.Key.Name == "" || item.Metadata == nil {
 		t.Errorf("item %s with error %v, want the key, the metadata and the error %v", item.Key, item.Err, want)
 	}
@@ -168,7 +168,7 @@ func TestDecoder_KindsShareParts_D2(t *testing.T) {
 	for _, raw := range podBytes(t, 3) {
 		pod = decodePod(t, pods, raw)
 	}
-	item := deployments.protobufItem(of, ration.Alone())
+	item := deployments.protobufItem(of, decodelimit.Alone())
 	if item.Err != nil || &item.Object.Spec.Template.Spec.Containers[0] != &pod.Spec.Containers[0] {
 		t.Errorf("the template's containers are not those of its Pods (%v)", item.Err)
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
-	"github.com/flyball-dev/flyball/internal/ration"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // FuzzDecode_Unstructured checks that an object without a Go type equals
@@ -35,7 +35,7 @@ func FuzzDecode_Unstructured(f *testing.F) {
 		want := &unstructured.Unstructured{}
 		_, _, err := unstructured.UnstructuredJSONScheme.Decode(raw, nil, want)
 		valid := err == nil && want.GetKind() == "Site" && want.GetName() != "" && (want.GetAPIVersion() == "" || want.GetAPIVersion() == "example.com/v1")
-		item := whole.jsonItem(bytes.Clone(raw), true, ration.Alone())
+		item := whole.jsonItem(bytes.Clone(raw), true, decodelimit.Alone())
 		if valid != (item.Err == nil) {
 			t.Fatalf("%q: got error %v, want valid %v (apimachinery: %v)", raw, item.Err, valid, err)
 		}
@@ -45,7 +45,7 @@ func FuzzDecode_Unstructured(f *testing.F) {
 				t.Fatalf("%q:\ngot  %#v\nwant %#v", raw, item.Object, want)
 			}
 		}
-		if item := cut.jsonItem(bytes.Clone(raw), true, ration.Alone()); item.Err == nil {
+		if item := cut.jsonItem(bytes.Clone(raw), true, decodelimit.Alone()); item.Err == nil {
 			metadata, _ := item.Object.Object["metadata"].(map[string]any)
 			if _, left := metadata["managedFields"]; left {
 				t.Fatalf("%q: managedFields are left", raw)

@@ -30,7 +30,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/ration"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // stream decodes all frames of a stream.
@@ -214,11 +214,11 @@ func TestDecode_BadProtobufObjectKeepsItsName_I8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	item := d.protobufItem(append(raw, 0x12, 0x02, 0x0a, 0x7f), ration.Alone()) // a truncated spec
+	item := d.protobufItem(append(raw, 0x12, 0x02, 0x0a, 0x7f), decodelimit.Alone()) // a truncated spec
 	if item.Err == nil || item.Key != (base.Key{Namespace: "prod", Name: "poison"}) || item.UID != "u" || item.ResourceVersion != "7" {
 		t.Errorf("got %+v, want prod/poison at 7 with an error", item)
 	}
-	if item := d.protobufItem([]byte{0x0a, 0x7f}, ration.Alone()); !IsUnreadable(item) {
+	if item := d.protobufItem([]byte{0x0a, 0x7f}, decodelimit.Alone()); !IsUnreadable(item) {
 		t.Errorf("got %+v, want an item without a name", item)
 	}
 	frame := fixture.ProtobufPeer(s).Frame(t, listwatch.FrameAdded, &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: pod.ObjectMeta})
@@ -249,7 +249,7 @@ func (p *panicky) UnmarshalJSON([]byte) error { panic("mine") }
 
 func TestDecode_PanicOfATypeIsTheItemsError_I8(t *testing.T) {
 	d, _ := NewDecoder[*panicky](reflect.TypeFor[*panicky](), fixture.SiteKind, false)
-	item := d.jsonItem([]byte(fixture.JSONSite("a", "{}")), false, ration.Alone())
+	item := d.jsonItem([]byte(fixture.JSONSite("a", "{}")), false, decodelimit.Alone())
 	if item.Err == nil || item.Key.Name != "a" {
 		t.Errorf("got %+v, want a's error", item)
 	}
@@ -446,22 +446,22 @@ func TestRepresentation_BadObjectHarmsOnlyItself_I8(t *testing.T) {
 func TestRepresentation_MetadataOfWhatCannotBeDecoded_I8(t *testing.T) {
 	raw := `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"name":"p","resourceVersion":"7","labels":%s,"managedFields":[{"manager":"m"}]},"spec":{"replicas":"many"}}`
 	d := decoderOf[*fixture.Site](t, fixture.SiteKind)
-	item := d.jsonItem(fmt.Appendf(nil, raw, `{"a":"b"}`), false, ration.Alone())
+	item := d.jsonItem(fmt.Appendf(nil, raw, `{"a":"b"}`), false, decodelimit.Alone())
 	if item.Err == nil || item.Metadata == nil || item.Metadata.Labels["a"] != "b" || item.Metadata.Kind != "Site" || item.Metadata.ManagedFields != nil {
 		t.Errorf("got %+v, want an error and the metadata of a Site", item)
 	}
-	if item := d.jsonItem(fmt.Appendf(nil, raw, `[1]`), false, ration.Alone()); item.Err == nil || item.Key.Name != "p" || item.Metadata != nil {
+	if item := d.jsonItem(fmt.Appendf(nil, raw, `[1]`), false, decodelimit.Alone()); item.Err == nil || item.Key.Name != "p" || item.Metadata != nil {
 		t.Errorf("got %+v, want an error, the name, and no half metadata", item)
 	}
 	pod, err := (&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{"a": "b"}}}).Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad := decoderOf[*corev1.Pod](t, fixture.PodKind).protobufItem(append(pod, 0x12, 0x02, 0x0a, 0x7f), ration.Alone())
+	bad := decoderOf[*corev1.Pod](t, fixture.PodKind).protobufItem(append(pod, 0x12, 0x02, 0x0a, 0x7f), decodelimit.Alone())
 	if bad.Err == nil || bad.Metadata == nil || bad.Metadata.Labels["a"] != "b" || bad.Metadata.Kind != "Pod" {
 		t.Errorf("got %+v, want an error and the metadata of a Pod", bad)
 	}
-	if stray := d.jsonItem([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"stray"}}`), false, ration.Alone()); stray.Metadata != nil {
+	if stray := d.jsonItem([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"stray"}}`), false, decodelimit.Alone()); stray.Metadata != nil {
 		t.Error("an object of another kind passes for one of this kind by its metadata")
 	}
 }

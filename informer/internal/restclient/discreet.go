@@ -9,29 +9,29 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/redact"
 )
 
 // undecoded returns a decoding error for d's kind; for a Secret without the
 // value. nil stays nil.
 func (d *Decoder[T]) undecoded(err error) error {
-	if err == nil || !confidential.Kind(d.kind.GroupKind(), "") {
+	if err == nil || !redact.Kind(d.kind.GroupKind(), "") {
 		return err
 	}
-	return confidential.Decoding(err)
+	return redact.Decoding(err)
 }
 
 // discreet removes from a server's error about objects of kind what it may
 // repeat of a Secret.
 func discreet(kind schema.GroupVersionKind, err error) error {
-	if !confidential.Kind(kind.GroupKind(), "") {
+	if !redact.Kind(kind.GroupKind(), "") {
 		return err
 	}
 	if _, ok := err.(*apierrors.StatusError); ok {
-		return confidential.Error(err)
+		return redact.Error(err)
 	}
 	if odd, ok := errors.AsType[*UnexpectedAnswerError](err); ok {
-		return &UnexpectedAnswerError{URL: odd.URL, Code: odd.Code, ContentType: odd.ContentType, Body: "not shown", Err: confidential.Decoding(odd.Err)}
+		return &UnexpectedAnswerError{URL: odd.URL, Code: odd.Code, ContentType: odd.ContentType, Body: "not shown", Err: redact.Decoding(odd.Err)}
 	}
 	return err
 }

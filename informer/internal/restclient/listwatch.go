@@ -29,7 +29,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/share"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/answers"
+	"github.com/flyball-dev/flyball/internal/bodylimit"
 )
 
 const (
@@ -234,7 +234,7 @@ func (lw *restListerWatcher[T]) list(ctx context.Context, opts listwatch.ListOpt
 	}
 	// The reader of the body enforces the limit; the transport waits for room
 	// for it.
-	answer, decoder, err := lw.get(answers.WithLimit(ctx, limit+1), "list", q)
+	answer, decoder, err := lw.get(bodylimit.WithLimit(ctx, limit+1), "list", q)
 	if err != nil {
 		return listwatch.Page[T]{}, err
 	}

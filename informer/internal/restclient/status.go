@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
-	"github.com/flyball-dev/flyball/internal/ration"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // maxErrorBody limits how much of an error answer is read, shownBody how much
@@ -80,10 +80,10 @@ func decodeStatus(body []byte) (status metav1.Status, ok bool) {
 		if err != nil || string(e.Kind) != "Status" {
 			return status, false
 		}
-		fits := encoding.Small(e.Raw) || ration.Alone().Protobuf(ration.Of(encoding.StatusType), e.Raw) == nil
+		fits := encoding.Small(e.Raw) || decodelimit.Alone().Protobuf(decodelimit.Of(encoding.StatusType), e.Raw) == nil
 		return status, fits && encoding.Guard(func() error { return status.Unmarshal(e.Raw) }) == nil
 	}
-	if !encoding.Small(body) && ration.Alone().JSON(ration.Of(encoding.StatusType), body) != nil {
+	if !encoding.Small(body) && decodelimit.Alone().JSON(decodelimit.Of(encoding.StatusType), body) != nil {
 		return metav1.Status{}, false
 	}
 	if err := json.Unmarshal(body, &status); err != nil || status.Kind != "Status" {

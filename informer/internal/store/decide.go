@@ -12,8 +12,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// holding is the part of an Indexer entry that the rules look at.
-type holding struct {
+// entryState is the part of an Indexer entry that the rules look at.
+type entryState struct {
 	scopes  *ScopeSet // that hold the object; empty: there is no object
 	uid     types.UID
 	version base.Version
@@ -21,9 +21,9 @@ type holding struct {
 	bad     bool      // cannot be decoded
 }
 
-// news is what a delta or an own write reports about a key.
-type news struct {
-	kind    newsKind
+// input is what a delta or an own write reports about a key.
+type input struct {
+	kind    inputKind
 	scope   base.ScopeID // of a delta
 	alone   *ScopeSet    // scope alone, if the caller has such a set
 	uid     types.UID
@@ -37,37 +37,37 @@ type news struct {
 	in, unsure, held, unheld *ScopeSet
 }
 
-type newsKind uint8
+type inputKind uint8
 
 const (
-	seen     newsKind = iota // a list or watch has the object in this state
-	ended                    // a list or watch no longer has it
-	again                    // redelivered
-	stored                   // own write: the object now has this state
-	removed                  // own write: the object is deleted
-	absent                   // a read from the server, at version, did not find the object
-	accepted                 // the transform accepts what it refused before
+	seen     inputKind = iota // a list or watch has the object in this state
+	ended                     // a list or watch no longer has it
+	again                     // redelivered
+	stored                    // own write: the object now has this state
+	removed                   // own write: the object is deleted
+	absent                    // a read from the server, at version, did not find the object
+	accepted                  // the transform accepts what it refused before
 )
 
-// fate is the decision about a key.
-type fate struct {
-	next holding
+// decision is the decision about a key.
+type decision struct {
+	next entryState
 	take bool // store the object of the news
 	left bool // the object is gone because it left the scopes
 	// floor is the newest known version of a deleted key, remembered while a
 	// scope is behind it; 0: nothing to remember.
 	floor base.Version
 	// bury is the tombstone to keep for buried; zero removes it.
-	buried types.UID
-	bury   tombstone
-	await  base.Version // version of an own write that is not visible yet; 0: none
-	refuse bool         // the own write cannot be ordered
-	hidden bool         // a scope may have the object, and does not show it
+	buried    types.UID
+	tombstone tombstone
+	await     base.Version // version of an own write that is not visible yet; 0: none
+	refuse    bool         // the own write cannot be ordered
+	hidden    bool         // a scope may have the object, and does not show it
 }
 
-// world is what the rules know besides the entry: how far each scope is, and
+// knowledge is what the rules know besides the entry: how far each scope is, and
 // what is remembered about the key and about the UID of the news.
-type world struct {
+type knowledge struct {
 	reached []base.Version // by scope, for those that have begun a list; 0: the list has not ended
 	floor   base.Version
 	tomb    tombstone
@@ -76,7 +76,7 @@ type world struct {
 
 // lagging reports whether a scope other than but has not reached v, and may
 // still deliver older states.
-func (w world) lagging(v base.Version, but base.ScopeID) bool {
+func (w knowledge) lagging(v base.Version, but base.ScopeID) bool {
 	for id, r := range w.reached {
 		if base.ScopeID(id) != but && r < v {
 			return true
@@ -86,13 +86,13 @@ func (w world) lagging(v base.Version, but base.ScopeID) bool {
 }
 
 // behind reports whether a scope has not reached v.
-func (w world) behind(v base.Version) bool {
+func (w knowledge) behind(v base.Version) bool {
 	return len(w.reached) == 0 || w.lagging(v, forNone)
 }
 
 const forNone = base.ScopeID(math.MaxUint32)
 
-func (w world) of(id base.ScopeID) base.Version {
+func (w knowledge) of(id base.ScopeID) base.Version {
 	if int(id) < len(w.reached) {
 		return w.reached[id]
 	}
@@ -101,7 +101,7 @@ func (w world) of(id base.ScopeID) base.Version {
 
 // decide chooses the next state of an object. The newest version wins, whatever
 // its origin.
-func decide(h holding, n news, w world) fate {
+func decide(h entryState, n input, w knowledge) decision {
 	switch n.kind {
 	case seen:
 		return decideSeen(h, n, w)
@@ -114,22 +114,22 @@ func decide(h holding, n news, w world) fate {
 	case absent:
 		return decideAbsent(h, n)
 	case accepted:
-		v := fate{next: h}
+		v := decision{next: h}
 		if !h.scopes.Empty() && h.bad && h.uid == n.uid && h.version == n.version {
 			v.next.bad, v.take = false, true
 		}
 		return v
 	}
-	return fate{next: h}
+	return decision{next: h}
 }
 
-func decideSeen(h holding, n news, w world) fate {
-	v := fate{next: h}
+func decideSeen(h entryState, n input, w knowledge) decision {
+	v := decision{next: h}
 	if w.tomb != (tombstone{}) {
-		v.buried, v.bury = n.uid, w.tomb.shown(n)
-		if v.bury != (tombstone{}) {
+		v.buried, v.tombstone = n.uid, w.tomb.shown(n)
+		if v.tombstone != (tombstone{}) {
 			if !h.scopes.Empty() && h.uid != n.uid && n.version > h.version {
-				v.next, v.floor = holding{}, n.version // the previous object of the key is gone too
+				v.next, v.floor = entryState{}, n.version // the previous object of the key is gone too
 			}
 			return v
 		}
@@ -140,7 +140,7 @@ func decideSeen(h holding, n news, w world) fate {
 	if alone == nil {
 		alone = ScopesOf(n.scope)
 	}
-	now := holding{scopes: alone, uid: n.uid, version: n.version, bad: n.bad}
+	now := entryState{scopes: alone, uid: n.uid, version: n.version, bad: n.bad}
 	if !h.scopes.Empty() {
 		now.scopes = h.scopes.With(n.scope)
 	}
@@ -164,10 +164,10 @@ func decideSeen(h holding, n news, w world) fate {
 	return v
 }
 
-func decideEnded(h holding, n news, w world) fate {
-	v := fate{next: h}
+func decideEnded(h entryState, n input, w knowledge) decision {
+	v := decision{next: h}
 	if w.tomb != (tombstone{}) {
-		v.buried, v.bury = n.uid, w.tomb.ended(n, w.lagging(n.version, n.scope))
+		v.buried, v.tombstone = n.uid, w.tomb.ended(n, w.lagging(n.version, n.scope))
 	}
 	// Missing from a list does not mean deleted at the list's version: the
 	// object may only have left this scope, and have changed in another since.
@@ -196,12 +196,12 @@ func decideEnded(h holding, n news, w world) fate {
 		v.next.scopes = rest
 		return v
 	}
-	v.next = holding{}
+	v.next = entryState{}
 	return v
 }
 
-func decideStored(h holding, n news, w world) fate {
-	v := fate{next: h}
+func decideStored(h entryState, n input, w knowledge) decision {
+	v := decision{next: h}
 	present := !h.scopes.Empty()
 	switch {
 	case n.version == 0 || present && h.version == 0:
@@ -223,7 +223,7 @@ func decideStored(h holding, n news, w world) fate {
 	if !n.unsure.Empty() {
 		v.await = n.version
 	}
-	now := holding{uid: n.uid, version: n.version, bad: n.bad}
+	now := entryState{uid: n.uid, version: n.version, bad: n.bad}
 	for id := range n.in.All() {
 		// A scope past the version that does not hold the object has seen it
 		// leave.
@@ -245,15 +245,15 @@ func decideStored(h holding, n news, w world) fate {
 	case !present || !n.in.Empty():
 		return v
 	default:
-		v.next, v.left, v.floor = holding{}, h.uid == n.uid, n.version
+		v.next, v.left, v.floor = entryState{}, h.uid == n.uid, n.version
 	}
 	return v
 }
 
 // decideShown is decideStored where another scope has shown the state first, or a newer one. A
 // scope that is behind it shows it too, and keeps it until it has reached it.
-func decideShown(h holding, n news, w world) fate {
-	v := fate{next: h}
+func decideShown(h entryState, n input, w knowledge) decision {
+	v := decision{next: h}
 	for id := range n.in.All() {
 		switch {
 		case w.of(id) >= h.version: // it has seen whether the object is there
@@ -268,8 +268,8 @@ func decideShown(h holding, n news, w world) fate {
 
 // decideRemoved ends the UID, in whatever version it is known. A server may answer with the
 // version of the object's last state, which watches are still to deliver.
-func decideRemoved(h holding, n news, w world) fate {
-	v := fate{next: h}
+func decideRemoved(h entryState, n input, w knowledge) decision {
+	v := decision{next: h}
 	present := !h.scopes.Empty()
 	uid := cmp.Or(n.uid, h.uid)
 	held, last := present && uid == h.uid, n.version
@@ -278,17 +278,17 @@ func decideRemoved(h holding, n news, w world) fate {
 		return v
 	}
 	if held {
-		v.next, last = holding{}, max(n.version, h.version)
+		v.next, last = entryState{}, max(n.version, h.version)
 	}
 	switch {
 	case n.version == 0 && uid != "":
-		v.buried, v.bury = uid, tombstone{after: max(h.version, 1), held: held}
+		v.buried, v.tombstone = uid, tombstone{after: max(h.version, 1), held: held}
 		v.floor = h.version
 	case n.version != 0:
 		// Where every scope has passed the last state and none holds it, its end was seen.
 		behind := w.behind(last)
 		if uid != "" && (held || behind) {
-			v.buried, v.bury = uid, tombstone{after: last, last: true, held: held}
+			v.buried, v.tombstone = uid, tombstone{after: last, last: true, held: held}
 		}
 		if behind {
 			v.floor = last
@@ -299,8 +299,8 @@ func decideRemoved(h holding, n news, w world) fate {
 
 // decideAbsent ends an object that a consistent read did not find. A state up to the version
 // of the read, from a list or watch that is behind, does not bring it back.
-func decideAbsent(h holding, n news) fate {
-	v := fate{next: h}
+func decideAbsent(h entryState, n input) decision {
+	v := decision{next: h}
 	switch present := !h.scopes.Empty(); {
 	case n.version == 0 || present && h.version == 0:
 		v.refuse = present
@@ -308,6 +308,6 @@ func decideAbsent(h holding, n news) fate {
 	case h.version > n.version:
 		return v
 	}
-	v.next, v.floor = holding{}, n.version
+	v.next, v.floor = entryState{}, n.version
 	return v
 }

@@ -83,7 +83,7 @@ type Row struct {
 	// shelves are the object's places in the indices. Readers do not touch
 	// them.
 	shelves     []shelf
-	own         *ScopeSet // as in holding
+	own         *ScopeSet // as in entryState
 	Undecodable bool      // the server's present state cannot be decoded
 	blank       bool      // bad, and Object is zero: no state was ever shown
 	refused     bool      // bad only because of the transform, which is retried
@@ -99,8 +99,8 @@ func (r *Row) count(heap uint32, sum *atomic.Int64) {
 // that the transform accepted.
 func (r *Row) Readable() bool { return !r.Undecodable || r.refused && !r.blank }
 
-func (r *Row) holding() holding {
-	return holding{scopes: r.Scopes, uid: r.UID, version: r.Version, own: r.own, bad: r.Undecodable}
+func (r *Row) state() entryState {
+	return entryState{scopes: r.Scopes, uid: r.UID, version: r.Version, own: r.own, bad: r.Undecodable}
 }
 
 // shown returns the scopes that see an object in the row.
@@ -113,7 +113,7 @@ func (r *Row) shown() *ScopeSet {
 
 // step is news with its object.
 type step struct {
-	news
+	input
 	key    base.Key
 	object base.Object
 	err    error
@@ -125,15 +125,15 @@ type step struct {
 	bytes    uint32      // as in Item
 	heap     uint32      // as in Delta
 	compared bool        // recompared is the result of a comparison with the held object
-	hidden   bool        // as in fate, once decided
+	hidden   bool        // as in decision, once decided
 }
 
 // ofDelta returns the step for d. list is the version of the list that contains
 // it.
 func ofDelta(d *Delta, list base.Version) step {
 	s := step{
-		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown, recompared: d.Recompared},
-		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, original: d.Refused, bytes: d.Bytes, heap: d.Heap,
+		input: input{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown, recompared: d.Recompared},
+		key:   d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, original: d.Refused, bytes: d.Bytes, heap: d.Heap,
 	}
 	switch d.Type {
 	case Deleted:
@@ -149,8 +149,8 @@ func ofDelta(d *Delta, list base.Version) step {
 // ofWrite returns the step for an own write.
 func ofWrite(w Observed) step {
 	s := step{
-		news: news{uid: w.UID, version: w.Version, in: w.In, unsure: w.Unsure, held: w.Held, unheld: w.Unheld, bad: w.Err != nil},
-		key:  w.Key, object: w.Object, err: w.Err, metadata: w.Metadata, original: w.Original,
+		input: input{uid: w.UID, version: w.Version, in: w.In, unsure: w.Unsure, held: w.Held, unheld: w.Unheld, bad: w.Err != nil},
+		key:   w.Key, object: w.Object, err: w.Err, metadata: w.Metadata, original: w.Original,
 	}
 	switch {
 	case w.Absent:

@@ -186,18 +186,18 @@ func (x *Indexer) takeLocked(s *step, changes []Change) []Change {
 // stepLocked applies the decision of the rules for one key. ok: c is a change
 // to deliver.
 func (x *Indexer) stepLocked(s *step) (c Change, ok bool) {
-	var h holding
+	var h entryState
 	var r Row
 	at, held := x.mu.at[s.key]
 	if held {
 		r = *x.mu.rows.At(int(at))
-		h = r.holding()
+		h = r.state()
 	}
 	if s.kind == seen {
 		s.alone = x.mu.sets.alone(s.scope)
 		s.compareLocked(&r)
 	}
-	o := decide(h, s.news, world{reached: x.mu.reached, floor: x.mu.floors.get(s.key), tomb: x.mu.tombs.get(s.uid), ahead: x.mu.ahead.get(s.key)})
+	o := decide(h, s.input, knowledge{reached: x.mu.reached, floor: x.mu.floors.get(s.key), tomb: x.mu.tombs.get(s.uid), ahead: x.mu.ahead.get(s.key)})
 	o.next.scopes, o.next.own = x.mu.sets.intern(o.next.scopes), x.mu.sets.intern(o.next.own)
 	x.bookLocked(s, o)
 	s.hidden = o.hidden
@@ -247,13 +247,13 @@ func (x *Indexer) stepLocked(s *step) (c Change, ok bool) {
 }
 
 // bookLocked records what the rules remember besides the objects.
-func (x *Indexer) bookLocked(s *step, o fate) {
+func (x *Indexer) bookLocked(s *step, o decision) {
 	switch {
 	case o.buried == "":
-	case o.bury == tombstone{}:
+	case o.tombstone == tombstone{}:
 		x.mu.tombs.drop(o.buried)
 	default:
-		x.mu.tombs.set(o.buried, o.bury)
+		x.mu.tombs.set(o.buried, o.tombstone)
 	}
 	if o.floor > x.mu.floors.get(s.key) {
 		x.mu.floors.set(s.key, o.floor)
@@ -287,7 +287,7 @@ func (x *Indexer) addLocked(key base.Key) uint32 {
 
 // putLocked stores the decision o in the row at a position, and returns what
 // the row then shows.
-func (x *Indexer) putLocked(s *step, o fate, at uint32) (obj base.Object, uid types.UID, shown *ScopeSet, same bool) {
+func (x *Indexer) putLocked(s *step, o decision, at uint32) (obj base.Object, uid types.UID, shown *ScopeSet, same bool) {
 	r := x.mu.rows.Edit(int(at))
 	before := r.Object
 	defer func() { x.mu.packed += compact.Size(r.Object) - compact.Size(before) }()
@@ -414,7 +414,7 @@ func (x *Indexer) knownAs(key base.Key, scope base.ScopeID) (k known, held bool)
 	r := x.mu.rows.At(int(at))
 	k = known{Key: r.Key, Object: r.Object, UID: r.UID, Version: r.Version, Undecodable: r.Undecodable}
 	a := x.mu.ahead.get(key)
-	k.Ahead = a.in.Has(scope) && a.version > world{reached: x.mu.reached}.of(scope)
+	k.Ahead = a.in.Has(scope) && a.version > knowledge{reached: x.mu.reached}.of(scope)
 	return k, r.Scopes.Has(scope)
 }
 

@@ -92,7 +92,7 @@ func (x *Indexer) Refused(key base.Key) *base.Undecodable {
 func (x *Indexer) Accept(u *base.Undecodable, obj base.Object) ([]Change, error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
-	s := step{news: news{kind: accepted, uid: u.UID, version: u.Version}, key: u.Key, object: obj}
+	s := step{input: input{kind: accepted, uid: u.UID, version: u.Version}, key: u.Key, object: obj}
 	values, err := x.evaluateLocked(1, func(int) (key base.Key, obj base.Object, ok bool) { return s.key, s.object, true })
 	defer clear(values)
 	s.values = values

@@ -30,7 +30,7 @@ func (x *Indexer) reachLocked(scope base.ScopeID, v base.Version) {
 // they were observed after the list was compared with the known state. What the list says nothing
 // of stays.
 func (x *Indexer) unlistedLocked(list Reached, deltas []Delta, reached []base.Version) iter.Seq[step] {
-	before := world{reached: reached}.of(list.Scope)
+	before := knowledge{reached: reached}.of(list.Scope)
 	gone := make(map[base.Key]step)
 	for key, a := range x.mu.ahead.values {
 		at, ok := x.mu.at[key]
@@ -40,8 +40,8 @@ func (x *Indexer) unlistedLocked(list Reached, deltas []Delta, reached []base.Ve
 		r := x.mu.rows.At(int(at))
 		if a.value.in.Has(list.Scope) && a.value.version > before && a.value.version <= list.List && r.Scopes.Has(list.Scope) {
 			gone[key] = step{
-				news: news{kind: ended, scope: list.Scope, uid: r.UID, version: list.List, missing: true},
-				key:  key, object: r.Object,
+				input: input{kind: ended, scope: list.Scope, uid: r.UID, version: list.List, missing: true},
+				key:   key, object: r.Object,
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func (x *Indexer) epochLocked(scope base.ScopeID) {
 	x.mu.awaited = ageing[base.Key, base.Version]{limit: awaitLimit}
 	x.mu.ahead = ageing[base.Key, ahead]{limit: math.MaxInt}
 	for key := range x.mu.waiters {
-		x.wakeLocked(key, holding{}, holding{})
+		x.wakeLocked(key, entryState{}, entryState{})
 	}
 }
 
@@ -86,7 +86,7 @@ func (x *Indexer) Begin(scope base.ScopeID) {
 func (x *Indexer) Reached(scope base.ScopeID) base.Version {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return world{reached: x.mu.reached}.of(scope)
+	return knowledge{reached: x.mu.reached}.of(scope)
 }
 
 // sweepLocked drops what was remembered for scopes that are past it.

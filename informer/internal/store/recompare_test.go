@@ -15,24 +15,24 @@ import (
 
 func TestDecide_ContentCountsWhereItWasCompared_A9(t *testing.T) {
 	zero := ScopesOf(0)
-	at5 := holding{scopes: zero, uid: "u", version: 5}
-	own7 := holding{scopes: zero, uid: "u", version: 7, own: zero}
+	at5 := entryState{scopes: zero, uid: "u", version: 5}
+	own7 := entryState{scopes: zero, uid: "u", version: 7, own: zero}
 	for _, test := range []struct {
 		rule string
-		h    holding
-		n    news
+		h    entryState
+		n    input
 		want string
 		take bool
 	}{
-		{"the same version with another content is taken where it was compared", at5, news{uid: "u", version: 5, list: 9, recompared: true}, "u@5 in [0]", true},
-		{"and is held by both scopes", at5, news{scope: 1, uid: "u", version: 5, list: 9, recompared: true}, "u@5 in [0 1]", true},
-		{"and may be what cannot be decoded any more", at5, news{uid: "u", version: 5, list: 9, recompared: true, bad: true}, "u@5 in [0] bad", true},
-		{"an own write stays one", own7, news{uid: "u", version: 7, list: 9, recompared: true}, "u@7 in [0] own", true},
-		{"and a newer own write is not undone", own7, news{uid: "u", version: 5, list: 6, recompared: true}, "u@7 in [0] own", false},
-		{"a newer version needs no comparison", at5, news{uid: "u", version: 6, list: 9, recompared: true}, "u@6 in [0]", true},
+		{"the same version with another content is taken where it was compared", at5, input{uid: "u", version: 5, list: 9, recompared: true}, "u@5 in [0]", true},
+		{"and is held by both scopes", at5, input{scope: 1, uid: "u", version: 5, list: 9, recompared: true}, "u@5 in [0 1]", true},
+		{"and may be what cannot be decoded any more", at5, input{uid: "u", version: 5, list: 9, recompared: true, bad: true}, "u@5 in [0] bad", true},
+		{"an own write stays one", own7, input{uid: "u", version: 7, list: 9, recompared: true}, "u@7 in [0] own", true},
+		{"and a newer own write is not undone", own7, input{uid: "u", version: 5, list: 6, recompared: true}, "u@7 in [0] own", false},
+		{"a newer version needs no comparison", at5, input{uid: "u", version: 6, list: 9, recompared: true}, "u@6 in [0]", true},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			f := decide(test.h, test.n, world{})
+			f := decide(test.h, test.n, knowledge{})
 			if got := f.next.String(); got != test.want || f.take != test.take {
 				t.Errorf("%s becomes %s, its content taken: %v; want %s, %v", test.h, got, f.take, test.want, test.take)
 			}

@@ -110,7 +110,7 @@ func (x *Indexer) letGoLocked(at int, scopes *ScopeSet, may func(base.Key) iter.
 		r.Scopes, r.own = x.mu.sets.intern(rest), x.mu.sets.intern(r.own.without(scopes))
 		return
 	}
-	key, was := r.Key, r.holding()
+	key, was := r.Key, r.state()
 	for id := range may(key) {
 		if int(id) < len(x.mu.reached) && x.mu.reached[id] < was.version {
 			x.mu.floors.set(key, max(was.version, x.mu.floors.get(key)))
@@ -120,7 +120,7 @@ func (x *Indexer) letGoLocked(at int, scopes *ScopeSet, may func(base.Key) iter.
 	x.removeLocked(key)
 	x.mu.awaited.drop(key)
 	x.mu.ahead.drop(key)
-	x.wakeLocked(key, was, holding{})
+	x.wakeLocked(key, was, entryState{})
 }
 
 // forget drops the sets that contain one of scopes, whose numbers can then be reused.

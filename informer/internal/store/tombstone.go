@@ -33,7 +33,7 @@ const (
 
 // shown returns the tombstone after a list or watch shows the object; zero: the
 // object becomes visible again.
-func (t tombstone) shown(n news) tombstone {
+func (t tombstone) shown(n input) tombstone {
 	if n.version == 0 {
 		return tombstone{}
 	}
@@ -54,7 +54,7 @@ func (t tombstone) shown(n news) tombstone {
 
 // ended returns the tombstone after a list or watch reports the object gone.
 // lagging: another scope is behind.
-func (t tombstone) ended(n news, lagging bool) tombstone {
+func (t tombstone) ended(n input, lagging bool) tombstone {
 	left := n.version != 0 && n.version <= t.after // before the known end
 	if left || n.missing && lagging {
 		return t

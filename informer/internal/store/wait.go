@@ -58,7 +58,7 @@ func (x *Indexer) keepLocked(key base.Key, keep func(*waiter) bool) {
 }
 
 // wakeLocked collects the waiters that a change of key satisfies.
-func (x *Indexer) wakeLocked(key base.Key, was, is holding) {
+func (x *Indexer) wakeLocked(key base.Key, was, is entryState) {
 	if len(x.mu.waiters) == 0 || len(x.mu.waiters[key]) == 0 {
 		return
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/sleep"
 )
 
 const (
@@ -69,7 +69,7 @@ func (s *Settler) Run(ctx context.Context) error {
 		}
 		if err != nil {
 			s.Log.V(1).Info("Cannot read the effect of an own write; trying again", "key", r.Key.String(), "after", pause, "because", err.Error())
-			linger.For(ctx, pause+simhook.Duration(sim, "settle", pause/2))
+			sleep.For(ctx, pause+simhook.Duration(sim, "settle", pause/2))
 			pause = min(2*pause, late)
 			continue
 		}

@@ -32,8 +32,8 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/manifest"
+	"github.com/flyball-dev/flyball/internal/sleep"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/manager/internal/crdupdate"
 )
@@ -163,7 +163,7 @@ func (i *Installer) until(ctx context.Context, crd *unstructured.Unstructured, s
 			textlog.Warn(log, err, "Cannot install the CustomResourceDefinition yet", "retryAfter", pause.String())
 			wait, pause = pause, min(2*pause, longPause)
 		}
-		if !linger.For(ctx, wait) {
+		if !sleep.For(ctx, wait) {
 			return ctx.Err()
 		}
 	}

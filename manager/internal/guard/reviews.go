@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/codec"
-	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/redact"
 )
 
 const (
@@ -83,9 +83,9 @@ func (r *reviews) ask(ctx context.Context, group, resource string, review, answe
 	// At a high verbosity client-go would log the body, and with it the token.
 	ctx = logr.NewContext(ctx, logr.Discard())
 	res := r.rest.Post().AbsPath("/apis", group, "v1", resource).Body(review).Do(ctx)
-	err := confidential.Error(res.Error())
+	err := redact.Error(res.Error())
 	if err == nil {
-		err = confidential.Decoding(res.Into(answer))
+		err = redact.Decoding(res.Into(answer))
 	}
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("create %s: %w; bind this program's ServiceAccount to the ClusterRole system:auth-delegator, "+

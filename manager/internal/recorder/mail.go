@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/codec"
-	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/sleep"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
@@ -187,7 +187,7 @@ func (e *Mail) sendNext(ctx context.Context, instance string, tries int) bool {
 			textlog.Warn(e.log, err, "Dropped an Event after its last try", "tries", tries)
 			e.giveUp(s)
 			return true
-		case try == tries || !linger.For(ctx, wait):
+		case try == tries || !sleep.For(ctx, wait):
 			e.putBack(s)
 			return false
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/authority"
 	"github.com/flyball-dev/flyball/internal/keypair"
-	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/sleep"
 	"github.com/go-logr/logr"
 )
 
@@ -61,7 +61,7 @@ func newSelfMade(now time.Time) (*keypair.Pair, error) {
 
 // Keep renews the certificate until ctx ends.
 func (s selfMade) Keep(ctx context.Context, log logr.Logger) {
-	for linger.For(ctx, time.Hour) {
+	for sleep.For(ctx, time.Hour) {
 		s.Look(log)
 	}
 }

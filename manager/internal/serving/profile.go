@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/sleep"
 )
 
 const (
@@ -77,7 +77,7 @@ func recorded(usual time.Duration, start func(io.Writer) error, stop func()) htt
 			return
 		}
 		defer stop()
-		linger.For(r.Context(), time.Duration(seconds)*time.Second)
+		sleep.For(r.Context(), time.Duration(seconds)*time.Second)
 	}
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package answers limits how much of a server's answers is read into memory. It
+// Package bodylimit limits how much of a server's answers is read into memory. It
 // counts decompressed bytes: 2 MB on the wire can be gigabytes.
 //
 //	up to 1 MiB     any number of answers at once
@@ -11,7 +11,7 @@
 // An answer that exceeds a threshold waits for a place. An answer that waits
 // for a higher place holds no place that the holder of that place needs, so
 // there is no deadlock.
-package answers
+package bodylimit
 
 import (
 	"context"

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ration limits the memory for decoding the API server's answers. Each
+// Package decodelimit limits the memory for decoding the API server's answers. Each
 // object is checked before it is decoded. Most pass at a glance: with so few
 // bytes, or commas and brackets, they cannot become too large. Only the others
 // are weighed.
-package ration
+package decodelimit
 
 import (
 	"errors"

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package canary runs, for tests, a program that uses Secrets and tokens in
+// Package logtest runs, for tests, a program that uses Secrets and tokens in
 // good and bad ways, and searches all its output for their values: the log at
 // V(8), klog at V(10), spans, events, metrics, probes and snapshots.
-package canary
+package logtest
 
 import (
 	"bytes"

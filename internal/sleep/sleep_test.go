@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package linger_test
+package sleep_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/sleep"
 )
 
 func TestFor(t *testing.T) {
@@ -27,7 +27,7 @@ func TestFor(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), row.life)
 				defer cancel()
 				begun := time.Now()
-				if got := linger.For(ctx, row.d); got != row.want {
+				if got := sleep.For(ctx, row.d); got != row.want {
 					t.Errorf("got %v, want %v", got, row.want)
 				}
 				if took := time.Since(begun); took != row.wantedToTake {

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package confidential knows which kinds have content that must not be logged,
+// Package redact knows which kinds have content that must not be logged,
 // and removes it from errors of the API server, which repeat invalid values,
 // and of decoders.
-package confidential
+package redact
 
 import (
 	"cmp"

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package linger waits for a time or the end of a context.
-package linger
+// Package sleep waits for a time or the end of a context.
+package sleep
 
 import (
 	"context"

@@ -18,7 +18,7 @@ import (
 )
 
 func TestTempo_LongCallIsReportedOncePerDoubling(t *testing.T) {
-	var p tempo
+	var p pacing
 	p.begin(fixture.Named("a"), time.Hour)
 	var reports []time.Duration
 	for now, again := time.Hour+longCall, longCall; again > 0; now += again {
@@ -46,7 +46,7 @@ func TestTempo_LongCallIsReportedOncePerDoubling(t *testing.T) {
 }
 
 func TestTempo_BacklogIsReportedOncePerDoubling(t *testing.T) {
-	var p tempo
+	var p pacing
 	reports := 0
 	for n := range 8*longBacklog + 1 {
 		if p.behind(n, time.Minute) {

@@ -22,9 +22,9 @@ const (
 	overAgain = time.Minute
 )
 
-// tempo measures how a handler keeps up. It is pure; times are since the
+// pacing measures how a handler keeps up. It is pure; times are since the
 // listener was made.
-type tempo struct {
+type pacing struct {
 	calling        bool
 	key            Key
 	began, longest time.Duration
@@ -34,17 +34,17 @@ type tempo struct {
 	mergedAt       time.Duration // time of that log
 }
 
-func (p *tempo) begin(key Key, now time.Duration) {
+func (p *pacing) begin(key Key, now time.Duration) {
 	p.calling, p.key, p.began, p.reported = true, key, now, 0
 }
 
-func (p *tempo) end(now time.Duration) {
+func (p *pacing) end(now time.Duration) {
 	p.longest = max(p.longest, p.running(now))
 	p.calling = false
 }
 
 // running returns the duration of the present call; 0: none.
-func (p *tempo) running(now time.Duration) time.Duration {
+func (p *pacing) running(now time.Duration) time.Duration {
 	if !p.calling {
 		return 0
 	}
@@ -53,7 +53,7 @@ func (p *tempo) running(now time.Duration) time.Duration {
 
 // overrun reports whether to log the present call now, and when to check again;
 // 0: not during this call.
-func (p *tempo) overrun(now time.Duration) (report bool, again time.Duration) {
+func (p *pacing) overrun(now time.Duration) (report bool, again time.Duration) {
 	if !p.calling {
 		return false, 0
 	}
@@ -68,7 +68,7 @@ func (p *tempo) overrun(now time.Duration) (report bool, again time.Duration) {
 }
 
 // behind reports whether to log a backlog of n whose first event has that age.
-func (p *tempo) behind(n int, age time.Duration) bool {
+func (p *pacing) behind(n int, age time.Duration) bool {
 	switch {
 	case n < longBacklog/2:
 		p.backlog = 0
@@ -82,7 +82,7 @@ func (p *tempo) behind(n int, age time.Duration) bool {
 
 // over reports whether to log that updates merge: the first time, and then at
 // most once a minute while more do.
-func (p *tempo) over(merged uint64, now time.Duration) bool {
+func (p *pacing) over(merged uint64, now time.Duration) bool {
 	if merged == p.merged || p.merged > 0 && now-p.mergedAt < overAgain {
 		return false
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package confidential_test
+package redact_test
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/redact"
 )
 
 const canary = "canary-5561"
@@ -35,7 +35,7 @@ func TestKind_WhatIsConfidential(t *testing.T) {
 		{"authentication.k8s.io", "SelfSubjectReview", "", false},
 		{"example.com", "Secret", "", false},
 	} {
-		if got := confidential.Kind(schema.GroupKind{Group: c.group, Kind: c.kind}, c.sub); got != c.want {
+		if got := redact.Kind(schema.GroupKind{Group: c.group, Kind: c.kind}, c.sub); got != c.want {
 			t.Errorf("%s/%s %s: %v, want %v", c.group, c.kind, c.sub, got, c.want)
 		}
 	}
@@ -46,7 +46,7 @@ func TestError_KeepsWhatProgramsAskFor(t *testing.T) {
 		Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests, Message: "slow down",
 		Details: &metav1.StatusDetails{Name: "web", Kind: "secrets", RetryAfterSeconds: 7, Causes: []metav1.StatusCause{{Type: "X", Field: "data[a]", Message: canary}}},
 	}}
-	got := confidential.Error(server)
+	got := redact.Error(server)
 	if seconds, ok := apierrors.SuggestsClientDelay(got); !ok || seconds != 7 || !apierrors.IsTooManyRequests(got) || !apierrors.HasStatusCause(got, "X") || got.Error() != "slow down" {
 		t.Errorf("got %#v, want all of it but the cause's message", got)
 	}
@@ -56,7 +56,7 @@ func TestError_KeepsWhatProgramsAskFor(t *testing.T) {
 	if server.ErrStatus.Details.Causes[0].Message != canary {
 		t.Error("the caller's error was changed")
 	}
-	if other := errors.New("no route"); confidential.Error(other) != other || confidential.Error(nil) != nil {
+	if other := errors.New("no route"); redact.Error(other) != other || redact.Error(nil) != nil {
 		t.Error("an error that is none of the server's was changed")
 	}
 }
@@ -66,7 +66,7 @@ func TestError_ManyFieldsAreCut(t *testing.T) {
 	for range 1000 {
 		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "data[" + strings.Repeat("k", len(causes)%50) + "]", Message: canary})
 	}
-	err := confidential.Error(&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Message: canary, Details: &metav1.StatusDetails{Causes: causes}}})
+	err := redact.Error(&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Message: canary, Details: &metav1.StatusDetails{Causes: causes}}})
 	if text := err.Error(); strings.Contains(text, canary) || len(text) > 2000 || !strings.Contains(text, "…") {
 		t.Errorf("%d bytes: %.300s", len(text), text)
 	}
@@ -101,7 +101,7 @@ func TestConfig_KubeconfigsAreNotRepeated(t *testing.T) {
 		if strings.Contains(err.Error(), canary) && name != "another kind" {
 			repeated++
 		}
-		if got := confidential.Config(err).Error(); strings.Contains(got, canary) && name != "another kind" {
+		if got := redact.Config(err).Error(); strings.Contains(got, canary) && name != "another kind" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
