@@ -79,7 +79,7 @@ var linked = []string{
 	"github.com/prometheus/procfs",
 }
 
-// Each module is for one kind of reader (ADR 0100).
+// Each module is for one kind of reader (ADR 0096).
 func TestHouse_ThereAreEightModules(t *testing.T) {
 	var modules []string
 	for _, pattern := range []string{"go.mod", "*/go.mod", "*/*/go.mod", "*/*/*/go.mod", "*/*/*/*/go.mod"} {
@@ -90,7 +90,7 @@ func TestHouse_ThereAreEightModules(t *testing.T) {
 		modules = append(modules, found...)
 	}
 	if len(modules) != 8 {
-		t.Errorf("there are %d modules, want eight; whoever adds one changes ADR 0100: %v", len(modules), modules)
+		t.Errorf("there are %d modules, want eight; whoever adds one changes ADR 0096: %v", len(modules), modules)
 	}
 }
 
