@@ -93,7 +93,7 @@ func BenchmarkScopes_LongestWait(b *testing.B) {
 func beginScopes(b *testing.B) (c *core, stop func()) {
 	c = newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) { return silent{}, nil })
 	c.shared = true
-	c.convert = func(w Written) (Object, error) { return w.Object.(Object), nil }
+	c.convert = func(w Written) (Object, error) { return w.Object, nil }
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error)
 	go func() { done <- c.run(ctx) }()

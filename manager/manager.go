@@ -36,19 +36,19 @@ import (
 type Manager struct {
 	guardedConfig     *rest.Config // for controllers: with leader election behind the gate
 	standbyConfig     *rest.Config // for what runs on every replica
-	userConfig        *rest.Config // config as returned to users: its writes are observed
-	userStandbyConfig *rest.Config // standby as returned to users
+	userConfig        *rest.Config // guardedConfig as returned to users: its writes are observed
+	userStandbyConfig *rest.Config // standbyConfig as returned to users
 	scheme            *runtime.Scheme
 	log               logr.Logger
 	life              *life
 	runnables         *runnables
 	informers         *informer.SharedInformerFactory
 	shard             string            // selects its objects; empty: all
-	client            *client.Client    // uses config
-	standbyClient     *client.Client    // uses standby
+	client            *client.Client    // uses guardedConfig
+	standbyClient     *client.Client    // uses standbyConfig
 	elector           *election.Elector // nil: no election
 	handover          *handover.Handover
-	mapper            *lazyMapper // uses standby
+	mapper            *lazyMapper // uses standbyConfig
 	registry          *prometheus.Registry
 	requests          *metrics.Requests
 	traces            trace.TracerProvider // nil: none

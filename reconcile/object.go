@@ -193,7 +193,7 @@ func unreadable(err error) (Result, error) {
 	if e, ok := errors.AsType[*informer.NotSyncedError](err); ok {
 		return Retry("the cache of " + e.Kind.Kind + " has not synced"), nil
 	}
-	if is[*informer.UndecodableError](err) || is[*informer.OutOfScopeError](err) || is[*informer.NamespaceError](err) || is[*informer.ReleasedError](err) {
+	if is[*informer.UndecodableError](err) || is[*informer.OutOfScopeError](err) || is[*informer.ReleasedError](err) {
 		return Result{}, Terminal(err)
 	}
 	return Result{}, IgnoreNotFound(err)

@@ -18,9 +18,9 @@ const recallWithin = 2 * time.Second
 // recall asks the server, once after a broken connection, whether its history still has the newest
 // event of the scope. A restore that new revisions have overtaken undoes the last events, so the
 // newest is among them if any is. If that is a deletion and the object is not there, it asks for
-// the newest object that is still known, too. The read is of the exact version that the scope has reached: no
-// later change answers it, and a server that lags refuses it. Another answer leads to a list, which
-// proves the rest (A28). If the gate has no room in time, the next watch asks again.
+// the newest object that is still known, too. The read is of the exact version that the scope has
+// reached: no later change answers it, and a server that lags refuses it. Another answer leads to
+// a list, which proves the rest (A28). If the gate has no room in time, the next watch asks again.
 func (r *Reflector) recall(ctx context.Context, p steps.Progress, o steps.Outcome) {
 	switch {
 	case o.Result == steps.ResultUnreachable, o.Result == steps.ResultCut, o.Result == steps.ResultSilent:

@@ -57,7 +57,7 @@ type decision struct {
 	// floor is the newest known version of a deleted key, remembered while a
 	// scope is behind it; 0: nothing to remember.
 	floor base.Version
-	// bury is the tombstone to keep for buried; zero removes it.
+	// tombstone is kept for the UID buried; the zero value removes it.
 	buried    types.UID
 	tombstone tombstone
 	await     base.Version // version of an own write that is not visible yet; 0: none

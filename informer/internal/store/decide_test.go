@@ -42,7 +42,7 @@ func TestDecide_NewestVersionWins_I1(t *testing.T) {
 		n    input
 		w    knowledge
 		want string
-		also string // of floor, bury, await, left, refused
+		also string // of floor, tombstone, await, left, refused
 	}{
 		{"I1: a newer version is taken", at5, input{uid: "u", version: 6}, knowledge{}, "u@6 in [0]", ""},
 		{"I1: an older version is not", at5, input{uid: "u", version: 4}, knowledge{}, "u@5 in [0]", ""},
@@ -77,24 +77,24 @@ func TestDecide_NewestVersionWins_I1(t *testing.T) {
 		{"(a) nor of an earlier object", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "t", version: 5, in: in(0), held: in(0)}, knowledge{reached: []base.Version{3, 7}}, "u@7 in [1]", ""},
 		{"(a) nor in one that is gone from all, maybe because it left theirs", entryState{}, input{kind: stored, uid: "u", version: 5, in: in(0)}, knowledge{reached: []base.Version{3, 7}, floor: 7}, "none", "hidden"},
 		{"(a) or also from its own", entryState{}, input{kind: stored, uid: "u", version: 5, in: in(0)}, knowledge{reached: []base.Version{7, 3}, floor: 7}, "none", ""},
-		{"(b) an own deletion hides the UID until the watch confirms", at5, input{kind: removed, uid: "u"}, knowledge{reached: []base.Version{5}}, "none", "floor 5 bury u after 5"},
-		{"(b) hidden", entryState{}, input{uid: "u", version: 6}, knowledge{tomb: tombstone{after: 5}}, "none", "bury u after 5"},
+		{"(b) an own deletion hides the UID until the watch confirms", at5, input{kind: removed, uid: "u"}, knowledge{reached: []base.Version{5}}, "none", "floor 5 tombstone u after 5"},
+		{"(b) hidden", entryState{}, input{uid: "u", version: 6}, knowledge{tomb: tombstone{after: 5}}, "none", "tombstone u after 5"},
 		{"(b) hidden from the answer to an earlier own write", entryState{}, input{kind: stored, uid: "u", version: 6, in: in(0)}, knowledge{tomb: tombstone{after: 5}}, "none", ""},
 		{"(b) confirmed", entryState{}, input{kind: ended, uid: "u", version: 7}, knowledge{tomb: tombstone{after: 5}}, "none", "dig up u"},
-		{"(b) shown by a first list", entryState{}, input{uid: "u", version: 6, list: 9}, knowledge{tomb: tombstone{after: 5}}, "none", "bury u after 5 listed 1"},
+		{"(b) shown by a first list", entryState{}, input{uid: "u", version: 6, list: 9}, knowledge{tomb: tombstone{after: 5}}, "none", "tombstone u after 5 listed 1"},
 		{"(b) shown by a second list, it lives", entryState{}, input{uid: "u", version: 6, list: 10}, knowledge{tomb: tombstone{after: 5, lists: 1}}, "u@6 in [0]", "dig up u"},
-		{"(b) and by a second answer of the same version, it does not", entryState{}, input{uid: "u", version: 6, list: 9}, knowledge{tomb: tombstone{after: 5, lists: 1, list: 9}}, "none", "bury u after 5 listed 1"},
-		{"(b) an own deletion with a version", at5, input{kind: removed, uid: "u", version: 7}, knowledge{reached: []base.Version{5}}, "none", "floor 7 bury u after 7"},
-		{"(b) with the version of the last state", at5, input{kind: removed, uid: "u", version: 5}, knowledge{reached: []base.Version{4}}, "none", "floor 5 bury u after 5"},
-		{"(b) whose frame is late", entryState{}, input{uid: "u", version: 5}, knowledge{floor: 5, tomb: tombstone{after: 5, last: true}}, "none", "bury u after 5"},
-		{"(b) or which a list has", entryState{}, input{uid: "u", version: 5, list: 6}, knowledge{floor: 5, tomb: tombstone{after: 5, last: true}}, "none", "bury u after 5 listed 1"},
-		{"(b) or several lists", entryState{}, input{uid: "u", version: 5, list: 8}, knowledge{floor: 5, tomb: tombstone{after: 5, last: true, lists: 3}}, "none", "bury u after 5 listed 4"},
+		{"(b) and by a second answer of the same version, it does not", entryState{}, input{uid: "u", version: 6, list: 9}, knowledge{tomb: tombstone{after: 5, lists: 1, list: 9}}, "none", "tombstone u after 5 listed 1"},
+		{"(b) an own deletion with a version", at5, input{kind: removed, uid: "u", version: 7}, knowledge{reached: []base.Version{5}}, "none", "floor 7 tombstone u after 7"},
+		{"(b) with the version of the last state", at5, input{kind: removed, uid: "u", version: 5}, knowledge{reached: []base.Version{4}}, "none", "floor 5 tombstone u after 5"},
+		{"(b) whose frame is late", entryState{}, input{uid: "u", version: 5}, knowledge{floor: 5, tomb: tombstone{after: 5, last: true}}, "none", "tombstone u after 5"},
+		{"(b) or which a list has", entryState{}, input{uid: "u", version: 5, list: 6}, knowledge{floor: 5, tomb: tombstone{after: 5, last: true}}, "none", "tombstone u after 5 listed 1"},
+		{"(b) or several lists", entryState{}, input{uid: "u", version: 5, list: 8}, knowledge{floor: 5, tomb: tombstone{after: 5, last: true, lists: 3}}, "none", "tombstone u after 5 listed 4"},
 		{"(b) but not forever: a backup was restored", entryState{}, input{uid: "u", version: 5, list: 9}, knowledge{floor: 5, tomb: tombstone{after: 5, last: true, lists: 4}}, "u@5 in [0]", "dig up u"},
 		{"(b) whose end was seen before the answer", entryState{}, input{kind: removed, uid: "u", version: 5}, knowledge{reached: []base.Version{7}}, "none", ""},
-		{"(b) hidden in a later state, from before the deletion", entryState{}, input{uid: "u", version: 6}, knowledge{tomb: tombstone{after: 5, last: true}}, "none", "bury u after 5"},
-		{"(b) that is older than what is stored", own7, input{kind: removed, uid: "u", version: 6}, knowledge{reached: []base.Version{5}}, "none", "floor 7 bury u after 7"},
-		{"(b) of a UID that another followed", own7, input{kind: removed, uid: "t", version: 6}, knowledge{reached: []base.Version{5}}, "u@7 in [0] own", "floor 6 bury t after 6"},
-		{"(b) of another UID", at5, input{kind: removed, uid: "t"}, knowledge{reached: []base.Version{5}}, "u@5 in [0]", "floor 5 bury t after 5"},
+		{"(b) hidden in a later state, from before the deletion", entryState{}, input{uid: "u", version: 6}, knowledge{tomb: tombstone{after: 5, last: true}}, "none", "tombstone u after 5"},
+		{"(b) that is older than what is stored", own7, input{kind: removed, uid: "u", version: 6}, knowledge{reached: []base.Version{5}}, "none", "floor 7 tombstone u after 7"},
+		{"(b) of a UID that another followed", own7, input{kind: removed, uid: "t", version: 6}, knowledge{reached: []base.Version{5}}, "u@7 in [0] own", "floor 6 tombstone t after 6"},
+		{"(b) of another UID", at5, input{kind: removed, uid: "t"}, knowledge{reached: []base.Version{5}}, "u@5 in [0]", "floor 5 tombstone t after 5"},
 
 		{"a read that does not find the key ends the object", at5, input{kind: absent, version: 6}, knowledge{reached: []base.Version{5}}, "none", "floor 6"},
 		{"also one that an own write brought", own7, input{kind: absent, version: 7}, knowledge{reached: []base.Version{5}}, "none", "floor 7"},
@@ -113,7 +113,7 @@ func TestDecide_NewestVersionWins_I1(t *testing.T) {
 		{"(c) and not what is above", own7, input{kind: ended, uid: "u", version: 6, missing: true}, knowledge{reached: []base.Version{5}}, "u@7 in [0] own", ""},
 		{"(c) another UID ends the one before", at5, input{uid: "v", version: 6}, knowledge{}, "v@6 in [0]", ""},
 		{"(c) an own creation too", at5, input{kind: stored, uid: "v", version: 6, in: in(0)}, knowledge{reached: []base.Version{5}}, "v@6 in [0] own", ""},
-		{"(c) also when that is hidden", at5, input{uid: "v", version: 8}, knowledge{tomb: tombstone{after: 7}}, "none", "floor 8 bury v after 7"},
+		{"(c) also when that is hidden", at5, input{uid: "v", version: 8}, knowledge{tomb: tombstone{after: 7}}, "none", "floor 8 tombstone v after 7"},
 		{"an entry goes when the last scope lets go", entryState{scopes: one, uid: "u", version: 5}, input{kind: ended, uid: "u", version: 6}, knowledge{}, "u@5 in [1]", ""},
 		{"a scope that is behind lets go of what another has brought forward", entryState{scopes: one, uid: "u", version: 7}, input{kind: ended, uid: "u", version: 6}, knowledge{reached: []base.Version{5, 7}}, "u@7 in [1]", ""},
 		{"a scope that never held it ends nothing", at5, input{kind: ended, scope: 1, uid: "u", version: 6}, knowledge{}, "u@5 in [0]", ""},
@@ -162,7 +162,7 @@ func (f decision) also() (s string) {
 	case f.tombstone == tombstone{}:
 		add("dig up %s", f.buried)
 	default:
-		add("bury %s after %d", f.buried, f.tombstone.after)
+		add("tombstone %s after %d", f.buried, f.tombstone.after)
 		if f.tombstone.lists > 0 {
 			add("listed %d", f.tombstone.lists)
 		}
