@@ -1,6 +1,5 @@
-# Everything one does in this repository. `make help` lists it. What a target computes is in hack.
-# The machine needs Go, git and, for the race detector, a C compiler. All else is built from Go
-# modules on first use and kept in the user's cache directory.
+# What one does in this repository; `make help` lists it, and hack has what a target computes. It needs
+# Go, git and a C compiler. All else is built from Go modules on first use and kept in the user's cache.
 GO ?= go
 TIMEOUT ?= 20m
 RACE = CGO_ENABLED=1 $(GO) test -race -count=1 -timeout $(TIMEOUT)
@@ -10,7 +9,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 run: ## run the example operator on your cluster, or where there is none on a simulated one
 	$(GO) run ./examples/website
-test: need-go ## run every test, with the race detector where goroutines start; sets up what it needs (STEPS="name ...", FRESH=1)
+test: need-go ## run every test, the library's with the race detector; sets up what it needs (STEPS="name ...", FRESH=1)
 	@$(GO) run ./hack/test $(if $(FRESH),-fresh) $(STEPS)
 quick: need-go ## run the unit tests of the packages, for the inner loop; make house has the rules
 	@$(GO) run ./hack/test quick
@@ -19,7 +18,8 @@ house: ## check the rules of the house, and that the documentation's Go blocks a
 check: format vet lint tidy licenses standalone cross release-dry test ## all that a change must pass
 cold: need-go ## run README's two commands with empty caches, an empty home and only the tools that README names (some 30 minutes)
 	@$(GO) run ./hack/cold
-nightly: bridge guests scaffold release-dry simulation ## what is too slow for each change: suites and programs of others, many seeds
+nightly: bridge guests scaffold release-dry simulation ## what is too slow for each change: suites and programs of others, many seeds, all under the race detector
+	@$(GO) run ./hack/test -fresh programs-race
 
 fmt: ## format every Go file
 	gofmt -w .

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -14,9 +15,9 @@ import (
 
 const module = "github.com/flyball-dev/flyball"
 
-// sequential.txt lists packages that start no goroutine, and whose tests start none. The
-// race detector finds nothing in them and costs several times as much; a rule of the house
-// holds the list.
+// sequential.txt lists packages of the library that start no goroutine, and whose tests
+// start none. The race detector finds nothing in them and costs several times as much; a
+// rule of the house holds the list.
 //
 //go:embed sequential.txt
 var sequential string
@@ -55,10 +56,16 @@ func (s step) String() string {
 
 // packages are those of the workspace by how they are tested.
 type packages struct {
-	plain   []string // without the race detector
-	race    []string
-	servers []string // with the race detector and a real control plane
+	plain    []string // without the race detector
+	programs []string // without it, and with a real control plane
+	race     []string
+	servers  []string // with the race detector and a real control plane
 }
+
+// programRuns are packages whose tests run whole programs, or compare a server with what it is to
+// answer. The race detector costs them three to six times as much, and what runs at once in
+// them is the library's, which its own tests run under it. `make nightly` runs them under it.
+var programRuns = regexp.MustCompile("^" + module + "/(cmd|examples|hack|envtest|internal/house|simulate/(cmd|judges|kit|simtest|transcript))(/|$)")
 
 // slow are tests and packages that start servers or processes, or sweep seeds.
 const slow = "^(TestControlPlane|TestIntegration|TestEnvtest|TestClient_OnARealControlPlane)$"
@@ -67,7 +74,7 @@ var slowPackages = regexp.MustCompile(`/(hack|examples|bridge)(/|$)|/cmd/flyball
 
 // quick are packages for the inner loop.
 func (p packages) quick() []string {
-	return slices.DeleteFunc(slices.Concat(p.plain, p.race, p.servers), slowPackages.MatchString)
+	return slices.DeleteFunc(slices.Concat(p.plain, p.programs, p.race, p.servers), slowPackages.MatchString)
 }
 
 // options are those of the command.
@@ -96,16 +103,18 @@ func steps(p packages, o options) []step {
 	few := o.seeds/10 + 1
 	return []step{
 		{name: "control-plane", args: []string{"run", "./hack/controlplane"}},
-		{name: "plain", args: test(p.plain...)},
+		{name: "plain", args: test(append([]string{"-skip", sweeps}, p.plain...)...)},
 		{name: "race", env: race, args: test(append([]string{"-race", "-skip", sweeps}, p.race...)...)},
 		// These mostly wait for servers and leases.
 		{name: "servers", after: "control-plane", env: race, args: test(append([]string{"-race", "-p=4", "-skip", sweeps}, p.servers...)...)},
+		{name: "programs", after: "control-plane", args: test(append([]string{"-p=4", "-skip", sweeps}, p.programs...)...)},
 		{name: "sweeps-race", env: race, args: test("-race", "-run", sweeps, "-skip", "^TestSimulation_FindsALostWrite|AimsAt", "./simulate/kit", "./examples/website", seeds(2))},
 		{name: "sweeps-website", args: test("-run", "^TestSimulation", "-skip", "^TestSimulation_(Replicas|Webhooks)", "./examples/website", seeds(o.seeds))},
 		{name: "sweeps-replicas", args: test("-run", "^TestSimulation_(Replicas|Webhooks)", "./examples/website", seeds(few))},
 		{name: "sweeps-doubts", args: test("-run", "^TestKit_Swarm(OfDoubts|LeavesTheCopier)", "./simulate/kit", seeds(o.seeds))},
 		{name: "sweeps-kit", args: test("-run", "^Test(Kit|RunMain)_Swarm", "-skip", "OfDoubts|TheCopier", "./simulate/kit", seeds(few))},
 		{name: "tools", dir: "hack/tools", env: alone, args: test("-short", "./bench/ratios", "./licenses", "./observability", "./release")},
+		{name: "programs-race", after: "control-plane", named: true, env: race, args: test(slices.Concat([]string{"-race", "-p=4", "-skip", sweeps}, p.plain, p.programs)...)},
 		{name: "quick", named: true, args: append([]string{"test", "-short", "-skip", slow}, p.quick()...)},
 	}
 }
@@ -145,14 +154,21 @@ func find(ctx context.Context, root string) (packages, error) {
 		if !isTest {
 			continue
 		}
+		real := slices.Contains(fields[1:], module+"/envtest")
 		switch {
-		case slices.Contains(quiet, name):
+		case programRuns.MatchString(name) && real:
+			found.programs = append(found.programs, name)
+		case programRuns.MatchString(name), slices.Contains(quiet, name):
 			found.plain = append(found.plain, name)
-		case slices.Contains(fields[1:], module+"/envtest"):
+		case real:
 			found.servers = append(found.servers, name)
 		default:
 			found.race = append(found.race, name)
 		}
 	}
+	// The integration tests wait for minutes, so they begin first.
+	slices.SortStableFunc(found.servers, func(a, b string) int {
+		return cmp.Compare(strings.Count(b, "/integration"), strings.Count(a, "/integration"))
+	})
 	return found, nil
 }

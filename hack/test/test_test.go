@@ -111,20 +111,21 @@ func TestFind_EveryPackageWithTestsIsInOneStep(t *testing.T) {
 	for want, in := range map[string][]string{
 		module + "/internal/deque":    found.plain,
 		module + "/reconcile":         found.race,
-		module + "/simulate/kit":      found.race,
+		module + "/simulate":          found.race,
+		module + "/simulate/kit":      found.plain,
 		module + "/integration":       found.servers,
-		module + "/examples/website":  found.servers,
-		module + "/examples/operator": found.servers,
+		module + "/examples/website":  found.programs,
+		module + "/examples/operator": found.programs,
 	} {
 		if !slices.Contains(in, want) {
-			t.Errorf("%s is not in the step that it belongs to: %d plain, %d race, %d servers", want, len(found.plain), len(found.race), len(found.servers))
+			t.Errorf("%s is not in the step that it belongs to: %d plain, %d programs, %d race, %d servers", want, len(found.plain), len(found.programs), len(found.race), len(found.servers))
 		}
 	}
 	tested, err := output(t.Context(), root, "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", module+"/...")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := slices.Sorted(slices.Values(slices.Concat(found.plain, found.race, found.servers)))
+	all := slices.Sorted(slices.Values(slices.Concat(found.plain, found.programs, found.race, found.servers)))
 	if want := slices.Sorted(slices.Values(strings.Fields(tested))); !slices.Equal(all, want) {
 		t.Errorf("the steps test\n%q\nwant each package with tests once:\n%q", all, want)
 	}
