@@ -77,7 +77,7 @@ type KeyedOptions[K comparable] struct {
 	// panics, the flow is "". It must not block and may be called from any goroutine.
 	// Nil: there are no flows.
 	FairBy func(key K) string
-	// Queue to use instead of the controller's own: package workqueue/clientgo adapts
+	// Queue to use instead of the controller's own: package bridge/clientgo/queues adapts
 	// one of client-go. The controller shuts it down at its end; no other code may. It
 	// has its own backoff and flows, so RateLimiter and FairBy are refused with it, and
 	// PrioritizeBy unless it is a PriorityQueue.

@@ -12,7 +12,7 @@ import (
 )
 
 // Queue is the interface of a Controller's queue. *workqueue.Queue implements it and is
-// the default; workqueue/clientgo adapts client-go's. A PriorityQueue also gets
+// the default; bridge/clientgo/queues adapts client-go's. A PriorityQueue also gets
 // priorities.
 type Queue[K comparable] interface {
 	// Add makes key ready, once. A held key becomes ready after its hold.
@@ -59,7 +59,7 @@ func (c *Controller[K]) chooseQueue(opts KeyedOptions[K]) {
 		return
 	}
 	if isNil(opts.Queue) {
-		c.misused(errors.New("Options.Queue is a nil pointer; give a queue, such as clientgo.NewQueue of package workqueue/clientgo makes, or leave it out"))
+		c.misused(errors.New("Options.Queue is a nil pointer; give a queue, such as clientgo.NewQueue of package bridge/clientgo/queues makes, or leave it out"))
 	}
 	if opts.RateLimiter != nil {
 		c.misused(errors.New("Options.RateLimiter is for the controller's own queue; leave it out, and set the rate limiter of Options.Queue"))

@@ -16,10 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/flyball-dev/flyball/bridge/clientgo"
+	"github.com/flyball-dev/flyball/bridge/clientgo/factory"
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/informer/clientgo"
-	"github.com/flyball-dev/flyball/informer/clientgo/factory"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )

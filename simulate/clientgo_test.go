@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/flyball-dev/flyball/bridge/clientgo"
+	"github.com/flyball-dev/flyball/bridge/clientgo/byresource"
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/informer/clientgo"
-	"github.com/flyball-dev/flyball/informer/clientgo/byresource"
 )
 
 var widgetResource = widgetKind.GroupVersion().WithResource("widgets")

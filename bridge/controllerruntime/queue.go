@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/flyball-dev/flyball/bridge/clientgo/queues"
 	"github.com/flyball-dev/flyball/workqueue"
-	"github.com/flyball-dev/flyball/workqueue/clientgo"
 )
 
 // gaugesEvery is the time between two updates of the gauges of work in progress, as in client-go.
@@ -36,14 +36,14 @@ func NewFairQueue[K comparable](flow func(K) string) func(string, clientqueue.Ty
 
 // queue is our queue as controller-runtime's.
 type queue[K comparable] struct {
-	*clientgo.LimitedQueue[K]
+	*queues.LimitedQueue[K]
 }
 
 var _ priorityqueue.PriorityQueue[string] = (*queue[string])(nil)
 
 func newQueue[K comparable](name string, limiter clientqueue.TypedRateLimiter[K], flow func(K) string) *queue[K] {
 	p := registeredProvider()
-	q := &queue[K]{clientgo.NewLimitedQueue(limiter, workqueue.Options[K]{Name: name, Observer: clientgo.NewMetrics(p, name), FairBy: flow})}
+	q := &queue[K]{queues.NewLimitedQueue(limiter, workqueue.Options[K]{Name: name, Observer: queues.NewMetrics(p, name), FairBy: flow})}
 	q.show(p.NewUnfinishedWorkSecondsMetric(name), p.NewLongestRunningProcessorSecondsMetric(name))
 	return q
 }

@@ -43,8 +43,8 @@ var starters = map[string]string{
 	"informer/internal/reflector/garbled.go":      "a timer wants a list, once what has come counts",
 	"informer/internal/reflector/session.go":      "the alarm that ends a watch nobody answers or feeds",
 
-	"informer/informertest/lister.go":                   "the informer, until it is synced",
-	"informer/clientgo/internal/lifecycle/lifecycle.go": "client-go's Start runs informers, and its Shutdown waits for them",
+	"informer/informertest/lister.go":                 "the informer, until it is synced",
+	"bridge/clientgo/internal/lifecycle/lifecycle.go": "client-go's Start runs informers, and its Shutdown waits for them",
 
 	"source/debounce.go": "adds what falls due while the source runs",
 

@@ -22,7 +22,7 @@ var (
 
 // demanded are names that an interface of someone else asks for.
 var demanded = map[string][]string{
-	"informer/clientgo":        {"AddEventHandlerWithOptions"}, // cache.SharedInformer
+	"bridge/clientgo":          {"AddEventHandlerWithOptions"}, // cache.SharedInformer
 	"bridge/controllerruntime": {"AddEventHandlerWithOptions"}, // cache.Informer
 }
 

@@ -24,9 +24,9 @@ import (
 	"k8s.io/kubernetes/pkg/controller/deployment"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 
+	"github.com/flyball-dev/flyball/bridge/clientgo"
+	"github.com/flyball-dev/flyball/bridge/clientgo/factory"
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/informer/clientgo"
-	"github.com/flyball-dev/flyball/informer/clientgo/factory"
 )
 
 // long bounds any wait on a busy machine.

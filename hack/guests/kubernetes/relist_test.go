@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/informer/clientgo"
+	"github.com/flyball-dev/flyball/bridge/clientgo"
 )
 
 // The Deployment controller drops a key whose old ReplicaSet cannot be scaled down, and

@@ -21,10 +21,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/flyball-dev/flyball/bridge/clientgo"
+	"github.com/flyball-dev/flyball/bridge/clientgo/byresource"
+	"github.com/flyball-dev/flyball/bridge/clientgo/factory"
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/informer/clientgo"
-	"github.com/flyball-dev/flyball/informer/clientgo/byresource"
-	"github.com/flyball-dev/flyball/informer/clientgo/factory"
 )
 
 // flyball returns a factory, which runs on the first Start of a factory created over it.
