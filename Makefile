@@ -53,8 +53,8 @@ zoo: ## measure how many seeds find each bug planted in the zoo's operators, and
 	$(GO) test -count=1 -timeout 3h -run '^TestZoo_OperatorsWithoutABugAreRight' ./simulate/kit/zoo -zoo.right=300
 	$(GO) test -count=1 -timeout 3h -run '^TestZoo_SeedsToFindEachBug' -v ./simulate/kit/zoo -zoo.starts=$(or $(ZOO_STARTS),7) -zoo.most=$(or $(ZOO_MOST),1000)
 transcripts: control-plane ## hold the transcripts against a real server; UPDATE=1 writes what it answers; SEEDS=n compares n programs on both
-	kept=$$(mktemp -d) && $(if $(SEEDS),$(GO) test -count=1 -timeout $(TIMEOUT) -run TestRealPrograms ./simulate/transcript/recorded -seeds=$(SEEDS) -golden="$$kept" -update && \
-		$(GO) test -count=1 -timeout $(TIMEOUT) -run TestPrograms ./simulate/transcript -seeds=$(SEEDS) -golden="$$kept",$(GO) test -count=1 -timeout $(TIMEOUT) ./simulate/transcript/recorded $(if $(UPDATE),-update)); \
+	kept=$$(mktemp -d) && $(if $(SEEDS),$(GO) test -count=1 -timeout $(TIMEOUT) -run TestRealPrograms ./simulate/internal/transcript/recorded -seeds=$(SEEDS) -golden="$$kept" -update && \
+		$(GO) test -count=1 -timeout $(TIMEOUT) -run TestPrograms ./simulate/internal/transcript -seeds=$(SEEDS) -golden="$$kept",$(GO) test -count=1 -timeout $(TIMEOUT) ./simulate/internal/transcript/recorded $(if $(UPDATE),-update)); \
 		code=$$?; rm -r "$$kept"; exit $$code
 hostile: control-plane ## attack an operator on a real server for HOSTILE (2m): bombs and panics at its webhooks, compressed bombs, 429s and garbage from the server
 	$(GO) test -count=1 -timeout 30m -v ./hack/hostile -hostile.for $(or $(HOSTILE),2m)

@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/decodelimit"
-	"github.com/flyball-dev/flyball/internal/hostile"
+	"github.com/flyball-dev/flyball/internal/testing/hostile"
 )
 
 // answering returns a client of a server that answers each Get with *answer, and each

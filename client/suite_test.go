@@ -17,7 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/internal/crdfixture"
+	"github.com/flyball-dev/flyball/internal/testing/crdfixture"
 )
 
 // TestClient_OnARealControlPlane runs the specs of this package's *_spec_test.go

@@ -6,8 +6,8 @@ package informer
 import (
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/informer/internal/pagetable"
 	"github.com/flyball-dev/flyball/informer/internal/store"
-	"github.com/flyball-dev/flyball/internal/pagetable"
 )
 
 // waiting holds the undelivered events of one handler.

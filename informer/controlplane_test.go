@@ -26,7 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
-	"github.com/flyball-dev/flyball/internal/crdfixture"
+	"github.com/flyball-dev/flyball/internal/testing/crdfixture"
 )
 
 func TestControlPlane(t *testing.T) {

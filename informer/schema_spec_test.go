@@ -19,7 +19,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/crdfixture"
+	"github.com/flyball-dev/flyball/internal/testing/crdfixture"
 )
 
 // wheelCRD defines a kind Wheel with teeth of this schema.

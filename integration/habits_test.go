@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/flyball-dev/flyball/internal/habits"
+	"github.com/flyball-dev/flyball/internal/testing/habits"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 

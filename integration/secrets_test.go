@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/internal/logtest"
+	"github.com/flyball-dev/flyball/internal/testing/logtest"
 )
 
 var _ = Describe("a program that handles Secrets and tokens", func() {

@@ -21,7 +21,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/internal/crdfixture"
+	"github.com/flyball-dev/flyball/internal/testing/crdfixture"
 )
 
 func TestIntegration(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/webv1"
+	"github.com/flyball-dev/flyball/internal/testing/webv1"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/flyball-dev/flyball/internal/spantest"
+	"github.com/flyball-dev/flyball/internal/testing/spantest"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )

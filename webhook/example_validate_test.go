@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/internal/webv1"
+	"github.com/flyball-dev/flyball/internal/testing/webv1"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/webhook"
 )

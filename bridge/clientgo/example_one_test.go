@@ -11,7 +11,7 @@ import (
 
 	"github.com/flyball-dev/flyball/bridge/clientgo"
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/webv1"
+	"github.com/flyball-dev/flyball/internal/testing/webv1"
 )
 
 func watchWebsites(flyball *informer.SharedInformerFactory) (cache.SharedIndexInformer, error) {

@@ -28,7 +28,7 @@ import (
 	reconcilers "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/habits"
+	"github.com/flyball-dev/flyball/internal/testing/habits"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 

@@ -27,7 +27,7 @@ import (
 
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/internal/authority"
-	"github.com/flyball-dev/flyball/internal/hostile"
+	"github.com/flyball-dev/flyball/internal/testing/hostile"
 )
 
 var lasting = flag.Duration("hostile.for", 5*time.Second, "how long the operator is attacked")

@@ -18,7 +18,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/internal/hostile"
+	"github.com/flyball-dev/flyball/internal/testing/hostile"
 )
 
 // proxy forwards to a real API server and falsifies some of its answers.

@@ -79,29 +79,29 @@ var arrows = map[string][]string{
 	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/fields", "informer/internal/gate", "informer/internal/headroom",
 		"informer/internal/jsonplan", "informer/internal/protoplan", "informer/internal/share", "informer/listwatch", "internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit", "internal/textlog"},
 	"informer/internal/schemas":   {"informer/internal/gate", "informer/internal/restclient", "internal/simhook", "internal/textlog"},
-	"informer/internal/store":     {"informer/internal/base", "informer/internal/compact", "internal/deque", "internal/vector"},
+	"informer/internal/store":     {"informer/internal/base", "informer/internal/compact", "internal/deque", "informer/internal/vector"},
 	"informer/internal/steps":     {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom"},
 	"informer/internal/unsettled": {"informer/internal/base", "informer/internal/restclient", "informer/listwatch", "internal/sleep", "internal/simhook"},
 	"informer/internal/reflector": {"informer/internal/base", "informer/internal/compact", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom",
 		"informer/internal/restclient", "informer/internal/schemas", "informer/internal/steps", "informer/internal/store", "informer/listwatch",
 		"internal/simhook", "internal/textlog"},
 
-	"internal/logtest": {"client", "informer", "internal/spantest", "internal/textlog",
+	"internal/testing/logtest": {"client", "informer", "internal/testing/spantest", "internal/textlog",
 		"manager", "reconcile", "source"}, // tests alone: a program to listen to
-	"internal/habits": {"client", "informer", "manager", "reconcile", "source"}, // tests alone
+	"internal/testing/habits": {"client", "informer", "manager", "reconcile", "source"}, // tests alone
 
-	"internal/commandline": {"internal/editdistance"},
-	"internal/applied":     {"informer", "internal/jsonspan"},
-	"internal/origin":      {},
-	"internal/costly":      {"internal/jsonspan"},
-	"internal/effects":     {"informer", "internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit"},
-	"internal/health":      {"informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile", "source"},
-	"internal/metrics":     {"informer", "internal/histogram", "internal/lifesign", "reconcile", "webhook", "workqueue"},
-	"internal/observer":    {"informer", "internal/effects"},
-	"internal/ownnews":     {"informer"},
-	"internal/protoweight": {"internal/jsonweight"},
-	"internal/decodelimit": {"internal/jsonweight", "internal/protoweight"},
-	"internal/writegate":   {"reconcile"},
+	"internal/commandline":    {"internal/editdistance"},
+	"client/internal/applied": {"informer", "internal/jsonspan"},
+	"internal/origin":         {},
+	"internal/costly":         {"internal/jsonspan"},
+	"internal/effects":        {"informer", "internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit"},
+	"internal/health":         {"informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile", "source"},
+	"internal/metrics":        {"informer", "internal/histogram", "internal/lifesign", "reconcile", "webhook", "workqueue"},
+	"internal/observer":       {"informer", "internal/effects"},
+	"internal/ownnews":        {"informer"},
+	"internal/protoweight":    {"internal/jsonweight"},
+	"internal/decodelimit":    {"internal/jsonweight", "internal/protoweight"},
+	"internal/writegate":      {"reconcile"},
 
 	// The rooms of the simulated server. Those without a row see no other.
 	"simulate/internal/allot":     {"simulate/internal/keyed", "simulate/internal/validation"},
@@ -159,14 +159,14 @@ var arrows = map[string][]string{
 		"simulate/internal/object", "simulate/internal/revisions", "internal/simhook"},
 	"simulate/internal/validation": {"simulate/internal/autoscaling", "simulate/internal/crdrules", "simulate/internal/jsonvalue"},
 
-	"simulate/embedded":            {"simulate"},
-	"simulate/cmd/apiserver":       {"simulate", "simulate/embedded"},
-	"simulate/simtest":             {"client", "simulate"},
-	"simulate/transcript":          {}, // knows servers by HTTP alone
-	"simulate/transcript/recorded": {}, // tests alone
-	"simulate/kit":                 {"client", "informer", "informer/compact", "manager", "rights", "simulate"},
-	"simulate/judges":              {"envtest", "simulate"}, // tests alone
-	"simulate/kit/zoo":             {},                      // tests alone
+	"simulate/embedded":                     {"simulate"},
+	"simulate/cmd/apiserver":                {"simulate", "simulate/embedded"},
+	"simulate/simtest":                      {"client", "simulate"},
+	"simulate/internal/transcript":          {"internal/sleep"}, // knows servers by HTTP alone
+	"simulate/internal/transcript/recorded": {},                 // tests alone
+	"simulate/kit":                          {"client", "informer", "informer/compact", "manager", "rights", "simulate"},
+	"simulate/internal/judges":              {"envtest", "simulate"}, // tests alone
+	"simulate/kit/zoo":                      {},                      // tests alone
 }
 
 // alone are packages that must not know of Kubernetes at all.

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/internal/hostile"
 	"github.com/flyball-dev/flyball/internal/jsonweight"
+	"github.com/flyball-dev/flyball/internal/testing/hostile"
 )
 
 // schema has its own decoding and contains itself, like the schemas of CRDs.

@@ -6,7 +6,7 @@ package kit_test
 import (
 	"testing"
 
-	"github.com/flyball-dev/flyball/internal/webv1"
+	"github.com/flyball-dev/flyball/internal/testing/webv1"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/kit"
 )

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/webv1"
+	"github.com/flyball-dev/flyball/internal/testing/webv1"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 

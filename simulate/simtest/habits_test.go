@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-logr/logr/testr"
 
-	"github.com/flyball-dev/flyball/internal/habits"
+	"github.com/flyball-dev/flyball/internal/testing/habits"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/simtest"

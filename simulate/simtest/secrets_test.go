@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/flyball-dev/flyball/internal/logtest"
+	"github.com/flyball-dev/flyball/internal/testing/logtest"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 

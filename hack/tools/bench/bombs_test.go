@@ -27,7 +27,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/internal/authority"
-	"github.com/flyball-dev/flyball/internal/hostile"
+	"github.com/flyball-dev/flyball/internal/testing/hostile"
 )
 
 const (

@@ -21,7 +21,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/hostile"
+	"github.com/flyball-dev/flyball/internal/testing/hostile"
 )
 
 // textWatch is a ListerWatcher whose watches are texts. The first list has a@1;

@@ -21,8 +21,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/decodelimit"
-	"github.com/flyball-dev/flyball/internal/hostile"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
+	"github.com/flyball-dev/flyball/internal/testing/hostile"
 )
 
 const emptyContainers = 3 << 20 // bytes

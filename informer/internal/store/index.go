@@ -12,7 +12,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
-	"github.com/flyball-dev/flyball/internal/vector"
+	"github.com/flyball-dev/flyball/informer/internal/vector"
 )
 
 // IndexFunc returns the values under which an index finds obj, possibly none. It

@@ -16,7 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
-	"github.com/flyball-dev/flyball/internal/vector"
+	"github.com/flyball-dev/flyball/informer/internal/vector"
 )
 
 // Indexer holds the objects of one kind by key, the newest version of each.

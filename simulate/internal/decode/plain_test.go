@@ -32,7 +32,7 @@ type stored struct {
 
 // corpusObjects returns the objects of built-in kinds in the corpus of manifests.
 func corpusObjects(t *testing.T) (all []stored) {
-	files, _ := filepath.Glob("../../transcript/testdata/corpus/*.yaml")
+	files, _ := filepath.Glob("../transcript/testdata/corpus/*.yaml")
 	registry := kinds.NewRegistry()
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -8,7 +8,7 @@
 // server, command by command. The test runs the same kubectl against the simulated server
 // and compares. After a change of a story's commands,
 //
-//	go test ./simulate/judges -record
+//	go test ./simulate/internal/judges -record
 //
 // runs them against a real server and records the output. Times, uids, revisions and
 // addresses are replaced.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/flyball-dev/flyball/simulate/transcript"
+	"github.com/flyball-dev/flyball/simulate/internal/transcript"
 )
 
 // namespace returns the namespace of a case. On a shared server it may exist from an

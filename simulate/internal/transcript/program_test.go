@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flyball-dev/flyball/simulate/transcript"
+	"github.com/flyball-dev/flyball/simulate/internal/transcript"
 )
 
 var (
@@ -33,7 +33,7 @@ func TestBroken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../FIDELITY.md")
+	page, err := os.ReadFile("../../FIDELITY.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 
 	"github.com/flyball-dev/flyball/simulate"
-	"github.com/flyball-dev/flyball/simulate/transcript"
+	"github.com/flyball-dev/flyball/simulate/internal/transcript"
 )
 
 // simulated runs test in a bubble with its own simulated server.

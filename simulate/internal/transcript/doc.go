@@ -88,9 +88,9 @@
 //
 // # How to test
 //
-//	go test ./simulate/transcript -run 'TestCases/list/limit'
+//	go test ./simulate/internal/transcript -run 'TestCases/list/limit'
 //	    one case on the simulated server
-//	go test ./simulate/transcript/recorded -run 'TestReal/cases/list/limit' -update
+//	go test ./simulate/internal/transcript/recorded -run 'TestReal/cases/list/limit' -update
 //	    one case on a real server, whose answers become the transcript
 //	make transcripts
 //	    all transcripts against a real server; UPDATE=1 writes them

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flyball-dev/flyball/simulate/transcript"
+	"github.com/flyball-dev/flyball/simulate/internal/transcript"
 )
 
 func TestCases(t *testing.T) {
@@ -33,7 +33,7 @@ func compare(t *testing.T, cases []transcript.Case, differ func(got, want []tran
 		t.Run(c.Name, func(t *testing.T) {
 			want, ok := known.Entries(c.Name)
 			if !ok {
-				t.Fatalf("no transcript of the real server; record it with: go test ./simulate/transcript/recorded -run 'TestReal/cases/%s' -update", c.Name)
+				t.Fatalf("no transcript of the real server; record it with: go test ./simulate/internal/transcript/recorded -run 'TestReal/cases/%s' -update", c.Name)
 			}
 			simulated(t, func(t *testing.T, target transcript.Target) {
 				got, err := transcript.Run(t.Context(), target, c, transcript.Namespace(c.Name))
@@ -50,7 +50,7 @@ func compare(t *testing.T, cases []transcript.Case, differ func(got, want []tran
 // differences returns the ledger of known differences.
 func differences(t *testing.T) map[string]transcript.Difference {
 	t.Helper()
-	text, err := os.ReadFile("../FIDELITY.md")
+	text, err := os.ReadFile("../../FIDELITY.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func judge(t *testing.T, name string, known transcript.Difference, diff []string
 
 // TestFigures verifies the numbers in FIDELITY.md, and that the cases of the ledger exist.
 func TestFigures(t *testing.T) {
-	page, err := os.ReadFile("../FIDELITY.md")
+	page, err := os.ReadFile("../../FIDELITY.md")
 	if err != nil {
 		t.Fatal(err)
 	}

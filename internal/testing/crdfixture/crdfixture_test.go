@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/internal/crdfixture"
+	"github.com/flyball-dev/flyball/internal/testing/crdfixture"
 )
 
 func TestNew_DefinitionsShareNothing(t *testing.T) {

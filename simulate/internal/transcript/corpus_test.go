@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flyball-dev/flyball/simulate/transcript"
+	"github.com/flyball-dev/flyball/simulate/internal/transcript"
 )
 
 const (
@@ -105,7 +105,7 @@ func TestCorpus_HasEachKind(t *testing.T) {
 			t.Errorf("no manifest of kind %s %s", words[0], words[1])
 		}
 	}
-	served, err := os.ReadFile("../internal/kinds/builtin_kinds.txt")
+	served, err := os.ReadFile("../kinds/builtin_kinds.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func playCorpusBy(t *testing.T, cases []transcript.Case, differ func(got, want [
 		for _, c := range cases {
 			want, ok := known.Entries(c.Name)
 			if !ok {
-				t.Fatalf("%s: no transcript of the real server; record it with: go test ./simulate/transcript/recorded -run TestRealCorpus -update", c.Name)
+				t.Fatalf("%s: no transcript of the real server; record it with: go test ./simulate/internal/transcript/recorded -run TestRealCorpus -update", c.Name)
 			}
 			got, err := transcript.Run(t.Context(), target, c, transcript.Namespace(c.Name))
 			if err != nil {
@@ -201,7 +201,7 @@ func TestCorpus_RefusedAsByARealServer_S26(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	page, err := os.ReadFile("../FIDELITY.md")
+	page, err := os.ReadFile("../../FIDELITY.md")
 	if err != nil {
 		t.Fatal(err)
 	}

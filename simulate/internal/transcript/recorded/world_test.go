@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/simulate/transcript"
+	"github.com/flyball-dev/flyball/simulate/internal/transcript"
 )
 
 var (
