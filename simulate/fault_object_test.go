@@ -21,27 +21,27 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-func TestInformer_PoisonedObjectHarmsOnlyItself_B1(t *testing.T) {
+func TestInformer_CorruptedObjectHarmsOnlyItself_B1(t *testing.T) {
 	t.Run("protobuf", func(t *testing.T) {
 		simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-			poisoned(t, w, informer.For[cmap](w.factory), configMaps, func(name, value string) runtime.Object { return configMap(name, value) })
+			corrupted(t, w, informer.For[cmap](w.factory), configMaps, func(name, value string) runtime.Object { return configMap(name, value) })
 		})
 	})
 	t.Run("JSON", func(t *testing.T) {
 		simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-			poisoned(t, w, informer.For[*widget](w.factory), widgets, func(name, value string) runtime.Object { return newWidget(name, value) })
+			corrupted(t, w, informer.For[*widget](w.factory), widgets, func(name, value string) runtime.Object { return newWidget(name, value) })
 		})
 	})
 	t.Run("paged", func(t *testing.T) {
 		simulated(t, informer.Options{PagedLists: true, PageSize: 1}, func(t *testing.T, w *world) {
-			poisoned(t, w, informer.For[cmap](w.factory), configMaps, func(name, value string) runtime.Object { return configMap(name, value) })
+			corrupted(t, w, informer.For[cmap](w.factory), configMaps, func(name, value string) runtime.Object { return configMap(name, value) })
 		})
 	})
 }
 
-func poisoned[T informer.Object](t *testing.T, w *world, i *informer.SharedInformer[T], r schema.GroupResource, make func(name, value string) runtime.Object) {
+func corrupted[T informer.Object](t *testing.T, w *world, i *informer.SharedInformer[T], r schema.GroupResource, make func(name, value string) runtime.Object) {
 	w.put(make("a", "1"), make("bad", "1"), make("c", "1"))
-	w.must(w.Poison(r, key("bad")))
+	w.must(w.Corrupt(r, key("bad")))
 	start(w)
 	check := func(when, want string) {
 		t.Helper()
@@ -65,7 +65,7 @@ func poisoned[T informer.Object](t *testing.T, w *world, i *informer.SharedInfor
 	pass(time.Second)
 	late = h()
 	holds(t, i, "a=1 bad=2 c=1", "the next version does not heal it")
-	w.must(w.Poison(r, key("bad")))
+	w.must(w.Corrupt(r, key("bad")))
 	w.put(make("c", "2"))
 	pass(time.Second)
 	check("in the watch", "a=1 c=2")

@@ -17,15 +17,15 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// Who plays the user reads and writes what is poisoned as it was, and what is
-// poisoned again after that heals to what the user has written.
-func TestServer_UserSeesNoPoison(t *testing.T) {
+// Who plays the user reads and writes what is corrupted as it was, and what is
+// corrupted again after that heals to what the user has written.
+func TestServer_UserSeesNoCorruption(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		user, err := client.New(&rest.Config{Host: "http://simulated", Transport: w.Direct("user")}, w.scheme, client.Options{})
 		w.must(err)
 		w.put(configMap("a", "1"), newWidget("a", "1"))
-		w.must(w.Poison(configMaps, key("a")))
-		w.must(w.Poison(widgets, key("a")))
+		w.must(w.Corrupt(configMaps, key("a")))
+		w.must(w.Corrupt(widgets, key("a")))
 		m, wid := configMap("a", ""), newWidget("a", "")
 		w.must(user.Get(t.Context(), key("a"), m))
 		w.must(user.Get(t.Context(), key("a"), wid))
@@ -39,16 +39,16 @@ func TestServer_UserSeesNoPoison(t *testing.T) {
 		}
 		m.Data["v"] = "2"
 		w.must(user.Update(t.Context(), m))
-		w.must(w.Poison(configMaps, key("a")))
+		w.must(w.Corrupt(configMaps, key("a")))
 		w.Heal()
 		w.must(user.Get(t.Context(), key("a"), m))
 		if m.Data["v"] != "2" {
-			t.Errorf("what the user wrote over the poison heals to %v, want 2", m.Data)
+			t.Errorf("what the user wrote over the corruption heals to %v, want 2", m.Data)
 		}
-		w.must(w.Poison(configMaps, key("a")))
+		w.must(w.Corrupt(configMaps, key("a")))
 		w.must(user.Delete(t.Context(), m))
 		w.must(user.Create(t.Context(), configMap("a", "3")))
-		w.must(w.Poison(configMaps, key("a")))
+		w.must(w.Corrupt(configMaps, key("a")))
 		w.Heal()
 		w.must(user.Get(t.Context(), key("a"), m))
 		if m.Data["v"] != "3" {

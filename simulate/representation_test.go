@@ -170,16 +170,16 @@ func TestInformer_MetadataJoinsAWatchThatIsOpen(t *testing.T) {
 }
 
 // What is broken behind the metadata is no trouble to who reads the metadata.
-func TestInformer_PoisonIsGoodMetadata_I8(t *testing.T) {
+func TestInformer_CorruptionSparesMetadata_I8(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		full, alone := informer.For[*corev1.ConfigMap](w.factory), informer.ForMetadata(w.factory, configMapKind)
 		w.put(labelled("a", "1"), labelled("bad", "1"))
-		w.must(w.Poison(configMaps, key("bad")))
+		w.must(w.Corrupt(configMaps, key("bad")))
 		start(w)
 		if got, want := metadataOf(alone), "a@1 bad@1"; got != want {
 			t.Errorf("listed: got %q, want %q", got, want)
 		}
-		w.must(w.Poison(configMaps, key("a")))
+		w.must(w.Corrupt(configMaps, key("a")))
 		pass(time.Second)
 		late := informer.ForMetadata(w.factory, configMapKind, informer.Scope{Namespaces: []string{"ns"}})
 		pass(time.Second)
@@ -192,7 +192,7 @@ func TestInformer_PoisonIsGoodMetadata_I8(t *testing.T) {
 			}
 		}
 		if n := full.Snapshot().Undecodable; n != 2 {
-			t.Errorf("in full %d objects cannot be decoded, want both: the test poisons nothing", n)
+			t.Errorf("in full %d objects cannot be decoded, want both: the test corrupts nothing", n)
 		}
 		w.remove(configMaps, "bad")
 		if got, want := metadataOf(alone), "a@1"; got != want {

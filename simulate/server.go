@@ -73,7 +73,7 @@ type Options struct {
 // http.Handler; Run serves it on a listener. Safe for concurrent use.
 type Server struct {
 	Faults
-	poisoned    faults.Objects
+	corrupted    faults.Objects
 	access      *access.Control
 	seed        uint64
 	namespaces  []string // those that exist from the start
@@ -106,11 +106,11 @@ func New(opts Options) *Server {
 	s.resources, s.reshow = s.kinds, s.store.Reshow
 	s.access = newAccess(s, opts)
 	admission := &webhooks.Admission{Dialer: dialer, Seed: opts.Seed, Objects: s.store}
-	s.writes = &write.Path{Store: writeStore{s.store}, Kinds: s.kinds, Rights: s.access, Admission: admission, Allotter: s.allotter, Seen: s.poisoned.Sound}
+	s.writes = &write.Path{Store: writeStore{s.store}, Kinds: s.kinds, Rights: s.access, Admission: admission, Allotter: s.allotter, Seen: s.corrupted.Sound}
 	s.answers = answers{s.tracer, s.requests}
 	s.handlers = &serve.Handler{
 		Writes: s.writes, Access: s.access, Kept: s.store.Kept, Lost: s.answers.lost,
-		Reads:  &read.Reader{Store: s.store, Kinds: s.kinds, Seen: s.poisoned.Sound, ExpiresContinue: s.requests.ContinueExpired},
+		Reads:  &read.Reader{Store: s.store, Kinds: s.kinds, Seen: s.corrupted.Sound, ExpiresContinue: s.requests.ContinueExpired},
 		Damage: s.answers.damage, Sending: s.answers.sending,
 	}
 	s.version.Store("v1.37.0+simulated")

@@ -11,14 +11,14 @@ import (
 
 // The faults of what is stored, and of the watches that are open.
 
-// Heal ends all faults of the server: watches receive what was held back, and poisoned
+// Heal ends all faults of the server: watches receive what was held back, and corrupted
 // objects can be decoded again. It undoes nothing else: watches that were muted stay muted.
 func (s *Server) Heal() {
 	tx := s.store.Begin()
 	defer tx.End()
 	s.requests.Heal()
 	tx.Show(s.delivery.Heal())
-	for _, p := range s.poisoned.Heal() {
+	for _, p := range s.corrupted.Heal() {
 		if restored := p.Restored(tx.Get(p.GroupResource, p.NamespacedName)); restored != nil {
 			tx.Put(p.GroupResource, restored)
 		}
@@ -74,9 +74,9 @@ func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.Namespace
 	return err
 }
 
-// Poison changes an object so that neither its JSON nor its protobuf can be decoded into
+// Corrupt changes an object so that neither its JSON nor its protobuf can be decoded into
 // the type of its kind. Its metadata stays readable. The next Put heals it.
-func (s *Server) Poison(r schema.GroupResource, key types.NamespacedName) error {
+func (s *Server) Corrupt(r schema.GroupResource, key types.NamespacedName) error {
 	tx := s.store.Begin()
 	defer tx.End()
 	r = s.kinds.Held(r)
@@ -84,6 +84,6 @@ func (s *Server) Poison(r schema.GroupResource, key types.NamespacedName) error 
 	if old == nil {
 		return apierrors.NewNotFound(r, key.String())
 	}
-	tx.Put(r, s.poisoned.Poison(r, old))
+	tx.Put(r, s.corrupted.Corrupt(r, old))
 	return nil
 }

@@ -133,7 +133,7 @@ type soundKey struct{}
 
 // Direct returns a transport for test code that acts as a user, who may do everything. There
 // is no network, and RoundTrip returns with the complete answer. No fault affects these
-// requests: they read poisoned objects as they were before. Watches are not supported.
+// requests: they read corrupted objects as they were before. Watches are not supported.
 func (s *Server) Direct(user string) http.RoundTripper { return direct{s, user} }
 
 type direct struct {

@@ -170,7 +170,7 @@ func TestCache_ListsByIndexesWithinLimits(t *testing.T) {
 
 func TestCache_ObjectThatCannotBeDecodedAffectsOnlyItself(t *testing.T) {
 	server, c, _ := started(t, cache.Options{}, configMap("one", "good", nil), configMap("one", "bad", nil))
-	if err := server.Poison(configMaps, types.NamespacedName{Namespace: "one", Name: "bad"}); err != nil {
+	if err := server.Corrupt(configMaps, types.NamespacedName{Namespace: "one", Name: "bad"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(t, c); got != "one/good" {

@@ -26,7 +26,7 @@ func (e Event) is(verbs ...Verb) bool {
 // harms reports whether a fault affects requests, watches or all workers, not just one
 // reconcile, one object or a clock.
 func (e Event) harms() bool {
-	return !e.is(panics, hang, stall, stop, reject, poison, huge, nasty, foreignWrite, clockStep)
+	return !e.is(panics, hang, stall, stop, reject, corrupt, huge, nasty, foreignWrite, clockStep)
 }
 
 // harmed returns the process that a fault affects; empty: all, or the next life of one.

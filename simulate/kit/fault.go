@@ -22,7 +22,7 @@ const (
 	crash, stop, pause, panics, hang, stall                             Verb = "crash", "stop", "pause", "panic", "hang", "stall"
 	timeTravel                                                          Verb = "time travel"
 	jump, clockStep                                                     Verb = "jump", "clock step"
-	poison, huge, nasty                                                 Verb = "poison", "huge", "nasty"
+	corrupt, huge, nasty                                                Verb = "corrupt", "huge", "nasty"
 	foreignWrite                                                        Verb = "foreign write"
 	repeat                                                              Verb = "repeat"
 )
@@ -168,9 +168,9 @@ func Jump(d time.Duration) Op { return Op{Verb: jump, For: d} }
 // clock: time.Now is shared by all in a bubble.
 func ClockStep(by time.Duration) Op { return Op{Verb: clockStep, Amount: int64(by)} }
 
-// Poison makes an object of a kind undecodable into its type, until the faults end. The
+// Corrupt makes an object of a kind undecodable into its type, until the faults end. The
 // user sees the original.
-func Poison() Op { return Op{Verb: poison} }
+func Corrupt() Op { return Op{Verb: corrupt} }
 
 // Huge adds an annotation of 200 KiB to an object of a kind.
 func Huge() Op { return Op{Verb: huge, Amount: 200 << 10} }
@@ -203,7 +203,7 @@ func bearable() []Op {
 		Overload(3, 429), Overload(2, 503), Deny(2 * time.Second), ExpireTokens(2 * time.Second), SpoilList(), SpoilEvent(), ExpireContinue(),
 		Reject(2, 409), Reject(2, 422), Reject(2, 500), Reject(2, 503),
 		Crash(time.Second), TimeTravel(6, time.Second), Stop(time.Second), Pause(3 * time.Second), Panic(), Hang(5 * time.Second), Stall(5 * time.Second), Jump(time.Minute), ClockStep(time.Hour), ClockStep(-time.Hour),
-		DropEvent(), Rewind(5), Poison(), Huge(), Nasty(), ForeignWrite(),
+		DropEvent(), Rewind(5), Corrupt(), Huge(), Nasty(), ForeignWrite(),
 	}
 }
 
@@ -254,7 +254,7 @@ var subjects = map[Verb]about{
 	stall:          aProcess,
 	jump:           theServer,
 	clockStep:      aProcess,
-	poison:         anObject,
+	corrupt:        anObject,
 	huge:           anObject,
 	nasty:          anObject,
 	foreignWrite:   anObject,

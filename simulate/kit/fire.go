@@ -176,8 +176,8 @@ var deeds = map[Verb]func(*faults, target) (over func()){
 
 	clockStep: func(f *faults, t target) func() { t.process.stepClock(time.Duration(t.op.Amount)); return nil },
 
-	poison: func(f *faults, t target) func() { _ = f.server.Poison(t.kind, t.key); return nil }, // a removed object needs none
-	huge:   func(f *faults, t target) func() { f.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil },
+	corrupt: func(f *faults, t target) func() { _ = f.server.Corrupt(t.kind, t.key); return nil }, // a removed object needs none
+	huge:    func(f *faults, t target) func() { f.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil },
 	nasty: func(f *faults, t target) func() {
 		f.annotate(t, nastyTexts[f.course.draws.Next(t.draw+" text")%uint64(len(nastyTexts))])
 		return nil

@@ -40,7 +40,7 @@ var constructors = map[Verb]func(Op) string{
 	timeTravel: func(o Op) string { return fmt.Sprintf("TimeTravel(%d, %s)", o.Amount, goDuration(o.For)) },
 	jump:       lasting("Jump"),
 	clockStep:  func(o Op) string { return "ClockStep(" + goDuration(time.Duration(o.Amount)) + ")" },
-	poison:     call("Poison"), huge: call("Huge"), nasty: call("Nasty"), foreignWrite: call("ForeignWrite"), repeat: call("Repeat"),
+	corrupt:    call("Corrupt"), huge: call("Huge"), nasty: call("Nasty"), foreignWrite: call("ForeignWrite"), repeat: call("Repeat"),
 }
 
 func call(name string) func(Op) string { return func(Op) string { return name + "()" } }

@@ -231,7 +231,7 @@ func lists1st(e Event) bool {
 	return false
 }
 
-// harmStaysAtItsKey (V15): while reconciles panic or hang briefly, objects are poisoned
+// harmStaysAtItsKey (V15): while reconciles panic or hang briefly, objects are corrupted
 // or huge and clocks wrong, each addition of another key is taken up within its bound.
 // Any other fault can block all workers until the hard deadline.
 func harmStaysAtItsKey(h *History) (out []Violation) {

@@ -64,7 +64,7 @@ func TestKit_FaultsEndWithTheirPhase_K3(t *testing.T) {
 	long := time.Hour
 	for _, op := range []kit.Op{
 		kit.Refuse(long), kit.Partition(long), kit.Delay(time.Minute, long), kit.Lag(long), kit.Slow(time.Minute, long), kit.NoEndBookmark(long), kit.Deny(long),
-		kit.ExpireTokens(long), kit.Overload(1e6, 429), kit.Crash(long), kit.Pause(long), kit.Hang(long), kit.Jump(long), kit.ClockStep(long), kit.Poison(),
+		kit.ExpireTokens(long), kit.Overload(1e6, 429), kit.Crash(long), kit.Pause(long), kit.Hang(long), kit.Jump(long), kit.ClockStep(long), kit.Corrupt(),
 		kit.Stop(long), kit.Stall(long), kit.Reject(1e6, 422), kit.Coalesce(),
 	} {
 		plan := kit.Plan{op.At(4 * time.Second), kit.Cut().At(3500 * time.Millisecond)}

@@ -479,13 +479,13 @@ func TestReflector_UnreadableItemSuspendsDeletions(t *testing.T) {
 
 func TestReflector_BadObjectOfAWatchGoesOn_I8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		poison := frame(listwatch.FrameModified, "a", "11")
-		poison.Item.Object, poison.Item.Err = nil, errors.New("poison")
+		corrupt := frame(listwatch.FrameModified, "a", "11")
+		corrupt.Item.Object, corrupt.Item.Err = nil, errors.New("corrupt")
 		nameless := listwatch.Frame[base.Object]{Type: listwatch.FrameModified, Item: listwatch.Item[base.Object]{Err: errors.New("no name")}}
 		dead := frame(listwatch.FrameDeleted, "b", "12")
-		dead.Item.Object, dead.Item.Err = nil, errors.New("poison")
+		dead.Item.Object, dead.Item.Err = nil, errors.New("corrupt")
 		lw := &script{steps: []act{
-			pageOf("10", "", item("a", "1"), item("b", "2")), frames(nil, poison, nameless, dead, frame(listwatch.FrameAdded, "c", "13")),
+			pageOf("10", "", item("a", "1"), item("b", "2")), frames(nil, corrupt, nameless, dead, frame(listwatch.FrameAdded, "c", "13")),
 			pageOf("13", "", item("a", "11"), item("c", "13")), frames(nil, nameless), // the list makes up for the frame without a name
 		}}
 		m, state := reflectFor(t, time.Minute, lw, Options{PagedLists: true})

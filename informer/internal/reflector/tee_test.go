@@ -92,7 +92,7 @@ func (p *teeProgram) change() store.Delta {
 	}
 	meta := metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: d.UID, ResourceVersion: p.version.String()}
 	if d.Object = (&corev1.ConfigMap{ObjectMeta: meta}); p.rnd.IntN(5) == 0 {
-		d.Object, d.Err, d.Metadata = nil, errors.New("poison"), &metav1.PartialObjectMetadata{ObjectMeta: meta}
+		d.Object, d.Err, d.Metadata = nil, errors.New("corrupt"), &metav1.PartialObjectMetadata{ObjectMeta: meta}
 	}
 	p.model[key] = d
 	return d

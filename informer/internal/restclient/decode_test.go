@@ -177,7 +177,7 @@ func TestDecode_BadObjectHarmsOnlyItself_I8(t *testing.T) {
 	}
 	items := []string{
 		fixture.JSONSite("good", `{"replicas":1}`),
-		fixture.JSONSite("poison", `{"replicas":"many"}`),
+		fixture.JSONSite("corrupt", `{"replicas":"many"}`),
 		`{"apiVersion":"example.com/v1","kind":"Site","metadata":{"name":5}}`,
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"stray","namespace":"prod","resourceVersion":"7"}}`,
 		fixture.JSONSite("last", `{"replicas":2}`),
@@ -195,7 +195,7 @@ func TestDecode_BadObjectHarmsOnlyItself_I8(t *testing.T) {
 			good = append(good, item.Key.Name)
 		}
 	}
-	if got, want := fmt.Sprint(good, bad, page.Unreadable), "[good last] [prod/poison 7 prod/stray 7] 1"; got != want {
+	if got, want := fmt.Sprint(good, bad, page.Unreadable), "[good last] [prod/corrupt 7 prod/stray 7] 1"; got != want {
 		t.Errorf("got %s, want %s: decoded, known by metadata alone, and without a name", got, want)
 	}
 	for _, item := range items {
@@ -209,21 +209,21 @@ func TestDecode_BadObjectHarmsOnlyItself_I8(t *testing.T) {
 func TestDecode_BadProtobufObjectKeepsItsName_I8(t *testing.T) {
 	s := fixture.TestScheme()
 	d, _ := NewDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "poison", Namespace: "prod", UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "b"}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "corrupt", Namespace: "prod", UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "b"}}}
 	raw, err := pod.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
 	item := d.protobufItem(append(raw, 0x12, 0x02, 0x0a, 0x7f), decodelimit.Alone()) // a truncated spec
-	if item.Err == nil || item.Key != (base.Key{Namespace: "prod", Name: "poison"}) || item.UID != "u" || item.ResourceVersion != "7" {
-		t.Errorf("got %+v, want prod/poison at 7 with an error", item)
+	if item.Err == nil || item.Key != (base.Key{Namespace: "prod", Name: "corrupt"}) || item.UID != "u" || item.ResourceVersion != "7" {
+		t.Errorf("got %+v, want prod/corrupt at 7 with an error", item)
 	}
 	if item := d.protobufItem([]byte{0x0a, 0x7f}, decodelimit.Alone()); !IsUnreadable(item) {
 		t.Errorf("got %+v, want an item without a name", item)
 	}
 	frame := fixture.ProtobufPeer(s).Frame(t, listwatch.FrameAdded, &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: pod.ObjectMeta})
 	frames, err := stream(d, fixture.ProtobufPeer(s), bytes.NewReader(frame))
-	if err != io.EOF || len(frames) != 1 || frames[0].Item.Err == nil || frames[0].Item.Key.Name != "poison" {
+	if err != io.EOF || len(frames) != 1 || frames[0].Item.Err == nil || frames[0].Item.Key.Name != "corrupt" {
 		t.Errorf("got %+v and %v, want a Secret among Pods known by name and error", frames, err)
 	}
 }

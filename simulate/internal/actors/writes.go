@@ -34,7 +34,7 @@ func update[T any, P goPointer[T]](ctx context.Context, c *controllers, manager 
 			return nil, err
 		}
 		edit(typed)
-		obj := &object.Object{Fields: old.Fields, Poison: old.Poison}
+		obj := &object.Object{Fields: old.Fields, Corrupt: old.Corrupt}
 		if err := object.Retype(obj, typed); err != nil {
 			return nil, err
 		}

@@ -110,7 +110,7 @@ func (p Patch) plainlyOn(kind *kinds.Kind, old *object.Object) *object.Object {
 	given, _ := patch["metadata"].(map[string]any)
 	_, owners := given["managedFields"]
 	_, directive := given["$patch"] // may remove them
-	if patch == nil || owners || directive || old.Poison || !isPlain(patch, false) || has(patch, isLarge) {
+	if patch == nil || owners || directive || old.Corrupt || !isPlain(patch, false) || has(patch, isLarge) {
 		return nil
 	}
 	fields := ownership.WithEntries(kinds.Loose(old, kind).Object, nil)

@@ -245,13 +245,13 @@ func (e Encoder) eventObject(to []byte, f revisions.Event, first bool) ([]byte, 
 
 // appendMessage appends obj in protobuf, without an envelope.
 func (e Encoder) appendMessage(to []byte, obj *object.Object, known *wire.OpenFragments) ([]byte, error) {
-	if e.Cache != nil && !obj.Poison {
+	if e.Cache != nil && !obj.Corrupt {
 		if out, ok := e.Cache.messages.Append(to, e.kind.GroupVersionKind, obj.Fields, known); ok {
 			return out, nil
 		}
 	}
 	fields := obj.Fields
-	if obj.Poison {
+	if obj.Corrupt {
 		fields = map[string]any{"metadata": obj.Fields["metadata"]}
 	}
 	typed, err := gotypes.Scheme().New(e.kind.GroupVersionKind)
@@ -266,7 +266,7 @@ func (e Encoder) appendMessage(to []byte, obj *object.Object, known *wire.OpenFr
 		return to, fmt.Errorf("%s has no protobuf form", e.kind.Kind)
 	}
 	raw, err := message.Marshal()
-	if obj.Poison {
+	if obj.Corrupt {
 		// Field 2 is a message or a map in every kind; this makes it a number.
 		raw = append(raw, 2<<3, 1)
 	}

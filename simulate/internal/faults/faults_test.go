@@ -64,20 +64,20 @@ func TestRequests_RefusalsEndAfterTheirTimesAndByHeal(t *testing.T) {
 	}
 }
 
-func TestObjects_PoisonedFieldsAreRestoredUnlessWritten(t *testing.T) {
+func TestObjects_CorruptedFieldsAreRestoredUnlessWritten(t *testing.T) {
 	var o Objects
 	was := &object.Object{Fields: map[string]any{"metadata": map[string]any{"name": "a", "uid": "1"}, "spec": "s", "data": "d"}}
-	now := o.Poison(pods, was)
-	if now.Fields["spec"] != poison || !now.Poison || was.Fields["spec"] != "s" {
-		t.Fatalf("got %v of %v, want a poisoned copy", now.Fields, was.Fields)
+	now := o.Corrupt(pods, was)
+	if now.Fields["spec"] != corrupt || !now.Corrupt || was.Fields["spec"] != "s" {
+		t.Fatalf("got %v of %v, want a corrupted copy", now.Fields, was.Fields)
 	}
-	if seen := o.Sound(&kinds.Kind{Resource: "pods"}, now); seen.Fields["spec"] != "s" || seen.Poison {
+	if seen := o.Sound(&kinds.Kind{Resource: "pods"}, now); seen.Fields["spec"] != "s" || seen.Corrupt {
 		t.Errorf("Sound returns %v, want what was there before", seen.Fields)
 	}
 	now.Fields["data"] = "new"
 	all := o.Heal()
 	if len(all) != 1 || all[0].NamespacedName != (types.NamespacedName{Name: "a"}) {
-		t.Fatalf("Heal returns %v, want the poisoned object", all)
+		t.Fatalf("Heal returns %v, want the corrupted object", all)
 	}
 	if restored := all[0].Restored(now); restored.Fields["spec"] != "s" || restored.Fields["data"] != "new" {
 		t.Errorf("restored %v, want the old spec and the new data", restored.Fields)

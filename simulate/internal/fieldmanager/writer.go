@@ -156,7 +156,7 @@ var shapeRooms = sync.Pool{New: func() any { return new([]byte) }}
 
 func (q Writer) shape(how byte, old *object.Object, is map[string]any, notOfMetadata ...string) (of ownership.Shape, ok bool) {
 	rules, err := q.Kind.Rules()
-	if err != nil || rules == nil || old != nil && old.Poison {
+	if err != nil || rules == nil || old != nil && old.Corrupt {
 		return of, false
 	}
 	live := q.Kind.NothingShared()

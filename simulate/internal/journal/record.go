@@ -51,7 +51,7 @@ type Change struct {
 	Namespace string         `json:"namespace,omitempty"`
 	Name      string         `json:"name"`
 	Object    map[string]any `json:"object,omitempty"` // nil: it was deleted
-	Poison    bool           `json:"poison,omitempty"`
+	Corrupt   bool           `json:"corrupt,omitempty"`
 	Counters
 }
 
@@ -63,7 +63,7 @@ func ChangeOf(c revisions.Change, given Counters) Change {
 func recordOf(revision int64, r schema.GroupResource, key types.NamespacedName, obj *object.Object, given Counters) Change {
 	c := Change{Revision: revision, Group: r.Group, Resource: r.Resource, Namespace: key.Namespace, Name: key.Name, Counters: given}
 	if obj != nil {
-		c.Object, c.Poison = obj.Fields, obj.Poison
+		c.Object, c.Corrupt = obj.Fields, obj.Corrupt
 	}
 	return c
 }
@@ -72,7 +72,7 @@ func recordOf(revision int64, r schema.GroupResource, key types.NamespacedName, 
 func (c Change) applyTo(l *revisions.Log) {
 	var obj *object.Object
 	if c.Object != nil {
-		obj = &object.Object{Fields: c.Object, Poison: c.Poison}
+		obj = &object.Object{Fields: c.Object, Corrupt: c.Corrupt}
 	}
 	l.Set(schema.GroupResource{Group: c.Group, Resource: c.Resource}, types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, obj)
 }

@@ -28,7 +28,7 @@ func written(t *testing.T) (text []byte, ends []int) {
 		l.Put(r, types.NamespacedName{Namespace: "ns", Name: name}, &object.Object{Fields: map[string]any{
 			"metadata": map[string]any{"namespace": "ns", "name": name},
 			"data":     map[string]any{"v": value}, "n": int64(1) << 62, "f": 1.5,
-		}, Poison: value == "bad"})
+		}, Corrupt: value == "bad"})
 	}
 	put(maps, "a", "1")
 	put(widgets, "b", "bad")

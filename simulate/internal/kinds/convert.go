@@ -32,7 +32,7 @@ func (k *Kind) Sibling(gv schema.GroupVersion) *Kind {
 // ToStorage converts obj, an object of k, to the storage version.
 func (k *Kind) ToStorage(obj *object.Object) (*object.Object, error) {
 	if k.Family == nil || k == k.Family.Storage {
-		return &object.Object{Fields: obj.Fields, Poison: obj.Poison, Shape: k.Schema, Defines: obj.Defines}, nil
+		return &object.Object{Fields: obj.Fields, Corrupt: obj.Corrupt, Shape: k.Schema, Defines: obj.Defines}, nil
 	}
 	return Convert(obj, k, k.Family.Storage)
 }
@@ -49,7 +49,7 @@ func (k *Kind) FromStorage(obj *object.Object) (*object.Object, error) {
 // have changed since it was stored.
 func (k *Kind) Shaped(obj *object.Object) *object.Object {
 	schema, custom := k.Schema.(*customSchema)
-	if !custom || obj.Shape == k.Schema || obj.Poison {
+	if !custom || obj.Shape == k.Schema || obj.Corrupt {
 		return obj
 	}
 	obj = obj.Copy()
@@ -89,7 +89,7 @@ func Convert(obj *object.Object, from, to *Kind) (*object.Object, error) {
 		return obj, nil
 	}
 	if from.Family == nil || from.Family.Convert == nil {
-		out := &object.Object{Fields: Loose(obj, to).Object, Poison: obj.Poison, Defines: obj.Defines}
+		out := &object.Object{Fields: Loose(obj, to).Object, Corrupt: obj.Corrupt, Defines: obj.Defines}
 		return to.pruned(out), nil
 	}
 	out, err := from.Family.Convert(obj, from, to)
@@ -101,7 +101,7 @@ func Convert(obj *object.Object, from, to *Kind) (*object.Object, error) {
 
 // pruned returns a converted object without the fields that k does not have.
 func (k *Kind) pruned(obj *object.Object) *object.Object {
-	if schema, custom := k.Schema.(*customSchema); custom && !obj.Poison {
+	if schema, custom := k.Schema.(*customSchema); custom && !obj.Corrupt {
 		obj = obj.Copy()
 		_, _ = schema.Prune(obj.Fields)
 	}

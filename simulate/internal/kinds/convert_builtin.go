@@ -55,7 +55,7 @@ func convertEvent(obj *object.Object, _, to *Kind) (*object.Object, error) {
 			fields[name] = ""
 		}
 	}
-	return &object.Object{Fields: fields, Poison: obj.Poison}, nil
+	return &object.Object{Fields: fields, Corrupt: obj.Corrupt}, nil
 }
 
 // autoscalers are stored as v2. What v1 has no fields for is in annotations there, as on a
@@ -99,7 +99,7 @@ func convertAutoscaler(obj *object.Object, _, to *Kind) (*object.Object, error) 
 	if len(annotations) > 0 {
 		jsonvalue.SetIn(fields, textsOf(annotations), "metadata", "annotations")
 	}
-	return &object.Object{Fields: fields, Poison: obj.Poison}, nil
+	return &object.Object{Fields: fields, Corrupt: obj.Corrupt}, nil
 }
 
 func textsOf(of map[string]string) map[string]any {

@@ -21,8 +21,8 @@ import (
 
 // Object is one version of one object. It does not change once it is stored.
 type Object struct {
-	Fields map[string]any // as decoded from JSON
-	Poison bool           // its protobuf form cannot be decoded
+	Fields  map[string]any // as decoded from JSON
+	Corrupt bool           // its protobuf form cannot be decoded
 	// Encoded is the list of its cached encodings.
 	Encoded atomic.Pointer[Encoding]
 	// Shape is the schema by which it is known to be pruned and defaulted; nil: none.
@@ -44,7 +44,7 @@ func (o *Object) Key() types.NamespacedName {
 
 // Copy returns a deep copy, which may be changed and stored.
 func (o *Object) Copy() *Object {
-	return &Object{Fields: runtime.DeepCopyJSON(o.Fields), Poison: o.Poison, Defines: o.Defines, Labelled: o.Labelled}
+	return &Object{Fields: runtime.DeepCopyJSON(o.Fields), Corrupt: o.Corrupt, Defines: o.Defines, Labelled: o.Labelled}
 }
 
 // At returns the object with another resourceVersion. It shares the rest.
@@ -57,7 +57,7 @@ func (o *Object) At(revision int64) *Object {
 	}
 	metadata["resourceVersion"] = strconv.FormatInt(revision, 10)
 	fields["metadata"] = metadata
-	return &Object{Fields: fields, Poison: o.Poison, Shape: o.Shape, Defines: o.Defines}
+	return &Object{Fields: fields, Corrupt: o.Corrupt, Shape: o.Shape, Defines: o.Defines}
 }
 
 // Revision returns the resourceVersion of a stored object.
@@ -105,7 +105,7 @@ func MetadataOf(o *Object) map[string]any {
 
 // Same reports whether two objects are stored identically.
 func Same(a, b *Object) bool {
-	return !a.Poison && !b.Poison && jsonvalue.SameBut(a.Fields, b.Fields, "kind", "apiVersion")
+	return !a.Corrupt && !b.Corrupt && jsonvalue.SameBut(a.Fields, b.Fields, "kind", "apiVersion")
 }
 
 func NameOf(m metav1.Object) types.NamespacedName {

@@ -27,7 +27,7 @@ func ValidateCreate(k *kinds.Kind, obj *object.Object) field.ErrorList {
 	m := ownedMeta{obj.Meta()}
 	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, nameRule(k), field.NewPath("metadata"))
 	errs = append(errs, validateFinalizers(k, m.GetFinalizers())...)
-	if k.Schema != nil && !obj.Poison {
+	if k.Schema != nil && !obj.Corrupt {
 		errs = k.Schema.Validate("", obj.Fields, nil, errs)
 	}
 	if k.GroupResource() == kinds.APIServices {
@@ -42,7 +42,7 @@ func ValidateUpdate(k *kinds.Kind, subresource string, old, obj *object.Object) 
 	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, pathSegment, path)
 	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(m, was, path)...)
 	errs = append(errs, validateFinalizers(k, m.GetFinalizers())...)
-	if k.Schema != nil && !obj.Poison {
+	if k.Schema != nil && !obj.Corrupt {
 		errs = k.Schema.Validate(subresource, obj.Fields, old.Fields, errs)
 	}
 	if subresource == "status" {

@@ -74,7 +74,7 @@ func (w *conversionWebhook) convert(obj *object.Object, from, to *kinds.Kind) (*
 	if err := restoreMetadata(in, out); err != nil {
 		return nil, refusal.Plain(fmt.Errorf("conversion webhook for %v returned invalid metadata: %w", from.GroupVersionKind, err))
 	}
-	return &object.Object{Fields: out.Object, Poison: obj.Poison}, nil
+	return &object.Object{Fields: out.Object, Corrupt: obj.Corrupt}, nil
 }
 
 // ask sends one object, and returns what it becomes.
