@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
 // PatchChanges sends the difference between from, an object as it was read, and to, a
@@ -70,7 +71,7 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 	unsaid := !untyped(to) && saysNothing(before[statusName])
 	known := projectionOf(c.opts.Observer, at, from)
 	unsaid = unsaid && (known == nil || known.whole(statusName)) // else it may only be missing here
-	if err := checkChange(c.opts.Observer, at, from, to, difference(before, after)); err != nil {
+	if err := checkChange(c.opts.Observer, at, from, to, jsontree.MergePatch(before, after)); err != nil {
 		return false, err
 	}
 	parts, guarded := changedParts(before, after, slices.Contains(at.resource.subresources, statusName), unsaid)
@@ -170,7 +171,7 @@ func (at *call) elementwise(read func(informer.Object) error, from, to informer.
 		if lossy != "" {
 			return at.wrap(&UnknownFieldsError{Kind: at.kind, Key: at.key, List: lossy, fix: fixLoss})
 		}
-		p.patch = difference(r, edited)
+		p.patch = jsontree.MergePatch(r, edited)
 		status, changed := p.patch[statusName].(map[string]any)
 		if whole, is := a[statusName].(map[string]any); changed && is && unsaid {
 			withZeros(status, whole)
@@ -217,7 +218,7 @@ func (p changedPart) of(object map[string]any) map[string]any {
 // status includes zeros. replacesList reports whether a patch replaces a list, and so
 // depends on the previous content of that list.
 func changedParts(before, after map[string]any, apart, unsaid bool) (parts []changedPart, replacesList bool) {
-	object := difference(before, after)
+	object := jsontree.MergePatch(before, after)
 	status, _ := object[statusName].(map[string]any)
 	if whole, is := after[statusName].(map[string]any); is && status != nil && unsaid {
 		withZeros(status, whole)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
 // A merge patch replaces a list as a whole, and so removes the fields of its elements that the
@@ -208,7 +209,7 @@ func leavesOf(path string, value, other any, f func(field string)) {
 	}
 	others, _ := other.(map[string]any)
 	for name, field := range fields {
-		leavesOf(path+pointer(name), field, others[name], f)
+		leavesOf(path+jsontree.Pointer(name), field, others[name], f)
 	}
 }
 
@@ -271,7 +272,7 @@ func (o *operations) fields(path string, before, after map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		// Null is what a Go type prints that has no value: a merge patch removes it, too.
 		if _, stays := after[name]; !stays || after[name] == nil && before[name] != nil {
-			o.add(JSONOp{Op: "remove", Path: path + pointer(name)})
+			o.add(JSONOp{Op: "remove", Path: path + jsontree.Pointer(name)})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
@@ -283,9 +284,9 @@ func (o *operations) fields(path string, before, after map[string]any) {
 		if a, is := after[name].(map[string]any); is && len(a) > 0 && saysNothing(b) && !known && o.unsure == "" {
 			// Whether it is there, and with other fields, does not show: a Go type prints
 			// zeros that the server does not have.
-			o.unsure = dotted(path + pointer(name))
+			o.unsure = dotted(path + jsontree.Pointer(name))
 		}
-		o.value("add", path+pointer(name), b, after[name])
+		o.value("add", path+jsontree.Pointer(name), b, after[name])
 	}
 }
 
@@ -350,10 +351,6 @@ func (o *operations) elements(path string, before, after []any) {
 	}
 }
 
-var pointerEscaped = strings.NewReplacer("~", "~0", "/", "~1")
-
-func pointer(name string) string { return "/" + pointerEscaped.Replace(name) }
-
 func dotted(pointer string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".")
 }
@@ -407,7 +404,7 @@ func editFields(path string, raw, before, after map[string]any) (edited map[stri
 		if value == nil || reflect.DeepEqual(b, value) {
 			continue
 		}
-		if out[name], lossy = edit(path+pointer(name), raw[name], b, value); lossy != "" {
+		if out[name], lossy = edit(path+jsontree.Pointer(name), raw[name], b, value); lossy != "" {
 			return nil, lossy
 		}
 	}

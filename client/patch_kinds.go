@@ -10,9 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
 // Patch is a change of an object. Using the zero Patch is an error.
@@ -64,7 +64,7 @@ func MergeFrom(old informer.Object) Patch {
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(difference(before, after))
+		return json.Marshal(jsontree.MergePatch(before, after))
 	}}
 }
 
@@ -98,41 +98,11 @@ func tree(obj informer.Object, kind schema.GroupVersionKind) (map[string]any, er
 		obj = shallow(obj)
 		obj.GetObjectKind().SetGroupVersionKind(kind)
 	}
-	data, err := json.Marshal(obj)
-	if err != nil {
-		return nil, err
-	}
-	var t map[string]any
-	return t, kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
+	return jsontree.Of[map[string]any](obj)
 }
 
 // setByServer lists the fields of metadata that an applied object does not claim.
 var setByServer = [...]string{
 	"managedFields", "resourceVersion", "creationTimestamp", "uid", "generation",
 	"selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
-}
-
-// difference returns the merge patch from one tree to another: null for removed fields,
-// lists as a whole.
-func difference(from, to map[string]any) map[string]any {
-	patch := map[string]any{}
-	for name := range from {
-		if _, stays := to[name]; !stays {
-			patch[name] = nil
-		}
-	}
-	for name, after := range to {
-		before, was := from[name]
-		if was && reflect.DeepEqual(before, after) {
-			continue
-		}
-		inBefore, ok1 := before.(map[string]any)
-		inAfter, ok2 := after.(map[string]any)
-		if ok1 && ok2 {
-			patch[name] = difference(inBefore, inAfter)
-		} else {
-			patch[name] = after
-		}
-	}
-	return patch
 }

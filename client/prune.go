@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	kjson "sigs.k8s.io/json"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
 // maxDepth of a value; a deeper one is taken to point to itself.
@@ -311,11 +311,7 @@ func marshals(t reflect.Type) bool {
 func marshalled(v reflect.Value) (tree any, keep bool, err error) {
 	p := reflect.New(v.Type())
 	p.Elem().Set(v)
-	data, err := json.Marshal(p.Interface())
-	if err != nil {
-		return nil, false, err
-	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &tree); err != nil {
+	if tree, err = jsontree.Of[any](p.Interface()); err != nil {
 		return nil, false, err
 	}
 	zero := v.IsZero()

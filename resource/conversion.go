@@ -15,7 +15,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/internal/costly"
-	"github.com/flyball-dev/flyball/resource/internal/threeway"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
 // OnlyIn and the name of a version is the annotation that keeps what only that version can
@@ -155,7 +155,7 @@ func (w way[A, B]) lost(from A, to B) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	changes := threeway.Diff(was, is)
+	changes := jsontree.Diff(was, is)
 	if len(changes) == 0 {
 		return "", nil
 	}
@@ -180,11 +180,7 @@ func content(obj Object) any {
 
 // treeOf returns the JSON of an object without its kind and metadata.
 func treeOf(obj Object) (map[string]any, error) {
-	text, err := json.Marshal(obj)
-	var tree map[string]any
-	if err == nil {
-		err = kjson.UnmarshalCaseSensitivePreserveInts(text, &tree)
-	}
+	tree, err := jsontree.Of[map[string]any](obj)
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", obj, err)
 	}
@@ -216,7 +212,7 @@ func withoutNulls(value any) {
 // can write the annotation: what is not a list of changes, or does not decode, is left out,
 // because an object that does not convert could not be read at all.
 func restore(obj Object, kept string) {
-	var changes []threeway.Change
+	var changes []jsontree.Change
 	if kjson.UnmarshalCaseSensitivePreserveInts([]byte(kept), &changes) != nil {
 		return
 	}
@@ -229,9 +225,9 @@ func restore(obj Object, kept string) {
 
 // set makes changes in the content of an object. If the result does not decode, it returns
 // an error and leaves the object.
-func set(obj Object, changes []threeway.Change) error {
+func set(obj Object, changes []jsontree.Change) error {
 	tree, err := treeOf(obj)
-	if err != nil || threeway.Apply(tree, changes) == 0 {
+	if err != nil || jsontree.Apply(tree, changes) == 0 {
 		return err
 	}
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {

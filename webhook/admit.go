@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
@@ -75,14 +76,14 @@ func Mutate[T informer.Object](s *Server, path string, f func(ctx context.Contex
 		if err != nil {
 			return nil, err
 		}
-		before, err := treeOf(obj)
+		before, err := jsontree.Of[any](obj)
 		if err != nil {
 			return nil, badRequest("encode object of %s: %w", req.Kind.Kind, err)
 		}
 		if err := f(ctx, req, obj); err != nil {
 			return nil, err
 		}
-		after, err := treeOf(obj)
+		after, err := jsontree.Of[any](obj)
 		if err != nil {
 			return nil, internal(fmt.Errorf("encode the object that the webhook returned: %w", err))
 		}

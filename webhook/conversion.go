@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
 // conversionKind is the only version of ConversionReview that current servers send.
@@ -172,7 +174,7 @@ func (c conversions) one(raw json.RawMessage, to schema.GroupVersion) (json.RawM
 	if err != nil {
 		return nil, err
 	}
-	result, err := treeOf(converted)
+	result, err := jsontree.Of[any](converted)
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", converted, err)
 	}

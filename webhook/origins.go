@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"hash/maphash"
 	"slices"
+
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
 // identities are fields that identify an element of a list by convention. An element with
@@ -93,7 +95,7 @@ func (m *matching) equals() {
 			continue
 		}
 		for n := range min(len(of), len(to)) {
-			if equal(m.before[of[n].index], m.after[to[n].index]) { // else the hashes collide
+			if jsontree.Equal(m.before[of[n].index], m.after[to[n].index]) { // else the hashes collide
 				m.match(to[n].index, of[n].index)
 			}
 		}
@@ -112,7 +114,7 @@ func run(list []hashed) (same, rest []hashed) {
 // differ reports whether elements that look the same hide different fields.
 func (m *matching) differ(same []hashed) bool {
 	for _, one := range same[1:] {
-		if !equal(m.original[same[0].index], m.original[one.index]) && (m.hides(one.index) || m.hides(same[0].index)) {
+		if !jsontree.Equal(m.original[same[0].index], m.original[one.index]) && (m.hides(one.index) || m.hides(same[0].index)) {
 			return true
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
 // patch returns the JSON patch (RFC 6902) that applies to raw the change from before to
@@ -39,41 +41,6 @@ func patch(raw []byte, before, after any, lost func(lists []string) error) ([]by
 		return nil, nil
 	}
 	return json.Marshal(ops)
-}
-
-func treeOf(obj any) (any, error) {
-	data, err := json.Marshal(obj)
-	if err != nil {
-		return nil, err
-	}
-	var t any
-	return t, kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
-}
-
-// equal compares two trees of JSON values. Unlike reflect.DeepEqual it does not
-// allocate for each map entry.
-func equal(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for name, value := range a {
-			if other, there := b[name]; !there || !equal(value, other) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, equal)
-	}
-	switch b.(type) {
-	case map[string]any, []any:
-		return false
-	}
-	return a == b
 }
 
 // unknownIn returns an error if raw has fields, in one of the lists, that obj does not know.
@@ -109,7 +76,7 @@ type carrier struct{ doubts []string }
 // carry returns original with the change from before to after. It does not modify its
 // arguments; the result may share values with them.
 func (c *carrier) carry(path string, original, before, after any) any {
-	if equal(before, after) {
+	if jsontree.Equal(before, after) {
 		return original
 	}
 	switch after := after.(type) {
@@ -143,7 +110,7 @@ func (c *carrier) carryMap(path string, original, before, after map[string]any) 
 		was, known := before[name]
 		has, there := original[name]
 		switch {
-		case known && equal(was, value):
+		case known && jsontree.Equal(was, value):
 			// Unchanged: it stays as written, or omitted.
 		case there && (known || isMap(has)): // a view may omit what has only other fields
 			if !known {
@@ -215,7 +182,7 @@ func (ops *operations) difference(path string, from, to any) {
 			return
 		}
 	}
-	if !equal(from, to) {
+	if !jsontree.Equal(from, to) {
 		ops.add("replace", path, to)
 	}
 }
@@ -223,16 +190,16 @@ func (ops *operations) difference(path string, from, to any) {
 func (ops *operations) differenceMap(path string, from, to map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		if _, stays := to[name]; !stays {
-			ops.add("remove", path+"/"+escape(name), nil)
+			ops.add("remove", path+jsontree.Pointer(name), nil)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(to)) {
-		if was, known := from[name]; known && equal(was, to[name]) {
+		if was, known := from[name]; known && jsontree.Equal(was, to[name]) {
 			continue // most of an object; avoids building its path
 		} else if known {
-			ops.difference(path+"/"+escape(name), was, to[name])
+			ops.difference(path+jsontree.Pointer(name), was, to[name])
 		} else {
-			ops.add("add", path+"/"+escape(name), to[name])
+			ops.add("add", path+jsontree.Pointer(name), to[name])
 		}
 	}
 }
@@ -241,12 +208,12 @@ func (ops *operations) differenceMap(path string, from, to map[string]any) {
 // others, it replaces the whole list.
 func (ops *operations) differenceList(path string, from, to []any) {
 	shared := min(len(from), len(to))
-	if len(from) != len(to) && !equal(from[:shared], to[:shared]) {
+	if len(from) != len(to) && !jsontree.Equal(from[:shared], to[:shared]) {
 		ops.add("replace", path, to)
 		return
 	}
 	for i := range shared {
-		if equal(from[i], to[i]) {
+		if jsontree.Equal(from[i], to[i]) {
 			continue
 		}
 		ops.difference(path+"/"+strconv.Itoa(i), from[i], to[i])
@@ -257,9 +224,4 @@ func (ops *operations) differenceList(path string, from, to []any) {
 	for _, added := range to[shared:] {
 		ops.add("add", path+"/-", added)
 	}
-}
-
-// escape escapes a field name for a JSON pointer (RFC 6901).
-func escape(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

@@ -20,8 +20,8 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/randfill"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/resource"
-	"github.com/flyball-dev/flyball/resource/internal/threeway"
 )
 
 // Options of RoundTrip. The zero value is fit for most kinds.
@@ -92,7 +92,7 @@ func (w way[A, B]) expressed(f *randfill.Filler) error {
 	if kept == "" {
 		return nil
 	}
-	var changes []threeway.Change
+	var changes []jsontree.Change
 	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(kept), &changes); err != nil {
 		return fmt.Errorf("the annotation %s%s: %w", resource.OnlyIn, w.a, err)
 	}
@@ -141,15 +141,12 @@ func (w way[A, B]) convert(from A, to B) error {
 func (w way[A, B]) same(how string, want, got A) error {
 	trees := [2]map[string]any{}
 	for i, obj := range []A{want, got} {
-		text, err := json.Marshal(obj)
-		if err == nil {
-			err = kjson.UnmarshalCaseSensitivePreserveInts(text, &trees[i])
-		}
-		if err != nil {
+		var err error
+		if trees[i], err = jsontree.Of[map[string]any](obj); err != nil {
 			return err
 		}
 	}
-	for _, c := range threeway.Diff(trees[0], trees[1]) {
+	for _, c := range jsontree.Diff(trees[0], trees[1]) {
 		return fmt.Errorf("%s to %s %s: %s was %s, and is %s; a function must give the same for the same object, and change no metadata but labels and annotations",
 			w.a, w.b, how, c.Field(), text(c.Was), text(c.Is))
 	}

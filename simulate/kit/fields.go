@@ -4,14 +4,13 @@
 package kit
 
 import (
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -61,7 +60,7 @@ func (f *fields) changed(e Event) string {
 	if was == nil || e.Name != "updated" {
 		return ""
 	}
-	paths := differing(was, is.Object, "")
+	paths := differing(was, is.Object)
 	if len(paths) > mostFields {
 		paths = append(paths[:mostFields], "more")
 	}
@@ -75,24 +74,10 @@ var keptFields = []string{"metadata.resourceVersion", "metadata.generation", "me
 
 // differing returns the paths of the fields that differ, without those that the server
 // keeps. A list is one field.
-func differing(a, b map[string]any, prefix string) (out []string) {
-	names := slices.Collect(maps.Keys(a))
-	for name := range b {
-		if _, both := a[name]; !both {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		path := prefix + name
-		was, isMap := a[name].(map[string]any)
-		is, areMaps := b[name].(map[string]any)
-		switch {
-		case slices.Contains(keptFields, path):
-		case isMap && areMaps:
-			out = append(out, differing(was, is, path+".")...)
-		case !reflect.DeepEqual(a[name], b[name]):
-			out = append(out, path)
+func differing(was, is map[string]any) (out []string) {
+	for _, c := range jsontree.Diff(was, is) {
+		if field := c.Field(); !slices.Contains(keptFields, field) {
+			out = append(out, field)
 		}
 	}
 	return out

@@ -58,7 +58,7 @@ func TestShrunk_NoFaultIsBlamedForAReconcile_K7(t *testing.T) {
 func TestFields_NameWhatHasChanged(t *testing.T) {
 	was := map[string]any{"metadata": map[string]any{"resourceVersion": "1", "labels": map[string]any{"a": "1"}}, "data": map[string]any{"password": "x"}, "items": []any{"a"}}
 	is := map[string]any{"metadata": map[string]any{"resourceVersion": "2", "labels": map[string]any{}}, "data": map[string]any{"password": "y"}, "items": []any{"a", "b"}}
-	if got := strings.Join(differing(was, is, ""), " "); got != "data.password items metadata.labels.a" {
+	if got := strings.Join(differing(was, is), " "); got != "data.password items metadata.labels.a" {
 		t.Errorf("the fields that differ are %q", got)
 	}
 }

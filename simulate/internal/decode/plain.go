@@ -5,12 +5,12 @@ package decode
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
@@ -118,7 +118,7 @@ func (p Patch) plainlyOn(kind *kinds.Kind, old *object.Object) *object.Object {
 		return nil
 	}
 	if p.strategic == nil {
-		fields = mergePatch(fields, patch)
+		fields = jsontree.Merge(fields, patch)
 	} else {
 		typed, err := gotypes.Scheme().New(kind.GroupVersionKind)
 		if err != nil {
@@ -152,24 +152,4 @@ func (p Patch) plainlyOn(kind *kinds.Kind, old *object.Object) *object.Object {
 	}
 	ownership.SetEntries(obj, ownership.EntriesOf(old))
 	return obj
-}
-
-// mergePatch applies a merge patch (RFC 7396) to fields. The result shares parts with both.
-func mergePatch(fields, patch map[string]any) map[string]any {
-	out := maps.Clone(fields)
-	if out == nil {
-		out = map[string]any{}
-	}
-	for name, value := range patch {
-		switch v := value.(type) {
-		case nil:
-			delete(out, name)
-		case map[string]any:
-			inner, _ := out[name].(map[string]any)
-			out[name] = mergePatch(inner, v)
-		default:
-			out[name] = v
-		}
-	}
-	return out
 }

@@ -8,7 +8,7 @@ import (
 
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
 
@@ -16,9 +16,9 @@ import (
 // cannot.
 func (s *shaping) recipeOf(made, live, patch any, at smd.TypeRef) *ownership.Recipe {
 	switch {
-	case patch != nil && jsonvalue.Equal(made, patch):
+	case patch != nil && jsontree.Equal(made, patch):
 		return &ownership.Recipe{From: ownership.FromPatch}
-	case live != nil && jsonvalue.Equal(made, live):
+	case live != nil && jsontree.Equal(made, live):
 		return &ownership.Recipe{From: ownership.FromLive}
 	}
 	atom, ok := s.schema.Resolve(at)

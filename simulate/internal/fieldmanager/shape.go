@@ -9,6 +9,7 @@ import (
 
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/wire"
 )
@@ -150,7 +151,7 @@ func (s *shaping) lists(old, is []any, l *smd.List) bool {
 	if l.ElementRelationship != smd.Associative {
 		s.to = append(s.to, 'a')
 		if old != nil {
-			s.relate(jsonvalue.Equal(old, is))
+			s.relate(jsontree.Equal(old, is))
 		}
 		return s.look(old) && s.look(is)
 	}

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -129,7 +130,7 @@ var notOwnedOfMetadata = []string{"name", "namespace", "creationTimestamp", "sel
 // shapeOf returns the shape of a write that replaces old by obj; old is nil for a new
 // object. It returns false if the write is not worth remembering.
 func (q Writer) shapeOf(old, obj *object.Object) (of ownership.Shape, ok bool) {
-	if given := ownership.EntriesOf(obj); len(given) > 0 && (old == nil || !jsonvalue.Equal(given, ownership.EntriesOf(old))) {
+	if given := ownership.EntriesOf(obj); len(given) > 0 && (old == nil || !jsontree.Equal(given, ownership.EntriesOf(old))) {
 		return of, false
 	}
 	return q.shape('u', old, obj.Fields, notOwnedOfMetadata...)

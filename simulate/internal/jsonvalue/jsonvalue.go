@@ -1,55 +1,20 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonvalue reads, sets and compares the fields of objects as decoded from JSON:
+// Package jsonvalue reads and sets the fields of objects as decoded from JSON:
 // maps, lists, strings, numbers. It knows nothing of kinds.
 package jsonvalue
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
-
-// Equal reports whether two values are equal, with the result of reflect.DeepEqual.
-func Equal(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && equalFields(a, b)
-	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
-			return false
-		}
-		for i := range a {
-			if !Equal(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
-	case nil, string, bool, int64, float64:
-		return a == b
-	}
-	return reflect.DeepEqual(a, b)
-}
-
-func equalFields(a, b map[string]any) bool {
-	if len(a) != len(b) || (a == nil) != (b == nil) {
-		return false
-	}
-	for name, value := range a {
-		other, ok := b[name]
-		if !ok || !Equal(value, other) {
-			return false
-		}
-	}
-	return true
-}
 
 func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
@@ -127,7 +92,7 @@ func SameBut(a, b map[string]any, but ...string) bool {
 				continue
 			}
 			other, ok := pair[1][name]
-			if !ok || !Equal(value, other) {
+			if !ok || !jsontree.Equal(value, other) {
 				return false
 			}
 		}

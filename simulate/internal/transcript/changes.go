@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,44 +36,24 @@ func changesOf(sent []byte, answer any) any {
 		return answer
 	}
 	out := map[string]any{}
-	addChanges(out, "", body, answer)
+	eachDifference("", body, answer, func(path string, sent, got any) {
+		switch path = strings.TrimPrefix(path, "."); {
+		case isServerMade(path):
+		case got != (any)(absent{}):
+			out[path] = got
+		case sent != nil:
+			out[path] = nil
+		}
+	})
 	return out
 }
 
-func addChanges(out map[string]any, path string, sent, got any) {
-	if slices.Contains(serverMade, path) {
-		return
-	}
-	switch g := got.(type) {
-	case map[string]any:
-		s, ok := sent.(map[string]any)
-		if !ok {
-			break
-		}
-		keys := maps.Clone(s)
-		maps.Copy(keys, g)
-		for key := range keys {
-			addChanges(out, strings.TrimPrefix(path+"."+key, "."), orAbsent(s, key), orAbsent(g, key))
-		}
-		return
-	case []any:
-		s, ok := sent.([]any)
-		if !ok || len(s) != len(g) {
-			break
-		}
-		for i := range g {
-			addChanges(out, fmt.Sprintf("%s[%d]", path, i), s[i], g[i])
-		}
-		return
-	case absent:
-		if sent != nil {
-			out[path] = nil
-		}
-		return
-	}
-	if !reflect.DeepEqual(sent, got) {
-		out[path] = got
-	}
+// isServerMade reports whether path is one of serverMade, or inside one.
+func isServerMade(path string) bool {
+	return slices.ContainsFunc(serverMade, func(of string) bool {
+		rest, ok := strings.CutPrefix(path, of)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
 }
 
 // withoutWords returns entries without the messages of refusals.

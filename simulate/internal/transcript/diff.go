@@ -22,42 +22,43 @@ func Diff(got, want []Entry) (lines []string) {
 		case i >= len(b):
 			lines = append(lines, fmt.Sprintf("step %d: %s: one too many", i+1, got[i].Do))
 		default:
-			for _, d := range differences("", a[i], b[i]) {
-				lines = append(lines, fmt.Sprintf("step %d: %s: %s", i+1, got[i].Do, d))
-			}
+			eachDifference("", a[i], b[i], func(path string, x, y any) {
+				lines = append(lines, fmt.Sprintf("step %d: %s: %s: got %s, want %s", i+1, got[i].Do, path, short(x), short(y)))
+			})
 		}
 	}
 	return lines
 }
 
-// differences returns the differences of two plain values at path.
-func differences(path string, got, want any) (lines []string) {
-	switch w := want.(type) {
+// eachDifference calls see for each value in which two plain values differ, in the order of
+// their paths: fields of objects, elements of lists of the same length. One of the two may be
+// absent.
+func eachDifference(path string, a, b any, see func(path string, a, b any)) {
+	switch inB := b.(type) {
 	case map[string]any:
-		g, ok := got.(map[string]any)
+		inA, ok := a.(map[string]any)
 		if !ok {
 			break
 		}
-		keys := maps.Clone(w)
-		maps.Copy(keys, g)
+		keys := maps.Clone(inB)
+		maps.Copy(keys, inA)
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			lines = append(lines, differences(path+"."+key, orAbsent(g, key), orAbsent(w, key))...)
+			eachDifference(path+"."+key, orAbsent(inA, key), orAbsent(inB, key), see)
 		}
-		return lines
+		return
 	case []any:
-		g, ok := got.([]any)
-		if !ok || len(g) != len(w) {
+		inA, ok := a.([]any)
+		if !ok || len(inA) != len(inB) {
 			break
 		}
-		for i := range w {
-			lines = append(lines, differences(fmt.Sprintf("%s[%d]", path, i), g[i], w[i])...)
+		for i := range inB {
+			eachDifference(fmt.Sprintf("%s[%d]", path, i), inA[i], inB[i], see)
 		}
-		return lines
+		return
 	}
-	if !reflect.DeepEqual(got, want) {
-		lines = append(lines, fmt.Sprintf("%s: got %s, want %s", path, short(got), short(want)))
+	if !reflect.DeepEqual(a, b) {
+		see(path, a, b)
 	}
-	return lines
 }
 
 // absent is a missing field, as opposed to null.

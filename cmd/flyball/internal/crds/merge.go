@@ -14,9 +14,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
-// mergeFile adds the fields of the documents in a file to the definitions of the same name.
+// mergeFile merges the documents in a file, as JSON merge patches, into the definitions of the
+// same name.
 func mergeFile(file string, definitions []definition) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -43,26 +46,10 @@ func mergeFile(file string, definitions []definition) error {
 		if err != nil {
 			return err
 		}
-		merge(object, part)
+		object = jsontree.Merge(object, part)
 		definitions[at].crd = apiextensionsv1.CustomResourceDefinition{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object, &definitions[at].crd, true); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-}
-
-// merge adds a part to an object as a JSON merge patch: objects are merged, null removes, and
-// other values, lists among them, replace.
-func merge(into, part map[string]any) {
-	for key, value := range part {
-		nested, isObject := value.(map[string]any)
-		switch have, _ := into[key].(map[string]any); {
-		case value == nil:
-			delete(into, key)
-		case isObject && have != nil:
-			merge(have, nested)
-		default:
-			into[key] = value
 		}
 	}
 }

@@ -27,7 +27,7 @@ func Parse(name string, text []byte) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse %w", err)
 	}
-	return Of(name, text, fset, tree), nil
+	return &File{script: script{name: name, text: text}, Tree: tree, fset: fset}, nil
 }
 
 // Text returns the source of a node.

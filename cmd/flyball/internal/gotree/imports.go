@@ -130,9 +130,9 @@ func (f *File) Outer() map[string]bool {
 	return names
 }
 
-// ChangeImports removes the imports whose specs are in unused by their text, and adds specs
-// beside the first import of a path that begins with near. Other lines stay.
-func (f *File) ChangeImports(unused map[string]bool, specs []string, near string) {
+// AddImports adds specs beside the first import of a path that begins with near. Other lines
+// stay.
+func (f *File) AddImports(specs []string, near string) {
 	var beside *ast.ImportSpec
 	var block *ast.GenDecl // has it
 	found := false
@@ -146,11 +146,6 @@ func (f *File) ChangeImports(unused map[string]bool, specs []string, near string
 			if isNear := strings.HasPrefix(to, near); beside == nil || isNear && !found {
 				beside, block, found = spec, decl.(*ast.GenDecl), isNear
 			}
-		}
-	}
-	for _, decl := range f.Tree.Decls {
-		if isImport(decl) {
-			f.cutImports(decl.(*ast.GenDecl), unused, len(specs) > 0 && decl == block)
 		}
 	}
 	for _, spec := range specs {
@@ -169,23 +164,4 @@ func above(n ast.Node, doc *ast.CommentGroup) ast.Node {
 		return doc
 	}
 	return n
-}
-
-// cutImports removes unused imports of a block, and the block if nothing is left in it.
-func (f *File) cutImports(block *ast.GenDecl, unused map[string]bool, grows bool) {
-	left := 0
-	for _, spec := range block.Specs {
-		if !unused[f.Text(spec)] {
-			left++
-		}
-	}
-	if left == 0 && !(grows && block.Lparen.IsValid()) {
-		f.CutLine(block)
-		return
-	}
-	for _, spec := range block.Specs {
-		if unused[f.Text(spec)] {
-			f.CutLine(spec)
-		}
-	}
 }

@@ -63,7 +63,7 @@ func (f *File) renameIn(root ast.Node, names Names) {
 
 // Renamed returns the source of a node with its names changed, without an edit of f.
 func (f *File) Renamed(n ast.Node, names Names) string {
-	part := Of(f.name, f.text, f.fset, f.Tree)
+	part := &File{script: script{name: f.name, text: f.text}, Tree: f.Tree, fset: f.fset}
 	part.renameIn(n, names)
 	text, from := f.Text(n), f.at(n.Pos())
 	for i := len(part.edits) - 1; i >= 0; i-- { // Inspect goes forward

@@ -4,7 +4,6 @@
 package gotree
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"go/format"
@@ -31,9 +30,6 @@ func (s *script) drop(from, to int) {
 	s.edits = slices.DeleteFunc(s.edits, func(e edit) bool { return from <= e.from && e.to <= to })
 }
 
-// IsEdited reports whether there are edits to make.
-func (s *script) IsEdited() bool { return len(s.edits) > 0 }
-
 // Source returns the formatted source with all edits made. Edits that overlap are an error.
 func (s *script) Source() ([]byte, error) {
 	text, err := s.edited(0, len(s.text))
@@ -45,14 +41,6 @@ func (s *script) Source() ([]byte, error) {
 		return nil, fmt.Errorf("edit %s: %w", s.name, err)
 	}
 	return text, nil
-}
-
-// Edited returns the source with all edits made. It is formatted if it was before.
-func (s *script) Edited() ([]byte, error) {
-	if formatted, err := format.Source(s.text); err == nil && bytes.Equal(formatted, s.text) {
-		return s.Source()
-	}
-	return s.edited(0, len(s.text))
 }
 
 // edited returns a part of the text with the edits inside it made.

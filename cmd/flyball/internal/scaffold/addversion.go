@@ -280,7 +280,7 @@ func (v versioning) alsoConvert(f *gotree.File) error {
 	if fn == nil || crds == nil || len(f.Literals(crds, "string")) != 1 {
 		return fmt.Errorf("conversion.go has no function addConversions and no list convertedCRDs; add there %s", spoke)
 	}
-	f.ChangeImports(nil, []string{"api" + v.to + ` "` + v.Module + "/api/" + v.to + `"`}, v.Module)
+	f.AddImports([]string{"api" + v.to + ` "` + v.Module + "/api/" + v.to + `"`}, v.Module)
 	if list := f.Literals(crds, "string")[0].(*ast.CompositeLit); !strings.Contains(f.Text(list), `"`+v.definition()+`"`) {
 		f.Insert(list.Rbrace, `"`+v.definition()+"\",\n")
 	}
@@ -349,7 +349,7 @@ func (v versioning) callVersion(all files) error {
 				}
 			}
 			if f.Imports()[name] == "" {
-				f.ChangeImports(nil, []string{spec}, v.Module)
+				f.AddImports([]string{spec}, v.Module)
 			}
 			return alsoCall(f, hub+".AddToScheme(scheme)", name+"."+v.register+"(scheme)")
 		},
@@ -359,7 +359,7 @@ func (v versioning) callVersion(all files) error {
 	}
 	if f, err := gotree.Parse("simulated.go", all["simulated.go"]); all["simulated.go"] != nil && err == nil && len(f.Calls(f.Tree, "addConversions")) == 0 {
 		changes["simulated.go"] = func(f *gotree.File) error {
-			f.ChangeImports(nil, []string{`"` + flyballModule + `/webhook"`}, flyballModule)
+			f.AddImports([]string{`"` + flyballModule + `/webhook"`}, flyballModule)
 			return insert(f, []insertion{{"onSimulatedCluster", "embedded.Run",
 				"converter := webhook.New(nil, opts.Scheme, webhook.Options{})\naddConversions(converter)\ncluster.Webhooks = converter\n", ""}})
 		}

@@ -9,15 +9,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
 // Object is one of Kubernetes, with the types of encoding/json; numbers are json.Number.
@@ -199,8 +201,8 @@ func Documents(file string) ([]Object, error) {
 	return out, nil
 }
 
-// Merge adds the fields of the only document in a file to an object, as a JSON merge patch:
-// objects are merged, null removes, and other values replace. No file is no change.
+// Merge merges the only document in a file, as a JSON merge patch, into an object. Without a
+// file it changes nothing.
 func Merge(into Object, file string) error {
 	if file == "" {
 		return nil
@@ -212,23 +214,10 @@ func Merge(into Object, file string) error {
 	if err != nil {
 		return err
 	}
-	merge(into, parts[0])
+	merged := jsontree.Merge(into, parts[0])
+	clear(into)
+	maps.Copy(into, merged)
 	return nil
-}
-
-func merge(into, part map[string]any) {
-	for key, value := range part {
-		nested, isObject := value.(map[string]any)
-		have, _ := into[key].(map[string]any)
-		switch {
-		case value == nil:
-			delete(into, key)
-		case isObject && have != nil:
-			merge(have, nested)
-		default:
-			into[key] = value
-		}
-	}
 }
 
 // SampleFile returns the base's sample, or nothing.
@@ -291,25 +280,4 @@ func Strings(at map[string]any, path ...string) (out []string) {
 		}
 	}
 	return out
-}
-
-// Copy returns a deep copy of a value.
-func Copy(value any) any {
-	switch value := value.(type) {
-	case Object:
-		return Object(Copy(map[string]any(value)).(map[string]any))
-	case map[string]any:
-		out := make(map[string]any, len(value))
-		for key, one := range value {
-			out[key] = Copy(one)
-		}
-		return out
-	case []any:
-		out := slices.Clone(value)
-		for i, one := range out {
-			out[i] = Copy(one)
-		}
-		return out
-	}
-	return value
 }

@@ -1,19 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package threeway compares trees of JSON, and merges what was found into a third tree.
-//
-//	was ──┐
-//	      ├─▶ Diff ──▶ changes ──▶ Apply ──▶ now, with the changes that still fit
-//	is  ──┘                          ▲
-//	now ─────────────────────────────┘
-//
-// A change fits where now is what was. Lists are compared as a whole. Pure functions.
-package threeway
+package jsontree
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -22,13 +13,13 @@ import (
 type Change struct {
 	// Path is the JSON pointer to the value.
 	Path string `json:"path"`
-	// Was and Is are the values in the first and the second tree. Nil: there is none.
+	// Was and Is are the values in the first and the second tree. Nil means that there is none.
 	Was any `json:"was,omitempty"`
 	Is  any `json:"is,omitempty"`
 }
 
-// Diff returns the changes from was to is, in the order of their paths. A null in an object
-// counts as absent. The changes share values with the trees.
+// Diff returns the changes from was to is, in the order of their paths. Lists are compared as a
+// whole, and a null in an object counts as absent. The changes share values with the trees.
 func Diff(was, is map[string]any) []Change { return diff(nil, "", was, is) }
 
 func diff(found []Change, path string, was, is map[string]any) []Change {
@@ -40,13 +31,13 @@ func diff(found []Change, path string, was, is map[string]any) []Change {
 		names[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		at := path + "/" + escape.Replace(name)
+		at := path + Pointer(name)
 		a, isA := was[name].(map[string]any)
 		b, isB := is[name].(map[string]any)
 		switch {
 		case isA && isB:
 			found = diff(found, at, a, b)
-		case !reflect.DeepEqual(was[name], is[name]):
+		case !Equal(was[name], is[name]):
 			found = append(found, Change{at, was[name], is[name]})
 		}
 	}
@@ -77,7 +68,7 @@ func apply(now map[string]any, c Change) bool {
 		}
 		now = inner
 	}
-	if !reflect.DeepEqual(now[path[last]], c.Was) {
+	if !Equal(now[path[last]], c.Was) {
 		return false
 	}
 	if c.Is == nil {
@@ -88,12 +79,8 @@ func apply(now map[string]any, c Change) bool {
 	return true
 }
 
-var (
-	escape   = strings.NewReplacer("~", "~0", "/", "~1")
-	unescape = strings.NewReplacer("~1", "/", "~0", "~")
-)
-
-// Names returns the names of a path's fields. Empty: the path is no JSON pointer to a field.
+// Names returns the names of a path's fields. Empty means that the path is not a JSON pointer
+// to a field.
 func (c Change) Names() []string {
 	rest, ok := strings.CutPrefix(c.Path, "/")
 	if !ok {
