@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
@@ -172,7 +173,7 @@ func (c *core) identitiesIn(ctx context.Context, w *watched, enough func(Version
 	if err != nil {
 		return nil, 0, err
 	}
-	lw = screening{ListerWatcher: lw, of: c.screen(w)}
+	lw = feed.ListerWatcher{From: lw, Screen: c.screen(w)}
 	list, pages := make(map[Key]auditedState), restclient.PageReader[Object]{Lw: lw}
 	opts := listwatch.ListOptions{Limit: cmp.Or(c.opts.PageSize, reflector.DefaultPageSize)}
 	for {

@@ -23,14 +23,14 @@ func (c *core) dispatch(ctx context.Context) error {
 	defer c.finish()
 	defer c.fifo.Close()
 	defer c.fifo.WakeAtEnd(ctx)()
-	c.storing.setGoroutine()
+	c.storing.SetGoroutine()
 	for {
 		batch, err := c.fifo.PopBatchWoken(ctx)
 		if err != nil {
 			return nil
 		}
 		began := time.Now()
-		c.storing.begin()
+		c.storing.Begin()
 		offered := c.offer(batch.Deltas)
 		changes := c.store(batch, false, func() ([]store.Change, error) {
 			c.touchLocked(batch.Deltas)
@@ -42,7 +42,7 @@ func (c *core) dispatch(ctx context.Context) error {
 		c.reportBatch(len(batch.Deltas), began)
 		c.reportUndecodable(batch.Deltas)
 		c.retryRefused(batch.Deltas)
-		c.storing.end()
+		c.storing.End()
 	}
 }
 

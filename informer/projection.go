@@ -4,19 +4,17 @@
 package informer
 
 import (
-	"context"
 	"strings"
 	"sync/atomic"
 
 	"github.com/flyball-dev/flyball/informer/internal/fields"
-	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // A kind keeps the union of the fields that its handles want, since they share
 // its objects. The union only grows; each growth is a generation:
 //
 //	wantLocked: a handle wants more ─▶ next generation, a list is demanded of each scope
-//	     │                                  │ beginning: the list begins
+//	     │                                  │ feed: the list begins
 //	     ▼                                  ▼
 //	the handle sees no scope   ◀── passedLocked ◀── DeltaFIFO: the scope passes,
 //	until the list is stored                        and then its list ends
@@ -95,33 +93,4 @@ func (k keeps) reduce(obj Object) {
 	}
 	fields.Prune(obj, k.fields)
 	obj.SetResourceVersion(strings.Clone(obj.GetResourceVersion())) // it has another origin now than the whole object
-}
-
-// beginning calls begin before each list.
-type beginning struct {
-	ListerWatcher[Object]
-	begin func()
-}
-
-func (l beginning) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
-	l.page(opts)
-	return l.ListerWatcher.List(ctx, opts)
-}
-
-func (l beginning) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[Object]) listwatch.Item[Object]) (listwatch.Page[Object], error) {
-	l.page(opts)
-	return listEach(ctx, l.ListerWatcher, opts, each)
-}
-
-func (l beginning) page(opts listwatch.ListOptions) {
-	if opts.Continue == "" {
-		l.begin()
-	}
-}
-
-func (l beginning) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
-	if opts.SendInitialEvents {
-		l.begin()
-	}
-	return l.ListerWatcher.Watch(ctx, opts)
 }

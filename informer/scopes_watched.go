@@ -14,6 +14,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
@@ -146,12 +147,19 @@ func inNamespace(scopes map[string][]*watched, namespace string) iter.Seq[*watch
 // prepareLocked makes the Reflector of a new scope.
 func prepareLocked(c *core, w *watched, behind bool) {
 	w.id = c.freeLocked()
-	placed := placing{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
-	told := errorReporter{ListerWatcher: beginning{ListerWatcher: placed, begin: passing(c, w.id)}, tell: c.reportError}
-	screened := screening{ListerWatcher: told, of: c.screen(w)}
 	startPacking(c, w.lw)
 	w.decoding = c.membership.take(newTaskProbe("transform an object " + w.scope.String()))
-	w.reflector = reflector.New(transforming{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), probe: w.decoding, pack: c.packing.items(c.indexer)}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	lw := feed.ListerWatcher{
+		From:      w.lw,
+		Screen:    c.screen(w),
+		Check:     func(ctx context.Context) error { return c.place(ctx, w.scope) },
+		Begin:     passing(c, w.id),
+		Report:    c.reportError,
+		Transform: c.transform,
+		Probe:     w.decoding,
+		Pack:      c.packing.items(c.indexer),
+	}
+	w.reflector = reflector.New(lw, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
 	w.reflector.Status.Misused = c.misuses.note
@@ -338,38 +346,10 @@ func (c *core) idsLocked(scopes []*watched) *store.ScopeSet {
 	return store.ScopesOf(ids...)
 }
 
-// placing checks, before each list and watch, whether the kind is namespaced. A
-// cluster-scoped kind is watched once, however many namespaces were requested;
-// superfluous scopes end here.
-type placing struct {
-	ListerWatcher[Object]
-	place func(context.Context) error
-}
-
-func (l placing) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
-	if err := l.place(ctx); err != nil {
-		return listwatch.Page[Object]{}, err
-	}
-	return l.ListerWatcher.List(ctx, opts)
-}
-
-func (l placing) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[Object]) listwatch.Item[Object]) (listwatch.Page[Object], error) {
-	if err := l.place(ctx); err != nil {
-		return listwatch.Page[Object]{}, err
-	}
-	return listEach(ctx, l.ListerWatcher, opts, each)
-}
-
-func (l placing) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
-	if err := l.place(ctx); err != nil {
-		return nil, err
-	}
-	return l.ListerWatcher.Watch(ctx, opts)
-}
-
 // place makes every handle cover what it requested, depending on whether
-// discovery reports the kind as namespaced. It returns ctx's error if this ends
-// the caller's scope.
+// discovery reports the kind as namespaced: a cluster-scoped kind is watched once,
+// however many namespaces were requested. It runs before each list and watch of s,
+// and returns ctx's error if this ends s, which is then superfluous.
 func (c *core) place(ctx context.Context, s WatchScope) error {
 	if c.discover == nil || s.Namespace == "" && !c.anyHandle(func(h *handle) bool { return h.clusterWide }) {
 		return nil
@@ -490,10 +470,10 @@ func (c *core) mayLend() bool {
 	return c.mu.transform == nil
 }
 
-func (c *core) screen(w *watched) screen {
-	s := screen{matcher: w.matcher, selects: w.scope.LabelSelector+w.scope.FieldSelector != "", namespaced: c.namespaced}
+func (c *core) screen(w *watched) feed.Screen {
+	s := feed.Screen{Matcher: w.matcher, Selects: w.scope.LabelSelector+w.scope.FieldSelector != "", Namespaced: c.namespaced}
 	if _, ok := w.lw.(reflector.Hosted); !ok && c.object == restclient.UnstructuredType {
-		s.kind = c.kind
+		s.Kind = c.kind
 	}
 	return s
 }
@@ -508,7 +488,7 @@ func startPacking(c *core, lw ListerWatcher[Object]) {
 		return
 	}
 	kind := compact.Kind{Object: c.object, Name: c.gvk, ManagedFields: c.keepsManagedFields}
-	if again := againBy(lw); again != nil {
+	if again := feed.Again(lw); again != nil {
 		kind.Decode = func(raw []byte) (Object, error) {
 			var item listwatch.Item[Object]
 			item.Raw = raw
