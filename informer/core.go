@@ -7,11 +7,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
-	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,7 +60,8 @@ type core struct {
 	schemas          *schemas.Watch                                                       // nil: schemas are not observed
 	auditList        auditLists
 	membership       membership
-	storing          *taskProbe // of dispatch
+	handlers         atomic.Int64 // added so far
+	storing          *taskProbe   // of dispatch
 	settler          unsettled.Settler
 	projection       projection
 	narrowed         func(*fields.Set) // called with each set of fields that is not everything; nil: nobody asks
@@ -92,20 +92,7 @@ type core struct {
 		touched touchedKeys   // since an audit began; nil: none is running
 		sim     simhook.Hooks // of Run; nil: none
 	}
-	mu struct {
-		sync.Mutex
-		transform func(Object) (Object, error)
-		lent      bool // a metadata informer shares the objects
-		projected bool // a handle keeps some fields only
-		onError   func(context.Context, error)
-		started   bool // Run has begun
-		opened    bool // a scope is or was watched
-		managed   bool // keep managedFields
-		compact   Compact
-		handlers  int
-		onBatch   []func(BatchReport)
-		err       error // the first misuse, returned by Run
-	}
+	settings settings
 }
 
 func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw func(WatchScope) (ListerWatcher[Object], error)) *core {
@@ -133,7 +120,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		forget: func() {},
 	}
 	c.fifo = store.NewDeltaFIFO(c.indexer)
-	c.mu.managed, c.mu.compact = opts.KeepManagedFields, opts.Compact
+	c.settings.setDefaults(opts, c.log, c.errorf)
 	c.projection.begin()
 	c.critical.scopes, c.critical.within = make(map[WatchScope]*watched), make(map[string][]*watched)
 	c.storing = c.membership.take(newTaskProbe("store a batch"))
@@ -177,64 +164,18 @@ func (c *core) gvk() schema.GroupVersionKind {
 	return c.kind
 }
 
-// misuse returns the error of run.
-func (c *core) misuse() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.err
-}
-
 // run runs the Reflectors, handlers and dispatch, including those that join
 // later, until ctx ends.
 func (c *core) run(ctx context.Context) error {
-	c.mu.Lock()
-	err := c.mu.err
-	c.mu.started = true
-	c.mu.Unlock()
+	c.settings.setStarted()
 	c.setHooks(simhook.Of(ctx))
-	if err != nil {
+	if err := c.settings.misuse(); err != nil {
 		return err
 	}
 	if c.guard != nil {
 		defer c.guard.leave()
 	}
 	return c.group.Run(logr.NewContext(ctx, c.log))
-}
-
-// transform returns the transform of the kind, or nil. It does not change after
-// the run has begun, so lists and watches read it once.
-func (c *core) transform() func(Object) (Object, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.transform
-}
-
-func (c *core) setTransform(f func(Object) (Object, error)) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.started && c.mu.opened {
-		return c.errorf("set transform: the informer has started, and objects are stored already; set it before the run, or on a handle whose Scope is Deferred")
-	}
-	if c.mu.projected && f != nil {
-		return c.errorf("set transform: a handle keeps only the Fields of its Scope, and the transform would see objects without the others; drop fields with one of both")
-	}
-	if c.mu.lent {
-		return c.errorf("set transform: a metadata informer shares the objects already; set it before the run")
-	}
-	c.mu.transform = f
-	return nil
-}
-
-func (c *core) setStarted() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.started = true
-}
-
-func (c *core) setOpened() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.opened = true
 }
 
 func (c *core) whenPassed(key Key, than Version, do func()) (stop func()) {
@@ -387,21 +328,6 @@ func (c *core) noteStoredLocked(changes []store.Change, own bool) {
 		}
 		c.critical.sim.Note(n)
 	}
-}
-
-func (c *core) reportError(ctx context.Context, err error) {
-	c.mu.Lock()
-	f := c.mu.onError
-	c.mu.Unlock()
-	if f == nil || ctx.Err() != nil {
-		return
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			c.log.Error(fmt.Errorf("panic: %v", p), "Error handler panicked", "stack", string(debug.Stack()))
-		}
-	}()
-	f(ctx, err)
 }
 
 // optionsOf returns the options of a Reflector fed by lw.

@@ -196,8 +196,8 @@ func storeAs(c *core, w Written, as *generation) (stored, hidden bool, err error
 	}
 	o := store.Observed{Effect: Stored, Key: w.Key, UID: w.UID, Version: w.Version}
 	in, unsure := c.matching(obj)
-	as.keeps(c.keepsManagedFields()).reduce(obj)
-	if transform := c.transform(); transform == nil {
+	as.keeps(c.settings.keepsManagedFields()).reduce(obj)
+	if transform := c.settings.transform(); transform == nil {
 		o.Object = obj
 	} else if o.Object, o.Err = base.CallTransform(transform, obj); o.Err != nil {
 		if o, err = c.refusedWrite(o, w); err != nil {
@@ -218,7 +218,7 @@ func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generatio
 		}
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
 		if obj, _, err := c.indexer.Get(o.Key); err != nil || !base.IsNil(obj) && ParseVersion(obj.GetResourceVersion()) > o.Version {
-			held, unheld := heldBy(in, o.Key, obj, err != nil || c.transform() != nil)
+			held, unheld := heldBy(in, o.Key, obj, err != nil || c.settings.transform() != nil)
 			o.Held, o.Unheld = c.idsLocked(held), c.idsLocked(unheld)
 		}
 		c.hearLocked(o.Key)
@@ -254,7 +254,7 @@ func (c *core) refusedWrite(o store.Observed, w Written) (store.Observed, error)
 		o.Err = nil
 		return o, err
 	}
-	c.projection.current().keeps(c.keepsManagedFields()).reduce(original)
+	c.projection.current().keeps(c.settings.keepsManagedFields()).reduce(original)
 	o.Object, o.Original, o.Err = nil, original, fmt.Errorf("transform: %w", o.Err)
 	o.Metadata = base.MetadataOf(original, original.GetObjectKind().GroupVersionKind())
 	return o, nil
@@ -328,15 +328,11 @@ type BatchReport struct {
 // handlers. f runs in the informer's goroutine and must not block. It belongs
 // to the kind and stays when this handle is released.
 func (i *SharedInformer[T]) OnBatch(f func(BatchReport)) {
-	i.core.mu.Lock()
-	defer i.core.mu.Unlock()
-	i.core.mu.onBatch = append(slices.Clone(i.core.mu.onBatch), f)
+	i.core.settings.addBatchObserver(f)
 }
 
 func (c *core) reportBatch(deltas int, began time.Time) {
-	c.mu.Lock()
-	observers := c.mu.onBatch
-	c.mu.Unlock()
+	observers := c.settings.batchObservers()
 	if len(observers) == 0 {
 		return
 	}

@@ -145,11 +145,11 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 // keptBy is what the decoder keeps of the objects of c. Without a transform nobody
 // modifies them, so that they share parts.
 func keptBy(c *core) restclient.Kept {
-	now := c.projection.current().keeps(c.keepsManagedFields())
+	now := c.projection.current().keeps(c.settings.keepsManagedFields())
 	return restclient.Kept{
 		ManagedFields: now.managed,
 		Fields:        now.fields,
-		Parts:         c.transform() == nil,
+		Parts:         c.settings.transform() == nil,
 		Alone:         c.packing.Load() != nil,
 		Checked:       c.guard != nil && c.guard.detection.Rate >= 1,
 	}
@@ -159,7 +159,7 @@ func keptBy(c *core) restclient.Kept {
 // is stored, by when c may keep more than at the request.
 func allKeptBy(c *core) restclient.Kept {
 	kept := keptBy(c)
-	kept.Fields, kept.ManagedFields = nil, c.keepsManagedFields()
+	kept.Fields, kept.ManagedFields = nil, c.settings.keepsManagedFields()
 	return kept
 }
 
@@ -206,7 +206,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	case ended != nil:
 		c.end()
 	case member.Started():
-		c.setStarted() // at once, so that what may be set on a handle does not depend on a goroutine
+		c.settings.setStarted() // at once, so that what may be set on a handle does not depend on a goroutine
 	}
 	c.forget = func() {
 		f.forget(id, c)
@@ -368,7 +368,7 @@ func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema
 		return len(kinds) > 0 && !slices.Contains(kinds, c.gvk())
 	})
 	for _, c := range wanted {
-		if err := c.misuse(); err != nil {
+		if err := c.settings.misuse(); err != nil {
 			return snapshots(wanted), fmt.Errorf("wait for sync of %s: %w", c.gvk(), err)
 		}
 	}

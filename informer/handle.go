@@ -48,11 +48,7 @@ func (c *core) handle(scopes []Scope, misuse error) (*handle, error) {
 	if misuse == nil {
 		misuse = c.cover(h, scopes)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.err == nil && !c.mu.started {
-		c.mu.err = misuse // misuse during the run affects only its own handle
-	}
+	c.settings.recordMisuse(misuse)
 	return h, misuse
 }
 
@@ -373,7 +369,7 @@ func wantLocked(c *core, h *handle, set *fields.Set, scopes []Scope) error {
 	case want.known && !want.set.Contains(set):
 		return c.errorf("set scopes: the handle was made for the fields %s, not for %s; make another handle for them", want.set, set)
 	case !want.known && set != nil:
-		if err := dropFields(c); err != nil {
+		if err := c.settings.dropFields(); err != nil {
 			return err
 		}
 	}
@@ -397,16 +393,4 @@ func keepAllFields(c *core, h *handle) {
 		h.wants.since = widenLocked(c, nil)
 	}
 	c.turnLocked(h, h.holds, h.view.Load().namespaces)
-}
-
-// dropFields records that fields are dropped. It is an error with a transform,
-// which would not see them.
-func dropFields(c *core) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.transform != nil {
-		return c.errorf("scope with Fields: the kind has a transform, which would see objects without the other fields; drop fields with one of both")
-	}
-	c.mu.projected = true
-	return nil
 }

@@ -134,9 +134,9 @@ func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 		return err
 	}
 	if f == nil {
-		return i.core.setTransform(nil)
+		return i.core.settings.setTransform(nil)
 	}
-	return i.core.setTransform(func(obj Object) (Object, error) {
+	return i.core.settings.setTransform(func(obj Object) (Object, error) {
 		changed, err := f(as[T](obj))
 		return object(changed), err
 	})
@@ -270,27 +270,7 @@ func (i *SharedInformer[T]) KeepManagedFields() error {
 	if err := i.Err(); err != nil {
 		return err
 	}
-	return i.core.keepManagedFields(i.handle)
-}
-
-func (c *core) keepManagedFields(h *handle) error {
-	if h.view.Load().fields != nil {
-		return c.errorf("keep managedFields: the Scope of the handle has Fields, and managedFields are kept with all fields only; leave the Fields out")
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.started && c.mu.opened && !c.mu.managed {
-		return c.errorf("keep managedFields: the informer has started, and objects are stored without them already; call it before the run or on a handle whose Scope is Deferred, or set Options.KeepManagedFields")
-	}
-	c.mu.managed = true
-	return nil
-}
-
-// keepsManagedFields does not change after the run has begun.
-func (c *core) keepsManagedFields() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.managed
+	return i.core.settings.keepManagedFields(i.handle)
 }
 
 // Compact makes the informer hold the objects of this kind and representation
@@ -302,24 +282,7 @@ func (i *SharedInformer[T]) Compact(how Compact) error {
 	if err := i.Err(); err != nil {
 		return err
 	}
-	return makeCompact(i.core, how)
-}
-
-func makeCompact(c *core, how Compact) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch was := c.mu.compact; {
-	case how.Codec == nil:
-		return c.errorf("make it compact: nothing says how; give compact.New(compact.Options{}) of package informer/compact")
-	case reflect.DeepEqual(was, how):
-		return nil
-	case c.mu.started && c.mu.opened:
-		return c.errorf("make it compact: the informer has started, and objects are stored already; call it before the run or on a handle whose Scope is Deferred, or set Options.Compact")
-	case was.Codec != nil && !reflect.DeepEqual(was, c.opts.Compact):
-		return c.errorf("make it compact: another handle has made it compact with other options; use the same for all handles of a kind")
-	}
-	c.mu.compact = how
-	return nil
+	return i.core.settings.makeCompact(how)
 }
 
 // SetErrorHandler calls f with each error of a list or watch, including retried
@@ -330,14 +293,7 @@ func (i *SharedInformer[T]) SetErrorHandler(f func(ctx context.Context, err erro
 	if err := i.Err(); err != nil {
 		return err
 	}
-	c := i.core
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.started && c.mu.opened {
-		return c.errorf("set error handler: the informer has started; set it before the run, or on a handle whose Scope is Deferred")
-	}
-	c.mu.onError = f
-	return nil
+	return i.core.settings.setErrorHandler(f)
 }
 
 // Progress returns the present work of the informer.

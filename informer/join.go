@@ -39,10 +39,7 @@ func (c *core) join(handle func(Event[Object]), opts HandlerOptions, h *handle) 
 	if opts.Resync == 0 {
 		opts.Resync = c.opts.resyncOf(c.kind.GroupKind())
 	}
-	c.mu.Lock()
-	c.mu.handlers++
-	id := c.mu.handlers
-	c.mu.Unlock()
+	id := int(c.handlers.Add(1))
 	opts.Name = cmp.Or(opts.Name, fmt.Sprintf("handler %d", id))
 	log := c.log
 	if opts.Logger.GetSink() != nil {

@@ -147,7 +147,7 @@ func (c *core) retry(u *Undecodable) (refused bool) {
 	if original == nil || c.indexer.Refused(u.Key) != u {
 		return false // a newer version has arrived
 	}
-	transform := c.transform()
+	transform := c.settings.transform()
 	obj, err := base.CallTransform(func(obj Object) (Object, error) { return transform(Copy(obj)) }, original)
 	if err != nil {
 		return true

@@ -86,7 +86,7 @@ func (c *core) openLocked(scopes []*watched) {
 	if len(scopes) == 0 {
 		return
 	}
-	c.setOpened() // the transform cannot change after this
+	c.settings.setOpened() // the transform cannot change after this
 	reclaimLocked(c)
 	behind := behindLocked(c)
 	opened := make(map[string][]*watched)
@@ -105,7 +105,7 @@ func (c *core) openLocked(scopes []*watched) {
 
 // lendLocked lends what is stored to new scopes, which are given by namespace.
 func lendLocked(c *core, opened map[string][]*watched) {
-	changed := c.transform() != nil // maybe the labels too
+	changed := c.settings.transform() != nil // maybe the labels too
 	c.indexer.Lend(func(key Key, obj Object) iter.Seq[base.ScopeID] {
 		return func(yield func(base.ScopeID) bool) {
 			for w := range inNamespace(opened, key.Namespace) {
@@ -154,8 +154,8 @@ func prepareLocked(c *core, w *watched, behind bool) {
 		Screen:    c.screen(w),
 		Check:     func(ctx context.Context) error { return c.place(ctx, w.scope) },
 		Begin:     passing(c, w.id),
-		Report:    c.reportError,
-		Transform: c.transform,
+		Report:    c.settings.reportError,
+		Transform: c.settings.transform,
 		Probe:     w.decoding,
 		Pack:      c.packing.items(c.indexer),
 	}
@@ -420,9 +420,9 @@ func (c *core) borrower(scope WatchScope, id base.ScopeID, schema *schemas.Scope
 		return nil
 	}
 	return func(from Version) *reflector.Tap {
-		t := reflector.NewTap(scope, id, reflector.FIFOSink{DeltaFIFO: c.fifo}, c.transform())
+		t := reflector.NewTap(scope, id, reflector.FIFOSink{DeltaFIFO: c.fifo}, c.settings.transform())
 		t.Schema = schema
-		if t.Managed = c.keepsManagedFields(); c.borrow(t, from) {
+		if t.Managed = c.settings.keepsManagedFields(); c.borrow(t, from) {
 			return t
 		}
 		return nil
@@ -455,19 +455,11 @@ func (c *core) lender(s WatchScope) (*reflector.Reflector, WatchScope) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	for _, scope := range []WatchScope{s, whole} {
-		if w := c.critical.scopes[scope]; w != nil && keepsMetadataLocked(c, w) && c.mayLend() {
+		if w := c.critical.scopes[scope]; w != nil && keepsMetadataLocked(c, w) && c.settings.mayLend() {
 			return w.reflector, scope
 		}
 	}
 	return nil, s
-}
-
-// mayLend reports whether the objects are unmodified, and keeps them so.
-func (c *core) mayLend() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.lent = c.mu.lent || c.mu.transform == nil
-	return c.mu.transform == nil
 }
 
 func (c *core) screen(w *watched) feed.Screen {
@@ -481,20 +473,18 @@ func (c *core) screen(w *watched) feed.Screen {
 // startPacking makes the informer compact, if that is wanted. lw is that of its
 // first scope.
 func startPacking(c *core, lw ListerWatcher[Object]) {
-	c.mu.Lock()
-	how := c.mu.compact
-	c.mu.Unlock()
+	how := c.settings.compact()
 	if how.Codec == nil || c.object.Kind() != reflect.Pointer || c.packing.Load() != nil {
 		return
 	}
-	kind := compact.Kind{Object: c.object, Name: c.gvk, ManagedFields: c.keepsManagedFields}
+	kind := compact.Kind{Object: c.object, Name: c.gvk, ManagedFields: c.settings.keepsManagedFields}
 	if again := feed.Again(lw); again != nil {
 		kind.Decode = func(raw []byte) (Object, error) {
 			var item listwatch.Item[Object]
 			item.Raw = raw
 			return again(item)
 		}
-		kind.Whole = func() bool { return decodesAll(c) }
+		kind.Whole = c.settings.decodesAll
 	}
 	if c.guard != nil {
 		kind.Shown = func(obj Object) { c.guard.offer(nil, KeyOf(obj), obj) }
@@ -520,7 +510,7 @@ func widenLocked(c *core, set *fields.Set) (since uint32) {
 		c.narrowed(g.set)
 	}
 	// The generation is set already, so a run that begins now decodes with it.
-	if g.number == 0 || !hasBegun(c) && c.indexer.Len() == 0 {
+	if g.number == 0 || !c.settings.hasBegun() && c.indexer.Len() == 0 {
 		return g.number
 	}
 	for _, w := range c.critical.byID {
@@ -529,12 +519,6 @@ func widenLocked(c *core, set *fields.Set) (since uint32) {
 		}
 	}
 	return g.number
-}
-
-func hasBegun(c *core) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.started
 }
 
 // behindLocked reports whether a scope keeps less than new ones do.
@@ -646,13 +630,4 @@ func passing(c *core, id base.ScopeID) (begin func()) {
 			c.fifo.Pass(id, now)
 		}
 	}
-}
-
-// decodesAll reports whether the objects are all that their bytes have, and
-// always were. What a projection leaves out must not come back with an object
-// that is opened after another handle has asked for everything.
-func decodesAll(c *core) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.transform == nil && !c.mu.projected
 }
