@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
@@ -130,7 +129,9 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	}
 	_ = c.group.Go(c.settler.Run)
 	_ = c.group.Go(c.dispatch)
-	c.attachDetector()
+	if c.guard = newMutationGuard(opts, c.gvk, c.indexer); c.guard != nil && opts.detector == nil {
+		_ = c.group.Go(c.guard.run)
+	}
 	return c
 }
 
@@ -213,79 +214,6 @@ func (c *core) snapshot() Snapshot {
 		s.Handlers = append(s.Handlers, m.snapshot())
 	}
 	return s
-}
-
-// attachDetector attaches c to the factory's mutation detector, or to a new one.
-func (c *core) attachDetector() {
-	detector := c.opts.detector
-	if detector == nil {
-		if detector = newMutationDetector(c.opts.DetectMutations, c.opts.Logger); detector == nil {
-			return
-		}
-		_ = c.group.Go(detector.run)
-	}
-	c.guard = &mutationGuard{MutationDetector: detector, kind: c.gvk}
-	c.guard.holds = func(k *kept) bool {
-		obj, _, _ := c.indexer.Get(k.key)
-		return compact.Is(obj, k.object)
-	}
-	c.guard.mend = func(k *kept) bool {
-		truth := Copy(k.truth)
-		fresh := c.guard.keep(k.key, truth)
-		mended := c.indexer.Restore(k.key, k.object, truth)
-		if !mended && fresh != nil {
-			fresh.drop()
-		}
-		return mended
-	}
-}
-
-// offer copies the objects about to be stored, before any reader has them.
-func (c *core) offer(deltas []store.Delta) (offered []*kept) {
-	if c.guard == nil {
-		return nil
-	}
-	for i := range deltas {
-		if d := &deltas[i]; d.Type != store.Sync && d.Err == nil && !base.IsNil(d.Object) && !isPacked(d.Object) {
-			offered = c.guard.offer(offered, d.Key, d.Object)
-		}
-	}
-	return offered
-}
-
-// offerWrite is offer for an own write.
-func (c *core) offerWrite(o store.Observed) (offered []*kept) {
-	if c.guard == nil || o.Effect != Stored || base.IsNil(o.Object) || isPacked(o.Object) {
-		return nil
-	}
-	return c.guard.offer(nil, o.Key, o.Object)
-}
-
-// retireReplaced drops the copies of objects that were not stored, and retires those
-// of replaced objects.
-func (c *core) retireReplaced(offered []*kept, changes []store.Change) {
-	if c.guard == nil {
-		return
-	}
-	stored := make(map[*kept]bool, len(offered))
-	for i := range changes {
-		ch := &changes[i]
-		was, is := c.guard.find(ch.Old), c.guard.find(ch.New)
-		if is != nil {
-			stored[is] = true
-		}
-		if was != nil && was != is {
-			was.retire()
-		}
-		if is != nil && ch.After == nil {
-			is.retire()
-		}
-	}
-	for _, k := range offered {
-		if !stored[k] {
-			k.drop()
-		}
-	}
 }
 
 // Hooks of a simulation. Without one they are not called.

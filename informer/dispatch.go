@@ -31,14 +31,14 @@ func (c *core) dispatch(ctx context.Context) error {
 		}
 		began := time.Now()
 		c.storing.Begin()
-		offered := c.offer(batch.Deltas)
+		offered := c.guard.offerDeltas(batch.Deltas)
 		changes := c.store(batch, false, func() ([]store.Change, error) {
 			c.touchLocked(batch.Deltas)
 			return c.indexer.Apply(c.livingLocked(batch))
 		})
 		c.fifo.Applied()
 		c.memory.Look()
-		c.retireReplaced(offered, changes)
+		c.guard.retireReplaced(offered, changes)
 		c.reportBatch(len(batch.Deltas), began)
 		c.reportUndecodable(batch.Deltas)
 		c.retryRefused(batch.Deltas)
@@ -211,7 +211,7 @@ func storeAs(c *core, w Written, as *generation) (stored, hidden bool, err error
 // storeAnswer stores what the server has answered, and notifies the listeners. It stores
 // nothing if the object is not as of the present generation; nil: there is none.
 func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generation) (stored, hidden bool) {
-	offered := c.offerWrite(o)
+	offered := c.guard.offerWrite(o)
 	changes := c.store(store.Batch{}, true, func() (changes []store.Change, err error) {
 		if stored = as == nil || as == c.projection.current(); !stored {
 			return nil, nil
@@ -226,7 +226,7 @@ func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generatio
 		changes, hidden, err = c.indexer.Observe(o)
 		return changes, err
 	})
-	c.retireReplaced(offered, changes)
+	c.guard.retireReplaced(offered, changes)
 	if stored && o.Err != nil {
 		c.retryLater(o.Key)
 	}

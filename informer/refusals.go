@@ -153,9 +153,9 @@ func (c *core) retry(u *Undecodable) (refused bool) {
 		return true
 	}
 	obj = c.packing.pack(obj)
-	offered := c.offerWrite(store.Observed{Effect: Stored, Key: u.Key, Object: obj})
+	offered := c.guard.offerWrite(store.Observed{Effect: Stored, Key: u.Key, Object: obj})
 	changes := c.store(store.Batch{}, false, func() ([]store.Change, error) { return c.indexer.Accept(u, obj) })
-	c.retireReplaced(offered, changes)
+	c.guard.retireReplaced(offered, changes)
 	c.log.Info("The transform now accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))
 	return false
 }
