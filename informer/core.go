@@ -6,21 +6,17 @@ package informer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
-	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/internal/unsettled"
 	"github.com/flyball-dev/flyball/internal/nursery"
@@ -32,8 +28,7 @@ import (
 // scope feeds the DeltaFIFO; dispatch pops batches, stores them, and passes
 // them to the listeners. It ends with its last handle.
 type core struct {
-	object  reflect.Type // a pointer to an API type
-	kind    schema.GroupVersionKind
+	upstream
 	opts    Options
 	log     logr.Logger
 	shared  bool          // a factory runs it
@@ -45,27 +40,16 @@ type core struct {
 	memory  *headroom.Budget // nil: no bound
 	packing packing          // empty: objects are held decoded
 
-	newListerWatcher func(WatchScope) (ListerWatcher[Object], error)
-	settling         func(WatchScope) (ListerWatcher[Object], error) // that settles own writes: it keeps all fields
-	namespaced       func() (namespaced, known bool)
-	discover         func(context.Context) (namespaced bool, err error) // nil: unknown
-	resource         func() schema.GroupResource
-	learned          func() (schema.GroupVersionKind, bool)                               // the kind, if only the resource was given
-	convert          func(Written) (Object, error)                                        // to this representation, without shared memory
-	follow           func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] // nil: not possible
-	forget           func()                                                               // called when the last handle is released
-	closeIdle        func()                                                               // frees connections after Run
-	borrow           func(*reflector.Tap, Version) bool                                   // of a metadata informer: feeds the tap from another informer
-	schemas          *schemas.Watch                                                       // nil: schemas are not observed
-	auditList        auditLists
-	membership       membership
-	handlers         atomic.Int64 // added so far
-	storing          *taskProbe   // of dispatch
-	settler          unsettled.Settler
-	projection       projection
-	narrowed         func(*fields.Set) // called with each set of fields that is not everything; nil: nobody asks
-	refusals         refusals
-	misuses          misuses // of running scopes
+	forget     func() // called when the last handle is released
+	closeIdle  func() // frees connections after Run
+	membership membership
+	handlers   atomic.Int64 // added so far
+	storing    *taskProbe   // of dispatch
+	settler    unsettled.Settler
+	projection projection
+	narrowed   func(*fields.Set) // called with each set of fields that is not everything; nil: nobody asks
+	refusals   refusals
+	misuses    misuses // of running scopes
 
 	// critical is held while changes go into the Indexer and to the backlogs,
 	// and while scopes begin and end, so that every handler sees them in the
@@ -96,27 +80,13 @@ type core struct {
 
 func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw func(WatchScope) (ListerWatcher[Object], error)) *core {
 	c := &core{
-		object:           object,
-		kind:             kind,
-		opts:             opts,
-		log:              textlog.Throttled(opts.Logger).WithValues("kind", kind.Kind),
-		ended:            make(chan struct{}),
-		indexer:          store.NewIndexer(kind),
-		newListerWatcher: lw,
-		settling:         lw,
-		namespaced:       func() (bool, bool) { return false, false },
-		learned:          func() (schema.GroupVersionKind, bool) { return kind, true },
-		closeIdle:        func() {},
-		resource: func() schema.GroupResource {
-			return schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
-		},
-		convert: func(w Written) (Object, error) {
-			if object.Kind() != reflect.Pointer {
-				return nil, errors.New("the type of the informer's objects is not known")
-			}
-			return convertTo(object, kind, w)
-		},
-		forget: func() {},
+		upstream:  newUpstream(object, kind, lw),
+		opts:      opts,
+		log:       textlog.Throttled(opts.Logger).WithValues("kind", kind.Kind),
+		ended:     make(chan struct{}),
+		indexer:   store.NewIndexer(kind),
+		closeIdle: func() {},
+		forget:    func() {},
 	}
 	c.fifo = store.NewDeltaFIFO(c.indexer)
 	c.settings.setDefaults(opts, c.log, c.errorf)
@@ -154,15 +124,6 @@ func (c *core) finish() {
 	for _, h := range c.critical.handles {
 		close(h.ended)
 	}
-}
-
-// gvk returns the kind of the objects. For an informer of a resource that is
-// the resource until discovery has answered.
-func (c *core) gvk() schema.GroupVersionKind {
-	if kind, ok := c.learned(); ok {
-		return kind
-	}
-	return c.kind
 }
 
 // run runs the Reflectors, handlers and dispatch, including those that join
@@ -256,17 +217,6 @@ func (c *core) noteStoredLocked(changes []store.Change, own bool) {
 		}
 		c.critical.sim.Note(n)
 	}
-}
-
-// optionsOf returns the options of a Reflector fed by lw.
-func (c *core) optionsOf(lw ListerWatcher[Object]) reflector.Options {
-	opts := reflector.Options{
-		Logger: c.opts.Logger, PageSize: c.opts.PageSize, PagedLists: c.opts.PagedLists, ListFromCache: c.opts.ListFromCache,
-	}
-	if p, ok := lw.(pagedOnly); ok && p.IsWatchListSemanticsUnSupported() {
-		opts.PagedLists = true
-	}
-	return opts
 }
 
 // showLocked updates the membership with the present scopes and namespace choices.

@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 	"slices"
 	"time"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
@@ -258,22 +256,6 @@ func (c *core) refusedWrite(o store.Observed, w Written) (store.Observed, error)
 	o.Object, o.Original, o.Err = nil, original, fmt.Errorf("transform: %w", o.Err)
 	o.Metadata = base.MetadataOf(original, original.GetObjectKind().GroupVersionKind())
 	return o, nil
-}
-
-// typed returns the object of an own write as the informer would have decoded
-// it.
-func (c *core) typed(w Written) (Object, error) {
-	// Metadata is the same in all versions of a kind; a Go type has one
-	// version.
-	own := reflect.TypeOf(w.Object) == c.object
-	if same := w.Kind.Version == c.kind.Version || restclient.OfMetadata(c.object) || own && !restclient.OfAnyKind(c.object); !same {
-		return nil, errors.New("another version of the kind, which the server alone converts")
-	}
-	obj, err := c.convert(w)
-	if err == nil {
-		obj.GetObjectKind().SetGroupVersionKind(c.gvk())
-	}
-	return obj, err
 }
 
 // matching returns the scopes that obj belongs to, and those for which only the

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -283,23 +282,11 @@ func (f *SharedInformerFactory) WatchedKind(resource schema.GroupVersionResource
 	order := f.mu.order // copied on removal
 	f.mu.Unlock()
 	for _, c := range order {
-		if c.kind.Group == resource.Group && servedAs(c, resource.Resource) {
+		if c.kind.Group == resource.Group && c.servedAs(resource.Resource) {
 			return resource.GroupVersion().WithKind(c.gvk().Kind), true
 		}
 	}
 	return schema.GroupVersionKind{}, false
-}
-
-// servedAs reports whether the resource of c's kind has the given name.
-func servedAs(c *core, resource string) bool {
-	if _, known := c.learned(); !known {
-		return false
-	}
-	if _, known := c.namespaced(); known {
-		return c.resource().Resource == resource
-	}
-	usual, _ := meta.UnsafeGuessKindToResource(c.gvk())
-	return usual.Resource == resource
 }
 
 // WhenPassed calls do once when each informer of kind holds a version of key

@@ -10,7 +10,6 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
-	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
@@ -78,7 +77,7 @@ func (c *core) cover(h *handle, scopes []Scope) error {
 	if err := c.checkNamespaces(scopes); err != nil {
 		return err
 	}
-	set, err := fieldsOf(c, scopes)
+	set, err := c.fieldsOf(scopes)
 	if err != nil {
 		return err
 	}
@@ -330,36 +329,6 @@ func (c *core) syncedOf(h *handle) <-chan struct{} {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	return h.synced
-}
-
-// fieldsOf returns the union of the Fields of scopes.
-func fieldsOf(c *core, scopes []Scope) (*fields.Set, error) {
-	var paths []string
-	for _, s := range scopes {
-		paths = append(paths, s.Fields...)
-	}
-	switch {
-	case len(paths) == 0:
-		return nil, nil
-	case restclient.OfMetadata(c.object):
-		return nil, c.errorf("scope with Fields: the informer keeps only metadata anyway; leave the Fields out, or use informer.For or ForKind")
-	}
-	set, err := fields.Parse(paths...)
-	if err != nil {
-		return nil, c.errorf("scope with Fields: %w", err)
-	}
-	if meta, _ := set.Child("metadata"); meta != nil {
-		if _, keep := meta.Child("managedFields"); keep {
-			return nil, c.errorf("scope with Fields: metadata.managedFields are kept with all fields only; leave the Fields out and call KeepManagedFields")
-		}
-	}
-	if err := set.Resolve(c.object); err != nil {
-		return nil, c.errorf("scope with Fields: %w", err)
-	}
-	if slices.ContainsFunc(scopes, func(s Scope) bool { return len(s.Fields) == 0 }) {
-		return nil, nil
-	}
-	return set, nil
 }
 
 // wantLocked records what h wants, and makes the kind keep it.

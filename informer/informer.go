@@ -178,10 +178,6 @@ func (i *SharedInformer[T]) Run(ctx context.Context) error {
 
 func (i *SharedInformer[T]) String() string { return i.core.kind.Kind }
 
-func (c *core) errorf(format string, args ...any) error {
-	return fmt.Errorf("informer of %s: %w", c.kind.Kind, fmt.Errorf(format, args...))
-}
-
 // OfFactory reports whether a SharedInformerFactory runs the informer, so that
 // its own Run is an error.
 func (i *SharedInformer[T]) OfFactory() bool { return i.core.shared }

@@ -9,10 +9,11 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/store"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // mutationGuard is the part of a MutationDetector in one informer. A nil *mutationGuard has

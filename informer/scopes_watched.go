@@ -159,7 +159,7 @@ func prepareLocked(c *core, w *watched, behind bool) {
 		Probe:     w.decoding,
 		Pack:      c.packing.items(c.indexer),
 	}
-	w.reflector = reflector.New(lw, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	w.reflector = reflector.New(lw, w.scope, w.id, c.fifo, c.opts.reflectorOptions(w.lw))
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
 	w.reflector.Status.Misused = c.misuses.note
@@ -460,14 +460,6 @@ func (c *core) lender(s WatchScope) (*reflector.Reflector, WatchScope) {
 		}
 	}
 	return nil, s
-}
-
-func (c *core) screen(w *watched) feed.Screen {
-	s := feed.Screen{Matcher: w.matcher, Selects: w.scope.LabelSelector+w.scope.FieldSelector != "", Namespaced: c.namespaced}
-	if _, ok := w.lw.(reflector.Hosted); !ok && c.object == restclient.UnstructuredType {
-		s.Kind = c.kind
-	}
-	return s
 }
 
 // startPacking makes the informer compact, if that is wanted. lw is that of its
