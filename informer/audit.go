@@ -154,7 +154,7 @@ func (c *core) hearLocked(key Key) {
 
 func (c *core) compare(w *watched, list map[Key]auditedState, v Version) (d reflector.Finding, err error) {
 	c.critical.Lock()
-	same := int(w.id) < len(c.critical.byID) && c.critical.byID[w.id] == w
+	same := c.critical.scopes.has(w)
 	rows, since := c.indexer.View(), maps.Clone(c.critical.touched)
 	c.critical.Unlock()
 	if !same {

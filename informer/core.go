@@ -57,21 +57,13 @@ type core struct {
 	// the other way round.
 	critical struct {
 		sync.Mutex
-		scopes  map[WatchScope]*watched
-		byID    []*watched            // nil: number unused
-		within  map[string][]*watched // by the namespace of the scope
-		unheld  []*watched            // no handle held them when they were added; they end in parts
-		ended   []*watched            // their numbers may still be in use
-		free    []base.ScopeID        // numbers that nothing uses
+		scopes  scopeTable
 		handles []*handle
 		members []*member
 		every   int // number of members that want every event
 		waits   []*syncWait
 		over    bool          // Run has ended
 		closed  bool          // the last handle was released
-		newest  Version       // that was stored
-		whole   bool          // all objects have all of their fields, from now on
-		narrow  Version       // objects of later versions always had them; set once whole is
 		touched touchedKeys   // since an audit began; nil: none is running
 		sim     simhook.Hooks // of Run; nil: none
 	}
@@ -91,7 +83,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	c.fifo = store.NewDeltaFIFO(c.indexer)
 	c.settings.setDefaults(opts, c.log, c.errorf)
 	c.projection.begin()
-	c.critical.scopes, c.critical.within = make(map[WatchScope]*watched), make(map[string][]*watched)
+	c.critical.scopes = newScopeTable()
 	c.storing = c.membership.take(newTaskProbe("store a batch"))
 	c.settler = unsettled.Settler{
 		Store: settledStore{c}, Name: object.String(), Log: c.log, PageSize: cmp.Or(opts.PageSize, reflector.DefaultPageSize),
@@ -190,11 +182,8 @@ func (c *core) setHooks(sim simhook.Hooks) {
 // is one such note.
 func (c *core) noteStoredLocked(changes []store.Change, own bool) {
 	reached, whole := Version(0), true
-	for id, w := range c.critical.byID {
-		if w == nil {
-			continue
-		}
-		if at := c.indexer.Reached(base.ScopeID(id)); reached == 0 || at < reached {
+	for w := range c.critical.scopes.all() {
+		if at := c.indexer.Reached(w.id); reached == 0 || at < reached {
 			reached = at
 		}
 		whole = whole && w.scope == WatchScope{}
@@ -221,11 +210,9 @@ func (c *core) noteStoredLocked(changes []store.Change, own bool) {
 
 // showLocked updates the membership with the present scopes and namespace choices.
 func (c *core) showLocked() {
-	scopes := make([]scopeView, 0, len(c.critical.scopes))
-	for _, w := range c.critical.byID {
-		if w != nil {
-			scopes = append(scopes, scopeView{w, w.reflector})
-		}
+	scopes := make([]scopeView, 0, len(c.critical.scopes.byScope))
+	for w := range c.critical.scopes.all() {
+		scopes = append(scopes, scopeView{w, w.reflector})
 	}
 	var choices []choice
 	for _, h := range c.critical.handles {

@@ -32,7 +32,7 @@ func (c *core) dispatch(ctx context.Context) error {
 		offered := c.guard.offerDeltas(batch.Deltas)
 		changes := c.store(batch, false, func() ([]store.Change, error) {
 			c.touchLocked(batch.Deltas)
-			return c.indexer.Apply(c.livingLocked(batch))
+			return c.indexer.Apply(c.critical.scopes.living(batch))
 		})
 		c.fifo.Applied()
 		c.memory.Look()
@@ -76,7 +76,7 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 	c.critical.Lock()
 	changes, err := apply()
 	for _, r := range lists.Reached {
-		sawLocked(c, r.Version)
+		c.projection.recordStored(r.Version)
 	}
 	if c.critical.sim != nil {
 		c.noteStoredLocked(changes, own)
@@ -86,7 +86,7 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 		l.push(changes, shared)
 	}
 	for _, scope := range lists.Relisted {
-		if w := c.critical.byID[scope]; w != nil {
+		if w := c.critical.scopes.at(scope); w != nil {
 			w.relists.Add(1)
 		}
 	}
@@ -100,7 +100,7 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 		c.syncedLocked(scope)
 	}
 	if len(lists.Passed)+len(lists.Synced) > 0 {
-		wholeLocked(c)
+		c.projection.widened(&c.critical.scopes)
 	}
 	c.critical.Unlock()
 	for _, do := range c.indexer.Passed() {
@@ -214,13 +214,13 @@ func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generatio
 		if stored = as == nil || as == c.projection.current(); !stored {
 			return nil, nil
 		}
-		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
+		o.In, o.Unsure = c.critical.scopes.ids(in), c.critical.scopes.ids(unsure)
 		if obj, _, err := c.indexer.Get(o.Key); err != nil || !base.IsNil(obj) && ParseVersion(obj.GetResourceVersion()) > o.Version {
 			held, unheld := heldBy(in, o.Key, obj, err != nil || c.settings.transform() != nil)
-			o.Held, o.Unheld = c.idsLocked(held), c.idsLocked(unheld)
+			o.Held, o.Unheld = c.critical.scopes.ids(held), c.critical.scopes.ids(unheld)
 		}
 		c.hearLocked(o.Key)
-		sawLocked(c, o.Version)
+		c.projection.recordStored(o.Version)
 		changes, hidden, err = c.indexer.Observe(o)
 		return changes, err
 	})
@@ -289,7 +289,7 @@ func (c *core) giveAgainLocked(scopes []base.ScopeID, changes []store.Change) {
 		given[changes[i].Key] = true
 	}
 	for _, scope := range scopes {
-		if c.critical.byID[scope] == nil {
+		if c.critical.scopes.at(scope) == nil {
 			continue // the scope has ended
 		}
 		unchanged := c.indexer.UnchangedIn(scope, given)

@@ -117,7 +117,7 @@ func coverInParts(c *core, scopes []WatchScope, cover func() error) error {
 	}
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	defer func() { c.letGoLocked(held) }()
+	defer func() { c.critical.scopes.release(held) }()
 	return cover()
 }
 
@@ -198,7 +198,7 @@ func (c *core) turnLocked(h *handle, holds []*watched, namespaces map[string]boo
 	was, now := h.view.Load().scopes, &listerView{namespaces: namespaces, fields: h.wants.set}
 	seen := make([]base.ScopeID, 0, len(holds))
 	for _, w := range holds {
-		if keptLocked(c, w, h.wants.since) {
+		if c.critical.scopes.keeps(w, h.wants.since) {
 			seen = append(seen, w.id)
 		}
 	}
@@ -209,7 +209,7 @@ func (c *core) turnLocked(h *handle, holds []*watched, namespaces map[string]boo
 	now.synced = h.synced
 	differently := c.indexer.SeenDifferently(was, now.scopes)
 	h.view.Store(now)
-	c.letGoLocked(before)
+	c.critical.scopes.release(before)
 	c.showLocked()
 	for _, m := range c.critical.members {
 		if m.of == h {
@@ -227,15 +227,6 @@ func (h *handle) hold(scopes []*watched) {
 		return
 	}
 	h.fed.Store(scopes[len(scopes)-1].reflector)
-}
-
-// letGoLocked ends what holds has alone, with the next callPassed.
-func (c *core) letGoLocked(holds []*watched) {
-	for _, w := range holds {
-		if w.holders--; w.holders == 0 {
-			c.critical.unheld = append(c.critical.unheld, w)
-		}
-	}
 }
 
 // isSynced reports whether the first list of each scope is stored.
@@ -315,7 +306,7 @@ func (c *core) releaseUnder(h *handle) (left []*member, follows []*following, la
 	if !c.critical.over {
 		close(h.ended)
 	}
-	c.letGoLocked(h.holds)
+	c.critical.scopes.release(h.holds)
 	follows, h.follows = h.follows, nil
 	h.hold(nil)
 	h.asked = nil

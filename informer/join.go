@@ -138,7 +138,7 @@ func (c *core) resync(ctx context.Context, m *member, period time.Duration) erro
 }
 
 func (c *core) syncedLocked(scope base.ScopeID) {
-	if w := c.critical.byID[scope]; w != nil {
+	if w := c.critical.scopes.at(scope); w != nil {
 		w.synced.Store(true)
 		c.settleLocked()
 	}

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 // A kind keeps the union of the fields that its handles want, since they share
@@ -21,8 +23,12 @@ import (
 
 // projection says which fields of the objects a core keeps.
 type projection struct {
-	now  atomic.Pointer[generation]
-	past []*generation // by number, the present one included; guarded by the core's critical section
+	now atomic.Pointer[generation]
+	// The core's critical section guards the fields below.
+	past   []*generation // by number, the present one included
+	newest Version       // that was stored
+	whole  bool          // all objects have all of their fields, from now on
+	narrow Version       // objects of later versions always had them; set once whole is
 }
 
 // generation is a set of fields, a part of the next one's.
@@ -61,6 +67,47 @@ func (p *projection) metadata() *generation {
 		}
 	}
 	return nil
+}
+
+// keepsMetadata reports whether the objects of w have all of their metadata.
+func (p *projection) keepsMetadata(scopes *scopeTable, w *watched) bool {
+	g := p.metadata()
+	return g != nil && scopes.keeps(w, g.number)
+}
+
+// recordStored records a version that is stored.
+func (p *projection) recordStored(version Version) { p.newest = max(p.newest, version) }
+
+// widened reports whether the stored objects have all of their fields by now,
+// which they then keep, and remembers since when. An informer that has stored
+// nothing may follow one that kept less.
+func (p *projection) widened(scopes *scopeTable) bool {
+	now := p.current()
+	switch {
+	case p.whole:
+		return true
+	case now.set != nil || len(p.past) == 0 || p.newest == 0:
+		return false
+	}
+	for w := range scopes.all() {
+		if !scopes.keeps(w, now.number) {
+			return false
+		}
+	}
+	p.whole, p.narrow = true, p.newest
+	return true
+}
+
+// passing returns the function that records a begun list of a scope. Only the
+// scope's Reflector calls it.
+func (p *projection) passing(id base.ScopeID, fifo *store.DeltaFIFO) (begin func()) {
+	var passed uint32
+	return func() {
+		if now := p.current().number; now > passed {
+			passed = now
+			fifo.Pass(id, now)
+		}
+	}
 }
 
 // wanted is what a handle wants; the core's critical section guards it.

@@ -26,9 +26,6 @@ import (
 	"github.com/flyball-dev/flyball/internal/sleep"
 )
 
-// scopesAtOnce is how many scopes begin or end in one critical section.
-const scopesAtOnce = 256
-
 // watched is one scope held by at least one handle, with its Reflector.
 type watched struct {
 	id        base.ScopeID
@@ -43,6 +40,16 @@ type watched struct {
 	past      uint32 // no object of an earlier generation comes from it; as kept
 	synced    atomic.Bool
 	relists   atomic.Int64 // stored lists after the first
+}
+
+// beginKept sets what a new scope keeps: what all others do, since it may show
+// their objects.
+func (w *watched) beginKept(now uint32, behind bool) {
+	w.kept, w.past = now, now
+	if behind {
+		w.kept = 0
+		w.reflector.Wants.Add(steps.Demand{Reason: steps.RelistFields, Content: true})
+	}
 }
 
 // quiet reports whether its Reflector has returned, or never runs.
@@ -63,7 +70,7 @@ func (w *watched) quiet() bool {
 func (c *core) findLocked(scopes []WatchScope) ([]*watched, error) {
 	out := make([]*watched, 0, len(scopes))
 	for _, s := range scopes {
-		w := c.critical.scopes[s]
+		w := c.critical.scopes.byScope[s]
 		if w == nil {
 			m, err := base.NewMatcher(s)
 			if err != nil {
@@ -87,11 +94,13 @@ func (c *core) openLocked(scopes []*watched) {
 		return
 	}
 	c.settings.setOpened() // the transform cannot change after this
-	reclaimLocked(c)
-	behind := behindLocked(c)
+	c.critical.scopes.reclaim(c.fifo)
+	now := c.projection.current().number
+	behind := c.critical.scopes.behind(now)
 	opened := make(map[string][]*watched)
 	for _, w := range scopes {
-		prepareLocked(c, w, behind)
+		prepareLocked(c, w)
+		w.beginKept(now, behind)
 		opened[w.scope.Namespace] = append(opened[w.scope.Namespace], w)
 	}
 	lendLocked(c, opened)
@@ -117,43 +126,16 @@ func lendLocked(c *core, opened map[string][]*watched) {
 	})
 }
 
-// inNamespace yields the scopes that can have objects of a namespace; empty: of no namespace,
-// or of one that is not known.
-func inNamespace(scopes map[string][]*watched, namespace string) iter.Seq[*watched] {
-	return func(yield func(*watched) bool) {
-		for _, at := range []string{"", namespace} {
-			for _, w := range scopes[at] {
-				if !yield(w) {
-					return
-				}
-			}
-			if namespace == "" {
-				break
-			}
-		}
-		if namespace != "" {
-			return
-		}
-		for at, some := range scopes {
-			for _, w := range some {
-				if at != "" && !yield(w) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // prepareLocked makes the Reflector of a new scope.
-func prepareLocked(c *core, w *watched, behind bool) {
-	w.id = c.freeLocked()
+func prepareLocked(c *core, w *watched) {
+	w.id = c.critical.scopes.takeID()
 	startPacking(c, w.lw)
 	w.decoding = c.membership.take(newTaskProbe("transform an object " + w.scope.String()))
 	lw := feed.ListerWatcher{
 		From:      w.lw,
 		Screen:    c.screen(w),
 		Check:     func(ctx context.Context) error { return c.place(ctx, w.scope) },
-		Begin:     passing(c, w.id),
+		Begin:     c.projection.passing(w.id, c.fifo),
 		Report:    c.settings.reportError,
 		Transform: c.settings.transform,
 		Probe:     w.decoding,
@@ -169,10 +151,7 @@ func prepareLocked(c *core, w *watched, behind bool) {
 	}
 	w.reflector.Borrow = c.borrower(w.scope, w.id, w.reflector.Schema)
 	w.lw = nil
-	beginKept(c, w, behind)
-	c.critical.scopes[w.scope] = w
-	c.critical.byID[w.id] = w
-	c.critical.within[w.scope.Namespace] = append(c.critical.within[w.scope.Namespace], w)
+	c.critical.scopes.add(w)
 	c.fifo.Open(w.id)
 	c.indexer.Open(w.id)
 }
@@ -211,33 +190,6 @@ func (w *watched) surely(key Key, obj Object, changed bool) bool {
 	return !changed && w.matcher.MatchKey(key, compact.LabelsOf(obj)) == base.Inside
 }
 
-// reclaimLocked frees the numbers of ended scopes that no delta or Reflector uses any more.
-// Rows never do. So there are never many more numbers than scopes at one time.
-func reclaimLocked(c *core) {
-	if len(c.critical.ended) == 0 {
-		return
-	}
-	spoken := c.fifo.Spoken()
-	c.critical.ended = slices.DeleteFunc(c.critical.ended, func(w *watched) bool {
-		unused := w.quiet() && !spoken.Has(w.id)
-		if unused {
-			c.critical.free = append(c.critical.free, w.id)
-		}
-		return unused
-	})
-}
-
-// freeLocked returns a number that no row, delta or Reflector uses.
-func (c *core) freeLocked() base.ScopeID {
-	if last := len(c.critical.free) - 1; last >= 0 {
-		id := c.critical.free[last]
-		c.critical.free = c.critical.free[:last]
-		return id
-	}
-	c.critical.byID = append(c.critical.byID, nil)
-	return base.ScopeID(len(c.critical.byID) - 1)
-}
-
 // endUnheld ends the scopes without holders, in parts: thousands of them do not keep events
 // and own writes waiting. When it returns all have ended, also those that others had begun to
 // end.
@@ -250,20 +202,13 @@ func endUnheld(c *core) {
 func endSome(c *core) (more bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	n := min(len(c.critical.unheld), scopesAtOnce)
-	if n == 0 {
-		return false
-	}
-	part := slices.DeleteFunc(c.critical.unheld[:n:n], func(w *watched) bool {
-		return w.holders > 0 || c.critical.byID[w.id] != w // held again, or ended
-	})
+	part, taken, more := c.critical.scopes.takeUnheld()
 	c.endLocked(part)
-	if c.critical.unheld = c.critical.unheld[n:]; len(c.critical.unheld) == 0 {
-		c.critical.unheld = nil
+	if taken && !more {
 		c.showLocked()
 		showWaitingLocked(c) // no handle waits for fields of what has ended
 	}
-	return true
+	return taken
 }
 
 // endLocked ends scopes without holders: it stops their Reflectors, drops their waiting
@@ -272,60 +217,24 @@ func (c *core) endLocked(scopes []*watched) {
 	if len(scopes) == 0 {
 		return
 	}
-	ids := make([]base.ScopeID, 0, len(scopes))
-	hands, namespaces := make(map[*taskProbe]bool, len(scopes)), make(map[string]bool)
+	probes := make(map[*taskProbe]bool, len(scopes))
 	for _, w := range scopes {
 		if w.member != nil {
 			w.member.Cancel()
 		}
-		delete(c.critical.scopes, w.scope)
-		c.critical.byID[w.id] = nil
-		namespaces[w.scope.Namespace] = true
 		w.reflector = nil
-		ids, hands[w.decoding] = append(ids, w.id), true
+		probes[w.decoding] = true
 	}
-	for namespace := range namespaces {
-		leaveLocked(c, namespace)
-	}
-	c.critical.ended = append(c.critical.ended, scopes...)
-	c.membership.drop(hands)
-	ended := store.ScopesOf(ids...)
+	ended := c.critical.scopes.remove(scopes)
+	c.membership.drop(probes)
 	c.fifo.End(ended)
-	c.indexer.End(ended, c.mayHoldLocked)
-}
-
-// leaveLocked drops the ended scopes of a namespace.
-func leaveLocked(c *core, namespace string) {
-	living := slices.DeleteFunc(c.critical.within[namespace], func(w *watched) bool { return c.critical.byID[w.id] != w })
-	if c.critical.within[namespace] = living; len(living) == 0 {
-		delete(c.critical.within, namespace)
-	}
-}
-
-// mayHoldLocked yields the scopes that can hold an object of key.
-func (c *core) mayHoldLocked(key Key) iter.Seq[base.ScopeID] {
-	return func(yield func(base.ScopeID) bool) {
-		for w := range inNamespace(c.critical.within, key.Namespace) {
-			if !yield(w.id) {
-				return
-			}
-		}
-	}
-}
-
-// livingLocked returns b without the scopes that ended after it was popped.
-func (c *core) livingLocked(b store.Batch) store.Batch {
-	ended := func(id base.ScopeID) bool { return int(id) < len(c.critical.byID) && c.critical.byID[id] == nil }
-	if b.SpeaksOf(ended) {
-		return b.Without(ended)
-	}
-	return b
+	c.indexer.End(ended, c.critical.scopes.mayHold)
 }
 
 func (c *core) watchedNow() []*watched {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.critical.byID), func(w *watched) bool { return w == nil })
+	return slices.Collect(c.critical.scopes.all())
 }
 
 // reflectorOf returns the Reflector of w, or nil if the scope has ended.
@@ -333,17 +242,6 @@ func (c *core) reflectorOf(w *watched) *reflector.Reflector {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	return w.reflector
-}
-
-// idsLocked returns the numbers of the scopes that have not ended.
-func (c *core) idsLocked(scopes []*watched) *store.ScopeSet {
-	ids := make([]base.ScopeID, 0, len(scopes))
-	for _, w := range scopes {
-		if c.critical.byID[w.id] == w {
-			ids = append(ids, w.id)
-		}
-	}
-	return store.ScopesOf(ids...)
 }
 
 // place makes every handle cover what it requested, depending on whether
@@ -455,7 +353,7 @@ func (c *core) lender(s WatchScope) (*reflector.Reflector, WatchScope) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	for _, scope := range []WatchScope{s, whole} {
-		if w := c.critical.scopes[scope]; w != nil && keepsMetadataLocked(c, w) && c.settings.mayLend() {
+		if w := c.critical.scopes.byScope[scope]; w != nil && c.projection.keepsMetadata(&c.critical.scopes, w) && c.settings.mayLend() {
 			return w.reflector, scope
 		}
 	}
@@ -505,46 +403,10 @@ func widenLocked(c *core, set *fields.Set) (since uint32) {
 	if g.number == 0 || !c.settings.hasBegun() && c.indexer.Len() == 0 {
 		return g.number
 	}
-	for _, w := range c.critical.byID {
-		if w != nil {
-			w.reflector.Wants.Add(steps.Demand{Reason: steps.RelistFields, Content: true})
-		}
-	}
-	return g.number
-}
-
-// behindLocked reports whether a scope keeps less than new ones do.
-func behindLocked(c *core) bool {
-	now := c.projection.current().number
-	return slices.ContainsFunc(c.critical.byID, func(w *watched) bool { return w != nil && w.kept < now })
-}
-
-// beginKept sets what a new scope keeps: what all others do, since it may show
-// their objects.
-func beginKept(c *core, w *watched, behind bool) {
-	now := c.projection.current().number
-	w.kept, w.past = now, now
-	if behind {
-		w.kept = 0
+	for w := range c.critical.scopes.all() {
 		w.reflector.Wants.Add(steps.Demand{Reason: steps.RelistFields, Content: true})
 	}
-}
-
-// keptLocked reports whether all that w shows, now and later, has the fields of
-// a generation.
-func keptLocked(c *core, w *watched, since uint32) bool {
-	if since == 0 {
-		return true
-	}
-	if w.kept < since {
-		return false
-	}
-	for other := range inNamespace(c.critical.within, w.scope.Namespace) {
-		if other.past < since {
-			return false
-		}
-	}
-	return true
+	return g.number
 }
 
 // lastNarrow reports whether the objects of c have all of their fields by now,
@@ -552,43 +414,13 @@ func keptLocked(c *core, w *watched, since uint32) bool {
 func lastNarrow(c *core) (version Version, whole bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	whole = wholeLocked(c)
-	return c.critical.narrow, whole
-}
-
-// sawLocked records a version that is stored.
-func sawLocked(c *core, version Version) { c.critical.newest = max(c.critical.newest, version) }
-
-// wholeLocked reports whether the objects of c have all of their fields by now,
-// which they then keep, and remembers since when. An informer that has stored
-// nothing may follow one that kept less.
-func wholeLocked(c *core) bool {
-	now := c.projection.current()
-	switch {
-	case c.critical.whole:
-		return true
-	case now.set != nil || len(c.projection.past) == 0 || c.critical.newest == 0:
-		return false
-	}
-	for _, w := range c.critical.byID {
-		if w != nil && !keptLocked(c, w, now.number) {
-			return false
-		}
-	}
-	c.critical.whole, c.critical.narrow = true, c.critical.newest
-	return true
+	whole = c.projection.widened(&c.critical.scopes)
+	return c.projection.narrow, whole
 }
 
 // passedLocked shows scopes to the handles that waited for more fields.
 func passedLocked(c *core, passed []store.Passed) {
-	for _, p := range passed {
-		if w := c.critical.byID[p.Scope]; w != nil {
-			w.past = max(w.past, p.Generation)
-			if p.Listed {
-				w.kept = max(w.kept, p.Generation)
-			}
-		}
-	}
+	c.critical.scopes.pass(passed)
 	if len(passed) > 0 {
 		showWaitingLocked(c)
 	}
@@ -599,27 +431,8 @@ func passedLocked(c *core, passed []store.Passed) {
 func showWaitingLocked(c *core) {
 	for _, h := range c.critical.handles {
 		shown := h.view.Load().scopes
-		if h.wants.waits && slices.ContainsFunc(h.holds, func(w *watched) bool { return !shown.Has(w.id) && keptLocked(c, w, h.wants.since) }) {
+		if h.wants.waits && slices.ContainsFunc(h.holds, func(w *watched) bool { return !shown.Has(w.id) && c.critical.scopes.keeps(w, h.wants.since) }) {
 			c.turnLocked(h, h.holds, h.view.Load().namespaces)
-		}
-	}
-}
-
-// keepsMetadataLocked reports whether the objects of w have all of their
-// metadata.
-func keepsMetadataLocked(c *core, w *watched) bool {
-	g := c.projection.metadata()
-	return g != nil && keptLocked(c, w, g.number)
-}
-
-// passing returns the function that records a begun list of a scope. Only the
-// scope's Reflector calls it.
-func passing(c *core, id base.ScopeID) (begin func()) {
-	var passed uint32
-	return func() {
-		if now := c.projection.current().number; now > passed {
-			passed = now
-			c.fifo.Pass(id, now)
 		}
 	}
 }
