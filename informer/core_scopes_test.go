@@ -79,7 +79,7 @@ func TestCore_ManyScopesBeginAndEndInParts_I10(t *testing.T) {
 	if n := len(c.critical.scopes.byScope); n != many || len(h.holds) != many {
 		t.Fatalf("%d scopes are watched, %d held, want %d", n, len(h.holds), many)
 	}
-	c.releaseUnder(h)
+	h.releaseUnder()
 	for more := true; more; {
 		before := len(c.critical.scopes.byScope)
 		more = endSome(c)
@@ -214,12 +214,12 @@ func TestCore_ScopeThatIsTakenUpAgainStays_I10(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := first.holds[0]
-	c.releaseUnder(first)
+	first.releaseUnder()
 	second, err := c.handle([]Scope{{Namespaces: []string{"ns"}}}, nil) // ends what nothing holds
 	if err != nil || second.holds[0] != w || w.reflector == nil || len(c.critical.scopes.ended) != 0 {
 		t.Errorf("the scope was ended although a handle had taken it up again (%v)", err)
 	}
-	c.release(second)
+	second.release()
 	if w.reflector != nil || len(c.critical.scopes.byScope) != 1 {
 		t.Error("the scope goes on although the last handle has released it")
 	}

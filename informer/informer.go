@@ -150,7 +150,7 @@ func (i *SharedInformer[T]) Observe(w Written) { i.core.observe(w) }
 // Synced is closed when the first list of every scope of this handle is stored.
 // Scopes added later have a new channel. It stays open if the handle is
 // released or the run ends first; Ended is then closed.
-func (i *SharedInformer[T]) Synced() <-chan struct{} { return i.core.syncedOf(i.handle) }
+func (i *SharedInformer[T]) Synced() <-chan struct{} { return i.handle.syncedNow() }
 
 // Snapshot returns the state of the whole informer, with the scopes and
 // handlers of all handles, for metrics and debugging.
@@ -190,7 +190,7 @@ func (i *SharedInformer[T]) OfFactory() bool { return i.core.shared }
 // informer made by New has only this handle, so its Run returns. Later reads
 // and other calls return a *ReleasedError. It may be called at any time and
 // more than once.
-func (i *SharedInformer[T]) Release() { i.core.release(i.handle) }
+func (i *SharedInformer[T]) Release() { i.handle.release() }
 
 // Start starts to watch the Deferred scopes of the handle, if any. It is an
 // error if the handle was released or has misuse.
@@ -198,7 +198,7 @@ func (i *SharedInformer[T]) Start() error {
 	if err := i.Err(); err != nil {
 		return err
 	}
-	return i.core.start(i.handle)
+	return i.handle.start()
 }
 
 // SetScopes makes the handle cover exactly the union of the given scopes;
@@ -215,7 +215,7 @@ func (i *SharedInformer[T]) SetScopes(scopes ...Scope) error {
 	if !i.core.shared {
 		return i.core.errorf("set scopes: it covers what its ListerWatcher lists; use an informer of a factory")
 	}
-	return i.core.cover(i.handle, scopes)
+	return i.handle.cover(scopes)
 }
 
 // Ended is closed when the informer has stopped or this handle was released:
@@ -254,7 +254,7 @@ func (i *SharedInformer[T]) KeepAllFields() error {
 	if err := i.Err(); err != nil {
 		return err
 	}
-	keepAllFields(i.core, i.handle)
+	i.handle.keepAllFields()
 	return nil
 }
 

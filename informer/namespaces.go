@@ -31,7 +31,7 @@ func namespaceInformer(f *SharedInformerFactory, selector string) *SharedInforme
 }
 
 // takeOverLocked makes h follow these selectors, and returns the previous ones.
-func (c *core) takeOverLocked(h *handle, follows []*following) (before []*following) {
+func (h *handle) takeOverLocked(follows []*following) (before []*following) {
 	before, h.follows = h.follows, follows
 	for _, f := range follows {
 		for _, old := range before {
@@ -39,7 +39,7 @@ func (c *core) takeOverLocked(h *handle, follows []*following) (before []*follow
 				f.chosen, f.known = old.chosen, old.known
 			}
 		}
-		f.member, _ = c.group.Spawn(func(ctx context.Context) error { return c.keepUp(ctx, h, f) })
+		f.member, _ = h.core.group.Spawn(func(ctx context.Context) error { return h.keepUp(ctx, f) })
 	}
 	return before
 }
@@ -55,7 +55,7 @@ func unfollow(follows []*following) {
 
 // keepUp makes h cover the selected namespaces, and updates it when they
 // change.
-func (c *core) keepUp(ctx context.Context, h *handle, f *following) error {
+func (h *handle) keepUp(ctx context.Context, f *following) error {
 	changed := make(chan struct{}, 1)
 	tell := func(Event[*metav1.PartialObjectMetadata]) {
 		select {
@@ -63,7 +63,7 @@ func (c *core) keepUp(ctx context.Context, h *handle, f *following) error {
 		default:
 		}
 	}
-	name := fmt.Sprintf("scopes of %s", c.kind.Kind)
+	name := fmt.Sprintf("scopes of %s", h.core.kind.Kind)
 	if _, err := f.namespaces.AddHandler(tell, HandlerOptions{Name: name, Resync: -1}); err != nil {
 		return nil // released, or the run is ending
 	}
@@ -73,7 +73,7 @@ func (c *core) keepUp(ctx context.Context, h *handle, f *following) error {
 		return nil
 	}
 	for {
-		c.choose(h, f)
+		h.choose(f)
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -83,33 +83,33 @@ func (c *core) keepUp(ctx context.Context, h *handle, f *following) error {
 }
 
 // choose makes h cover the namespaces that f selects now.
-func (c *core) choose(h *handle, f *following) {
+func (h *handle) choose(f *following) {
 	var chosen []string
 	for ns := range f.namespaces.Lister().All() {
 		chosen = append(chosen, ns.Name)
 	}
 	slices.Sort(chosen)
-	plain, clusterWide, changed := c.chooseUnder(h, f, chosen)
+	plain, clusterWide, changed := h.chooseUnder(f, chosen)
 	if !changed {
 		return
 	}
 	planned := planOf(plain, clusterWide)
-	err := coverInParts(c, planned.watch, func() error {
+	err := coverInParts(h.core, planned.watch, func() error {
 		if !slices.Contains(h.follows, f) {
 			return nil
 		}
-		return c.coverLocked(h, h.asked, planned)
+		return h.coverLocked(h.asked, planned)
 	})
 	if err != nil {
-		c.log.Error(err, "Cannot watch the selected namespaces")
+		h.core.log.Error(err, "Cannot watch the selected namespaces")
 	}
-	c.callPassed()
+	h.core.callPassed()
 }
 
 // chooseUnder records what f selects, and returns what to plan for h.
-func (c *core) chooseUnder(h *handle, f *following, chosen []string) (plain []Scope, clusterWide, changed bool) {
-	c.critical.Lock()
-	defer c.critical.Unlock()
+func (h *handle) chooseUnder(f *following, chosen []string) (plain []Scope, clusterWide, changed bool) {
+	h.core.critical.Lock()
+	defer h.core.critical.Unlock()
 	if !slices.Contains(h.follows, f) || f.known && slices.Equal(f.chosen, chosen) {
 		return nil, false, false
 	}

@@ -59,7 +59,7 @@ func BenchmarkScopes_OpenAndRelease(b *testing.B) {
 				b.StopTimer()
 				fill(c, h)
 				b.StartTimer()
-				c.release(h)
+				h.release()
 			}
 		})
 	}
@@ -81,8 +81,8 @@ func BenchmarkScopes_LongestWait(b *testing.B) {
 				p.during("open", func() { first = withHandler(b, c, scope) })
 				fill(c, first)
 				p.during("join", func() { second = withHandler(b, c, scope) })
-				p.during("leave", func() { c.release(second) })
-				p.during("release", func() { c.release(first) })
+				p.during("leave", func() { second.release() })
+				p.during("release", func() { first.release() })
 			}
 			p.report()
 		})

@@ -287,7 +287,7 @@ func (c *core) replan(clusterWide bool) {
 			if h.asked == nil {
 				return nil // released
 			}
-			return c.coverLocked(h, h.asked, planned)
+			return h.coverLocked(h.asked, planned)
 		})
 		if err != nil {
 			c.log.Error(err, "Cannot watch the scopes of a handle")
@@ -432,7 +432,7 @@ func showWaitingLocked(c *core) {
 	for _, h := range c.critical.handles {
 		shown := h.view.Load().scopes
 		if h.wants.waits && slices.ContainsFunc(h.holds, func(w *watched) bool { return !shown.Has(w.id) && c.critical.scopes.keeps(w, h.wants.since) }) {
-			c.turnLocked(h, h.holds, h.view.Load().namespaces)
+			h.turnLocked(h.holds, h.view.Load().namespaces)
 		}
 	}
 }
