@@ -4,7 +4,6 @@
 package informer
 
 import (
-	"cmp"
 	"context"
 	"reflect"
 	"sync"
@@ -16,9 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
-	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/store"
-	"github.com/flyball-dev/flyball/informer/internal/unsettled"
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -45,7 +42,8 @@ type core struct {
 	membership membership
 	handlers   atomic.Int64 // added so far
 	storing    *taskProbe   // of dispatch
-	settler    unsettled.Settler
+	writes     ownWrites
+	auditor    auditor
 	projection projection
 	narrowed   func(*fields.Set) // called with each set of fields that is not everything; nil: nobody asks
 	refusals   refusals
@@ -64,7 +62,6 @@ type core struct {
 		waits   []*syncWait
 		over    bool          // Run has ended
 		closed  bool          // the last handle was released
-		touched touchedKeys   // since an audit began; nil: none is running
 		sim     simhook.Hooks // of Run; nil: none
 	}
 	settings settings
@@ -85,11 +82,8 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	c.projection.begin()
 	c.critical.scopes = newScopeTable()
 	c.storing = c.membership.take(newTaskProbe("store a batch"))
-	c.settler = unsettled.Settler{
-		Store: settledStore{c}, Name: object.String(), Log: c.log, PageSize: cmp.Or(opts.PageSize, reflector.DefaultPageSize),
-		Read: func(scope WatchScope) (ListerWatcher[Object], error) { return c.settling(scope) },
-	}
-	_ = c.group.Go(c.settler.Run)
+	c.writes.begin(c)
+	c.refusals.core, c.auditor.core = c, c
 	_ = c.group.Go(c.dispatch)
 	if c.guard = newMutationGuard(opts, c.gvk, c.indexer); c.guard != nil && opts.detector == nil {
 		_ = c.group.Go(c.guard.run)
@@ -105,7 +99,7 @@ func (c *core) end() {
 
 // finish tells all handles that nothing new will be stored.
 func (c *core) finish() {
-	c.settler.End()
+	c.writes.settler.End()
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if c.critical.over {
@@ -141,7 +135,7 @@ func (c *core) snapshot() Snapshot {
 	s := c.indexer.Snapshot()
 	s.Synced, s.Waiting = true, c.fifo.Len()
 	s.Fields = c.projection.current().set.Paths()
-	s.Awaiting += c.settler.Len()
+	s.Awaiting += c.writes.settler.Len()
 	if p := c.packing.Load(); p != nil {
 		stats := p.Stats()
 		s.Opened, s.Hot = stats.Decoded, stats.Hot

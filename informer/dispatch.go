@@ -6,14 +6,11 @@ package informer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"iter"
 	"slices"
 	"time"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/store"
-	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // dispatch stores the batches of the Reflectors, then notifies the listeners.
@@ -30,18 +27,21 @@ func (c *core) dispatch(ctx context.Context) error {
 		began := time.Now()
 		c.storing.Begin()
 		offered := c.guard.offerDeltas(batch.Deltas)
-		changes := c.store(batch, false, func() ([]store.Change, error) {
-			c.touchLocked(batch.Deltas)
-			return c.indexer.Apply(c.critical.scopes.living(batch))
-		})
+		changes := c.store(batch, false, func() ([]store.Change, error) { return c.applyLocked(batch) })
 		c.fifo.Applied()
 		c.memory.Look()
 		c.guard.retireReplaced(offered, changes)
 		c.reportBatch(len(batch.Deltas), began)
 		c.reportUndecodable(batch.Deltas)
-		c.retryRefused(batch.Deltas)
+		c.refusals.schedule(batch.Deltas)
 		c.storing.End()
 	}
+}
+
+// applyLocked changes the store by a batch.
+func (c *core) applyLocked(batch store.Batch) ([]store.Change, error) {
+	c.auditor.touchLocked(batch.Deltas)
+	return c.indexer.Apply(c.critical.scopes.living(batch))
 }
 
 // reportUndecodable logs the first undecodable object and their number, since a
@@ -110,166 +110,6 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 		c.log.Error(err, "An index function panicked; ByIndex does not find the objects by it")
 	}
 	return done
-}
-
-// observe stores an own write and notifies the listeners, before any watch
-// does.
-func (c *core) observe(w Written) {
-	switch w.Effect {
-	case Touched:
-		markPending(c, w)
-	case Removed:
-		storeAnswer(c, store.Observed{Effect: Removed, Key: w.Key, UID: w.UID, Version: w.Version}, nil, nil, nil)
-	case Stored:
-		switch hidden, err := storeWritten(c, w); {
-		case err != nil:
-			markPending(c, w)
-		case hidden:
-			c.settler.Mark(w.Key, 0)
-		}
-	}
-}
-
-// markPending makes the key of w pending, if a scope of the informer may have it.
-func markPending(c *core, w Written) {
-	for _, watched := range c.watchedNow() {
-		if of := watched.scope.Namespace; of == "" || w.Key.Namespace == "" || of == w.Key.Namespace {
-			c.settler.Mark(w.Key, w.Version)
-			return
-		}
-	}
-}
-
-// settledStore is the store of an informer for its Settler.
-type settledStore struct{ core *core }
-
-// Version implements unsettled.Store.
-func (s settledStore) Version(key Key) Version {
-	obj, _, _ := s.core.indexer.Get(key)
-	if base.IsNil(obj) {
-		return 0
-	}
-	return ParseVersion(obj.GetResourceVersion())
-}
-
-// Keys implements unsettled.Store.
-func (s settledStore) Keys(namespace string) iter.Seq[Key] {
-	return func(yield func(Key) bool) {
-		for r := range s.core.indexer.View().All() {
-			if (namespace == "" || namespace == r.Key.Namespace) && !yield(r.Key) {
-				return
-			}
-		}
-	}
-}
-
-// Found implements unsettled.Store.
-func (s settledStore) Found(item listwatch.Item[Object]) {
-	_, _ = storeWritten(s.core, Written{
-		Kind: s.core.gvk(), Effect: Stored, Key: item.Key, UID: item.UID,
-		Version: ParseVersion(item.ResourceVersion), Object: item.Object,
-	})
-}
-
-// Absent implements unsettled.Store.
-func (s settledStore) Absent(key Key, version Version) {
-	storeAnswer(s.core, store.Observed{Absent: true, Key: key, Version: version}, nil, nil, nil)
-}
-
-// storeWritten stores an object as the server has it. hidden is as of Indexer.Observe. It
-// returns an error if the informer cannot hold the object in this form.
-func storeWritten(c *core, w Written) (hidden bool, err error) {
-	for stored := false; !stored && err == nil; {
-		stored, hidden, err = storeAs(c, w, c.projection.current())
-	}
-	return hidden, err
-}
-
-// storeAs is storeWritten with the fields of a generation. It stores nothing if that is no
-// longer the present one.
-func storeAs(c *core, w Written, as *generation) (stored, hidden bool, err error) {
-	obj, err := c.typed(w)
-	if err != nil {
-		return false, false, err
-	}
-	o := store.Observed{Effect: Stored, Key: w.Key, UID: w.UID, Version: w.Version}
-	in, unsure := c.matching(obj)
-	as.keeps(c.settings.keepsManagedFields()).reduce(obj)
-	if transform := c.settings.transform(); transform == nil {
-		o.Object = obj
-	} else if o.Object, o.Err = base.CallTransform(transform, obj); o.Err != nil {
-		if o, err = c.refusedWrite(o, w); err != nil {
-			return false, false, err
-		}
-	}
-	stored, hidden = storeAnswer(c, c.packing.answer(o), in, unsure, as)
-	return stored, hidden, nil
-}
-
-// storeAnswer stores what the server has answered, and notifies the listeners. It stores
-// nothing if the object is not as of the present generation; nil: there is none.
-func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generation) (stored, hidden bool) {
-	offered := c.guard.offerWrite(o)
-	changes := c.store(store.Batch{}, true, func() (changes []store.Change, err error) {
-		if stored = as == nil || as == c.projection.current(); !stored {
-			return nil, nil
-		}
-		o.In, o.Unsure = c.critical.scopes.ids(in), c.critical.scopes.ids(unsure)
-		if obj, _, err := c.indexer.Get(o.Key); err != nil || !base.IsNil(obj) && ParseVersion(obj.GetResourceVersion()) > o.Version {
-			held, unheld := heldBy(in, o.Key, obj, err != nil || c.settings.transform() != nil)
-			o.Held, o.Unheld = c.critical.scopes.ids(held), c.critical.scopes.ids(unheld)
-		}
-		c.hearLocked(o.Key)
-		c.projection.recordStored(o.Version)
-		changes, hidden, err = c.indexer.Observe(o)
-		return changes, err
-	})
-	c.guard.retireReplaced(offered, changes)
-	if stored && o.Err != nil {
-		c.retryLater(o.Key)
-	}
-	return stored, hidden
-}
-
-// heldBy divides scopes into those that have the object of key as it is stored, and those that
-// have not. changed: its labels are not known, so that the others are in neither.
-func heldBy(scopes []*watched, key Key, obj Object, changed bool) (held, unheld []*watched) {
-	for _, w := range scopes {
-		switch {
-		case w.surely(key, obj, changed):
-			held = append(held, w)
-		case !changed:
-			unheld = append(unheld, w)
-		}
-	}
-	return held, unheld
-}
-
-// refusedWrite returns o, the write w, as an object that the transform refused.
-func (c *core) refusedWrite(o store.Observed, w Written) (store.Observed, error) {
-	original, err := c.typed(w) // the transform may have modified its argument
-	if err != nil {
-		o.Err = nil
-		return o, err
-	}
-	c.projection.current().keeps(c.settings.keepsManagedFields()).reduce(original)
-	o.Object, o.Original, o.Err = nil, original, fmt.Errorf("transform: %w", o.Err)
-	o.Metadata = base.MetadataOf(original, original.GetObjectKind().GroupVersionKind())
-	return o, nil
-}
-
-// matching returns the scopes that obj belongs to, and those for which only the
-// server can tell.
-func (c *core) matching(obj Object) (in, unsure []*watched) {
-	for _, w := range c.watchedNow() {
-		switch w.matcher.Match(obj) {
-		case base.Inside:
-			in = append(in, w)
-		case base.Undecided:
-			unsure = append(unsure, w)
-		}
-	}
-	return in, unsure
 }
 
 // giveAgainLocked redelivers the objects of relisted scopes to the handlers

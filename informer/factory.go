@@ -196,7 +196,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 		return restclient.NewListerWatcher[Object](restclient.MetadataType, f.resolver, t, scope, nil)
 	}
 	if f.opts.Audit > 0 {
-		_ = c.group.Go(c.audits) // its run has not begun
+		_ = c.group.Go(c.auditor.run) // its run has not begun
 	}
 	f.mu.informers[id] = c
 	f.mu.order = append(f.mu.order, c)
@@ -269,7 +269,7 @@ func (f *SharedInformerFactory) Snapshot() []Snapshot {
 func (f *SharedInformerFactory) Observe(w Written) {
 	for _, c := range f.cores() {
 		if c.gvk().GroupKind() == w.Kind.GroupKind() {
-			c.observe(w)
+			c.writes.observe(w)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (i *SharedInformer[T]) Discover(ctx context.Context) error {
 // Lister returns the read interface. Its objects are shared and read-only. Each
 // read covers the scopes that the handle has at that time.
 func (i *SharedInformer[T]) Lister() Lister[T] {
-	return newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.view, i.core.guard, &i.core.settler.Set)
+	return newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.view, i.core.guard, &i.core.writes.settler.Set)
 }
 
 // AddHandler calls handle with every change from now on, starting with the
@@ -145,7 +145,7 @@ func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 // Observe passes an own write to the informer, so that the next read has it. It
 // does not wait for handlers. A SharedInformerFactory does this for its
 // informers.
-func (i *SharedInformer[T]) Observe(w Written) { i.core.observe(w) }
+func (i *SharedInformer[T]) Observe(w Written) { i.core.writes.observe(w) }
 
 // Synced is closed when the first list of every scope of this handle is stored.
 // Scopes added later have a new channel. It stays open if the handle is

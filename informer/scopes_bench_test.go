@@ -162,7 +162,7 @@ func (p *waitProbe) during(what string, do func()) {
 		})
 		obj = p.next()
 		p.time(what+"-write-ms", func() {
-			p.core.observe(Written{Kind: fixture.ThingKind, Effect: Stored, Key: KeyOf(obj), UID: obj.GetUID(), Version: p.version, Object: obj})
+			p.core.writes.observe(Written{Kind: fixture.ThingKind, Effect: Stored, Key: KeyOf(obj), UID: obj.GetUID(), Version: p.version, Object: obj})
 		})
 		select {
 		case <-tick.C:

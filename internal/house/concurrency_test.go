@@ -27,7 +27,8 @@ var starters = map[string]string{
 	"bridge/controllerruntime/queue.go":       "the timer's callback updates two gauges until the queue has ended",
 
 	"informer/internal/store/deltafifo.go":        "wakes who waits for deltas when ctx ends",
-	"informer/core.go":                            "dispatch and the settler join the informer's run",
+	"informer/core.go":                            "dispatch joins the informer's run",
+	"informer/own_writes.go":                      "the settler joins the informer's run",
 	"informer/scopes_watched.go":                  "Reflectors join the informer's run, as scopes come and go",
 	"informer/namespaces.go":                      "who follows namespaces joins the informer's run",
 	"informer/refusals.go":                        "the retries of what the transform has refused join the informer's run",
