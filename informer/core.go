@@ -40,7 +40,7 @@ type core struct {
 	forget     func() // called when the last handle is released
 	closeIdle  func() // frees connections after Run
 	membership membership
-	handlers   atomic.Int64 // added so far
+	joined     atomic.Int64 // handlers so far
 	storing    *taskProbe   // of dispatch
 	writes     ownWrites
 	auditor    auditor
@@ -55,14 +55,13 @@ type core struct {
 	// the other way round.
 	critical struct {
 		sync.Mutex
-		scopes  scopeTable
-		handles []*handle
-		members []*member
-		every   int // number of members that want every event
-		waits   []*syncWait
-		over    bool          // Run has ended
-		closed  bool          // the last handle was released
-		sim     simhook.Hooks // of Run; nil: none
+		scopes   scopeTable
+		handles  []*handle
+		handlers handlers
+		waits    []*syncWait
+		over     bool          // Run has ended
+		closed   bool          // the last handle was released
+		sim      simhook.Hooks // of Run; nil: none
 	}
 	settings settings
 }
@@ -81,6 +80,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	c.settings.setDefaults(opts, c.log, c.errorf)
 	c.projection.begin()
 	c.critical.scopes = newScopeTable()
+	c.critical.handlers.fifo, c.critical.handlers.indexer = c.fifo, c.indexer
 	c.storing = c.membership.take(newTaskProbe("store a batch"))
 	c.writes.begin(c)
 	c.refusals.core, c.auditor.core = c, c

@@ -224,3 +224,26 @@ func TestCore_ScopeThatIsTakenUpAgainStays_I10(t *testing.T) {
 		t.Error("the scope goes on although the last handle has released it")
 	}
 }
+
+// A handler that wanted every event wants none after its handle's release, so that deltas merge
+// again.
+func TestCore_HandlersOfAReleasedHandleDoNotCount(t *testing.T) {
+	c := newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) { return silent{}, nil })
+	h, err := c.handle([]Scope{{}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.handle([]Scope{{}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.join(func(Event[Object]) {}, HandlerOptions{EveryEvent: true}); err != nil {
+		t.Fatal(err)
+	}
+	if n := c.critical.handlers.every; n != 1 {
+		t.Errorf("%d handlers want every event, want 1", n)
+	}
+	h.release()
+	if n := c.critical.handlers.every; n != 0 {
+		t.Errorf("%d handlers want every event after the release of their handle, want none", n)
+	}
+}

@@ -81,16 +81,13 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 	if c.critical.sim != nil {
 		c.noteStoredLocked(changes, own)
 	}
-	shared := share(changes, c.critical.every, lists.Merged)
-	for _, l := range c.critical.members {
-		l.push(changes, shared)
-	}
+	c.critical.handlers.push(changes, lists.Merged)
 	for _, scope := range lists.Relisted {
 		if w := c.critical.scopes.at(scope); w != nil {
 			w.relists.Add(1)
 		}
 	}
-	c.giveAgainLocked(lists.Relisted, changes)
+	c.critical.handlers.giveAgain(lists.Relisted, &c.critical.scopes, changes)
 	if c.guard != nil {
 		done = slices.Clone(changes) // the Indexer reuses its slice
 	}
@@ -110,33 +107,6 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 		c.log.Error(err, "An index function panicked; ByIndex does not find the objects by it")
 	}
 	return done
-}
-
-// giveAgainLocked redelivers the objects of relisted scopes to the handlers
-// that want it, except those in changes.
-func (c *core) giveAgainLocked(scopes []base.ScopeID, changes []store.Change) {
-	var ask []*member
-	for _, m := range c.critical.members {
-		if m.relists {
-			ask = append(ask, m)
-		}
-	}
-	if len(ask) == 0 || len(scopes) == 0 {
-		return
-	}
-	given := make(map[Key]bool, len(changes))
-	for i := range changes {
-		given[changes[i].Key] = true
-	}
-	for _, scope := range scopes {
-		if c.critical.scopes.at(scope) == nil {
-			continue // the scope has ended
-		}
-		unchanged := c.indexer.UnchangedIn(scope, given)
-		for _, m := range ask {
-			m.giveAgain(scope, unchanged)
-		}
-	}
 }
 
 // BatchReport describes a stored batch, for metrics.

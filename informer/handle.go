@@ -212,11 +212,7 @@ func (h *handle) turnLocked(holds []*watched, namespaces map[string]bool) {
 	h.view.Store(now)
 	h.core.critical.scopes.release(before)
 	h.core.showLocked()
-	for _, m := range h.core.critical.members {
-		if m.of == h {
-			m.look(now.scopes, differently)
-		}
-	}
+	h.core.critical.handlers.look(h, now.scopes, differently)
 	h.core.settleLocked()
 	showWaitingLocked(h.core)
 }
@@ -293,7 +289,7 @@ func (h *handle) releaseUnder() (left []*member, follows []*following, last bool
 	}
 	h.released = true
 	h.view.Store(&listerView{scopes: store.ScopesOf(), gone: &ReleasedError{Kind: h.core.kind}})
-	h.core.critical.members = slices.DeleteFunc(h.core.critical.members, func(m *member) bool {
+	h.core.critical.handlers.remove(func(m *member) bool {
 		if m.of == h {
 			left = append(left, m)
 		}

@@ -105,7 +105,7 @@ func (i *SharedInformer[T]) AddHandler(handle func(Event[T]), opts HandlerOption
 	if handle == nil {
 		return nil, i.core.errorf("add handler %q: the function is nil; give one that takes an informer.Event", opts.Name)
 	}
-	return i.core.join(func(e Event[Object]) { handle(eventAs[T](e)) }, opts, i.handle)
+	return i.handle.join(func(e Event[Object]) { handle(eventAs[T](e)) }, opts)
 }
 
 // AddIndex indexes every object under the values that f returns for it, for

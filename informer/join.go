@@ -35,11 +35,12 @@ type syncWait struct {
 }
 
 // join adds a handler: it receives the present objects, and then every change.
-func (c *core) join(handle func(Event[Object]), opts HandlerOptions, h *handle) (*Registration, error) {
+func (h *handle) join(handle func(Event[Object]), opts HandlerOptions) (*Registration, error) {
+	c := h.core
 	if opts.Resync == 0 {
 		opts.Resync = c.opts.resyncOf(c.kind.GroupKind())
 	}
-	id := int(c.handlers.Add(1))
+	id := int(c.joined.Add(1))
 	opts.Name = cmp.Or(opts.Name, fmt.Sprintf("handler %d", id))
 	log := c.log
 	if opts.Logger.GetSink() != nil {
@@ -50,64 +51,42 @@ func (c *core) join(handle func(Event[Object]), opts HandlerOptions, h *handle) 
 	m.left = sync.OnceFunc(func() { close(m.gone) })
 	var err error
 	if m.running, err = c.group.Spawn(m.run); err == nil && opts.Resync > 0 {
-		err = c.group.Go(func(ctx context.Context) error { return c.resync(ctx, m, opts.Resync) })
+		err = c.group.Go(func(ctx context.Context) error { return m.resync(ctx, opts.Resync) })
 	}
 	if err == nil {
-		err = c.enter(m)
+		err = m.enter()
 	}
 	if err != nil {
 		m.remove()
 		m.end()
 		return nil, c.errorf("add handler %q: %w", opts.Name, err)
 	}
-	return newRegistration(m.listener, func() { c.leave(m) }), nil
+	return newRegistration(m.listener, m.leave), nil
 }
 
 // enter delivers the present objects to m and adds it to the members.
-func (c *core) enter(m *member) error {
-	c.critical.Lock()
-	defer c.critical.Unlock()
+func (m *member) enter() error {
+	m.of.core.critical.Lock()
+	defer m.of.core.critical.Unlock()
 	if m.of.released {
-		return &ReleasedError{Kind: c.kind}
+		return &ReleasedError{Kind: m.of.core.kind}
 	}
 	filter := m.of.view.Load().scopes
-	m.look(filter, c.indexer.SeenDifferently(store.ScopesOf(), filter))
+	m.look(filter, m.of.core.indexer.SeenDifferently(store.ScopesOf(), filter))
 	if m.of.isSynced() {
 		m.mark()
 	}
-	c.critical.members = append(c.critical.members, m)
-	c.recountLocked()
-	c.membership.join(m)
+	m.of.core.critical.handlers.add(m)
+	m.of.core.membership.join(m)
 	return nil
 }
 
-func (c *core) leave(m *member) {
+func (m *member) leave() {
 	m.end()
-	c.membership.leave(m)
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	c.critical.members = slices.DeleteFunc(c.critical.members, func(other *member) bool { return other == m })
-	c.recountLocked()
-}
-
-// recountLocked counts the handlers that want every event, and makes the
-// DeltaFIFO keep every event up to their largest bound.
-func (c *core) recountLocked() {
-	n, bound := 0, int64(0)
-	for _, m := range c.critical.members {
-		if !m.every {
-			continue
-		}
-		n++
-		switch b := m.bytes; {
-		case b < 0 || bound < 0:
-			bound = -1
-		default:
-			bound = max(bound, b)
-		}
-	}
-	c.critical.every = n
-	c.fifo.Keep(bound)
+	m.of.core.membership.leave(m)
+	m.of.core.critical.Lock()
+	defer m.of.core.critical.Unlock()
+	m.of.core.critical.handlers.remove(func(other *member) bool { return other == m })
 }
 
 // end ends the goroutines of m. It does not wait.
@@ -120,13 +99,13 @@ func (m *member) end() {
 
 // resync redelivers every object to m once per period, with jitter so that
 // handlers do not fall into step.
-func (c *core) resync(ctx context.Context, m *member, period time.Duration) error {
+func (m *member) resync(ctx context.Context, period time.Duration) error {
 	for {
 		timer := time.NewTimer(period + simhook.Duration(simhook.Of(ctx), "resync "+m.name, period/10))
 		select {
 		case <-timer.C:
 			for scope := range m.of.view.Load().scopes.All() {
-				c.fifo.Resync(scope, m.id, c.indexer.ObjectsIn(scope))
+				m.of.core.fifo.Resync(scope, m.id, m.of.core.indexer.ObjectsIn(scope))
 			}
 			continue
 		case <-m.gone:
@@ -153,11 +132,7 @@ func (c *core) settleLocked() {
 			close(h.synced)
 		}
 	}
-	for _, m := range c.critical.members {
-		if m.of.settled {
-			m.mark()
-		}
-	}
+	c.critical.handlers.markSynced()
 	c.critical.waits = slices.DeleteFunc(c.critical.waits, func(w *syncWait) bool {
 		maps.DeleteFunc(w.missing, func(h *handle, _ bool) bool { return h.settled || h.released })
 		if len(w.missing) == 0 {

@@ -172,7 +172,7 @@ func schemaOf(c *core, w *watched) *schemas.Scope {
 // redeliver gives the objects of a scope to its handlers again, as a resync does.
 func redeliver(c *core, w *watched) {
 	c.critical.Lock()
-	members := slices.Clone(c.critical.members)
+	members := slices.Clone(c.critical.handlers.members)
 	c.critical.Unlock()
 	for _, m := range members {
 		if m.of.view.Load().scopes.Has(w.id) {
