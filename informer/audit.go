@@ -169,9 +169,6 @@ func (a *auditor) compare(w *watched, list map[Key]auditedState, v Version) (d r
 	return lostIn(rows.All(), w.id, list, v, since), nil
 }
 
-// errNoVersion is the error of a list whose version says nothing about time.
-var errNoVersion = errors.New("the list has no version that can be compared")
-
 // identitiesIn returns the newest state of a scope on the server. If there is
 // more than a page of it and enough says so, it returns only the version.
 func (a *auditor) identitiesIn(ctx context.Context, w *watched, enough func(Version) bool) (map[Key]auditedState, Version, error) {
@@ -179,7 +176,7 @@ func (a *auditor) identitiesIn(ctx context.Context, w *watched, enough func(Vers
 	if err != nil {
 		return nil, 0, err
 	}
-	lw = feed.ListerWatcher{From: lw, Screen: a.core.screen(w)}
+	lw = feed.ListerWatcher{From: lw, Screen: w.screen(&a.core.upstream)}
 	list, pages := make(map[Key]auditedState), restclient.PageReader[Object]{Lw: lw}
 	opts := listwatch.ListOptions{Limit: cmp.Or(a.core.opts.PageSize, reflector.DefaultPageSize)}
 	for {
@@ -210,28 +207,4 @@ func (a *auditor) identitiesIn(ctx context.Context, w *watched, enough func(Vers
 		}
 		opts = listwatch.ListOptions{Limit: opts.Limit, Continue: page.Continue}
 	}
-}
-
-// auditLists returns a ListerWatcher of the metadata of a scope.
-type auditLists func(WatchScope) (ListerWatcher[Object], error)
-
-// recall returns the version of key in the server's history at a version; 0: it was not there.
-func (list auditLists) recall(ctx context.Context, key Key, at string) (Version, error) {
-	lw, err := list(WatchScope{Namespace: key.Namespace, FieldSelector: "metadata.name=" + key.Name})
-	if err != nil {
-		return 0, err
-	}
-	page, err := lw.List(ctx, listwatch.ListOptions{Limit: 1, ResourceVersion: at, ResourceVersionMatch: "Exact"})
-	switch {
-	case err != nil:
-		return 0, err
-	case page.ResourceVersion != at || page.Unreadable > 0:
-		return 0, errNoVersion // the server has not answered what was asked
-	}
-	for _, item := range page.Items {
-		if item.Key == key {
-			return ParseVersion(item.ResourceVersion), nil
-		}
-	}
-	return 0, nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
@@ -37,8 +38,9 @@ type core struct {
 	memory  *headroom.Budget // nil: no bound
 	packing packing          // empty: objects are held decoded
 
-	forget     func() // called when the last handle is released
-	closeIdle  func() // frees connections after Run
+	follow     func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] // nil: not possible
+	forget     func()                                                               // called when the last handle is released
+	closeIdle  func()                                                               // frees connections after Run
 	membership membership
 	joined     atomic.Int64 // handlers so far
 	storing    *taskProbe   // of dispatch
@@ -83,11 +85,17 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	c.critical.handlers.fifo, c.critical.handlers.indexer = c.fifo, c.indexer
 	c.storing = c.membership.take(newTaskProbe("store a batch"))
 	c.writes.begin(c)
-	c.refusals.core, c.auditor.core = c, c
+	c.auditor.core = c
+	c.refusals.settings, c.refusals.packing, c.refusals.indexer = &c.settings, &c.packing, c.indexer
+	c.refusals.group, c.refusals.log = &c.group, c.log
+	c.refusals.store = func(apply func() ([]store.Change, error)) []store.Change {
+		return c.store(store.Batch{}, false, apply)
+	}
 	_ = c.group.Go(c.dispatch)
 	if c.guard = newMutationGuard(opts, c.gvk, c.indexer); c.guard != nil && opts.detector == nil {
 		_ = c.group.Go(c.guard.run)
 	}
+	c.refusals.guard = c.guard
 	return c
 }
 
@@ -124,10 +132,6 @@ func (c *core) run(ctx context.Context) error {
 		defer c.guard.leave()
 	}
 	return c.group.Run(logr.NewContext(ctx, c.log))
-}
-
-func (c *core) whenPassed(key Key, than Version, do func()) (stop func()) {
-	return c.indexer.WhenPassed(key, than, do)
 }
 
 // snapshot uses no lock that is held while user code runs.

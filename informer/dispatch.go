@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
@@ -32,7 +34,7 @@ func (c *core) dispatch(ctx context.Context) error {
 		c.memory.Look()
 		c.guard.retireReplaced(offered, changes)
 		c.reportBatch(len(batch.Deltas), began)
-		c.reportUndecodable(batch.Deltas)
+		reportUndecodable(c.log, batch.Deltas)
 		c.refusals.schedule(batch.Deltas)
 		c.storing.End()
 	}
@@ -46,7 +48,7 @@ func (c *core) applyLocked(batch store.Batch) ([]store.Change, error) {
 
 // reportUndecodable logs the first undecodable object and their number, since a
 // list may have many.
-func (c *core) reportUndecodable(deltas []store.Delta) {
+func reportUndecodable(log logr.Logger, deltas []store.Delta) {
 	var first *store.Delta
 	n := 0
 	for i := range deltas {
@@ -60,7 +62,7 @@ func (c *core) reportUndecodable(deltas []store.Delta) {
 	if n == 0 {
 		return
 	}
-	log := c.log.WithValues("key", first.Key.String(), "objects", n)
+	log = log.WithValues("key", first.Key.String(), "objects", n)
 	var stack []any
 	if p, ok := errors.AsType[*base.PanicError](first.Err); ok {
 		stack = []any{"stack", p.Stack}
@@ -107,13 +109,6 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 		c.log.Error(err, "An index function panicked; ByIndex does not find the objects by it")
 	}
 	return done
-}
-
-// BatchReport describes a stored batch, for metrics.
-type BatchReport struct {
-	Deltas  int           // stored
-	Took    time.Duration // from popping them to the backlogs of the handlers
-	Waiting int           // deltas still waiting
 }
 
 // OnBatch calls f after each batch that is stored and in the backlogs of the

@@ -302,7 +302,7 @@ func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key Key
 	behind.Store(int64(len(cores)))
 	stops := make([]func(), 0, len(cores))
 	for _, c := range cores {
-		stops = append(stops, c.whenPassed(key, than, func() {
+		stops = append(stops, c.indexer.WhenPassed(key, than, func() {
 			if behind.Add(-1) == 0 {
 				do()
 			}

@@ -4,6 +4,7 @@
 package informer
 
 import (
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -75,14 +76,14 @@ func (h *handle) cover(scopes []Scope) error {
 		s.Namespaces, s.LabelSelector = h.core.opts.Namespaces, h.core.opts.SelectByKind[h.core.kind.GroupKind()]
 		scopes = []Scope{s}
 	}
-	if err := h.core.checkNamespaces(scopes); err != nil {
+	if err := h.checkNamespaces(scopes); err != nil {
 		return err
 	}
 	set, err := h.core.fieldsOf(scopes)
 	if err != nil {
 		return err
 	}
-	follows := h.core.followAll(scopes)
+	follows := h.followAll(scopes)
 	plain, clusterWide, before, err := h.wantUnder(scopes, set, follows)
 	if err != nil {
 		unfollow(follows)
@@ -351,3 +352,91 @@ func (h *handle) keepAllFields() {
 	}
 	h.turnLocked(h.holds, h.view.Load().namespaces)
 }
+
+// syncWait closes done when each handle in missing is synced or released.
+type syncWait struct {
+	missing map[*handle]bool
+	done    chan struct{}
+}
+
+func (c *core) syncedLocked(scope base.ScopeID) {
+	if w := c.critical.scopes.at(scope); w != nil {
+		w.synced.Store(true)
+		c.settleLocked()
+	}
+}
+
+// settleLocked notifies the handles that are now synced, their handlers, and
+// their waiters.
+func (c *core) settleLocked() {
+	for _, h := range c.critical.handles {
+		if !h.settled && h.isSynced() {
+			h.settled = true
+			close(h.synced)
+		}
+	}
+	c.critical.handlers.markSynced()
+	c.critical.waits = slices.DeleteFunc(c.critical.waits, func(w *syncWait) bool {
+		maps.DeleteFunc(w.missing, func(h *handle, _ bool) bool { return h.settled || h.released })
+		if len(w.missing) == 0 {
+			close(w.done)
+		}
+		return len(w.missing) == 0
+	})
+}
+
+// allSynced is closed when the present handles are synced or released.
+func (c *core) allSynced() <-chan struct{} {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	missing := make(map[*handle]bool)
+	for _, h := range c.critical.handles {
+		if h.isAwaited() {
+			missing[h] = true
+		}
+	}
+	for _, w := range c.critical.waits {
+		if maps.Equal(w.missing, missing) {
+			return w.done
+		}
+	}
+	w := &syncWait{missing: missing, done: make(chan struct{})}
+	if len(missing) == 0 {
+		close(w.done)
+	} else {
+		c.critical.waits = append(c.critical.waits, w)
+	}
+	return w.done
+}
+
+// misusedBy returns why one of the handles cannot sync, or what is closed when there may be a
+// reason.
+func (c *core) misusedBy(is func(*handle) bool) (changed <-chan struct{}, err error) {
+	noted, changed := c.misuses.so()
+	if !noted {
+		return changed, nil
+	}
+	var scopes []scopeView
+	c.critical.Lock()
+	for _, h := range c.critical.handles {
+		if !is(h) {
+			continue
+		}
+		if h.clusterWide && len(h.follows) > 0 {
+			err = errScopeMisused // namespaces cannot be chosen for it
+		}
+		for _, w := range h.holds {
+			if !w.synced.Load() {
+				scopes = append(scopes, scopeView{w, w.reflector})
+			}
+		}
+	}
+	c.critical.Unlock()
+	if slices.ContainsFunc(scopes, func(s scopeView) bool { return s.reflector.State().State == StateMisuse }) {
+		err = errScopeMisused
+	}
+	return changed, err
+}
+
+// isAwaited reports whether a wait for the whole informer waits for h.
+func (h *handle) isAwaited() bool { return h.asked != nil && !h.settled && !h.deferred }

@@ -266,7 +266,7 @@ func (i *SharedInformer[T]) KeepManagedFields() error {
 	if err := i.Err(); err != nil {
 		return err
 	}
-	return i.core.settings.keepManagedFields(i.handle)
+	return i.core.settings.keepManagedFields(i.handle.view.Load().fields != nil)
 }
 
 // Compact makes the informer hold the objects of this kind and representation

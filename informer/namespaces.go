@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/nursery"
@@ -28,6 +29,33 @@ type following struct {
 // namespaceInformer returns an informer of the namespaces that match selector.
 func namespaceInformer(f *SharedInformerFactory, selector string) *SharedInformer[*metav1.PartialObjectMetadata] {
 	return ForMetadata(f, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Scope{LabelSelector: selector})
+}
+
+// checkNamespaces returns misuse of the namespaces in scopes.
+func (h *handle) checkNamespaces(scopes []Scope) error {
+	for _, s := range scopes {
+		switch _, err := labels.Parse(s.NamespaceSelector); {
+		case s.NamespaceSelector == "":
+		case err != nil:
+			return h.core.errorf("parse namespace selector %q: %w", s.NamespaceSelector, err)
+		case len(s.Namespaces) > 0:
+			return h.core.errorf("scope with namespace selector %q: it names namespaces too; give one of both", s.NamespaceSelector)
+		case h.core.follow == nil:
+			return h.core.errorf("scope with namespace selector %q: only a factory can follow namespaces", s.NamespaceSelector)
+		}
+	}
+	return nil
+}
+
+// followAll returns followings for the selectors in scopes. It starts nothing.
+func (h *handle) followAll(scopes []Scope) []*following {
+	var out []*following
+	for _, s := range scopes {
+		if sel := s.NamespaceSelector; sel != "" && !s.Deferred && !slices.ContainsFunc(out, func(f *following) bool { return f.selector == sel }) {
+			out = append(out, &following{selector: sel, namespaces: h.core.follow(sel)})
+		}
+	}
+	return out
 }
 
 // takeOverLocked makes h follow these selectors, and returns the previous ones.

@@ -9,15 +9,25 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
 // refusals are the objects that the transform refused, to be retried.
 type refusals struct {
-	core *core
-	mu   struct {
+	// What an accepted object passes through.
+	settings *settings
+	packing  *packing
+	guard    *mutationGuard
+	indexer  *store.Indexer
+	store    func(apply func() ([]store.Change, error)) []store.Change
+	group    *nursery.Nursery // that run joins
+	log      logr.Logger
+	mu       struct {
 		sync.Mutex
 		waiting map[Key]refusedObject
 		running bool
@@ -42,12 +52,12 @@ func (r *refusals) schedule(deltas []store.Delta) {
 
 // scheduleOne schedules a retry for the refused object of key.
 func (r *refusals) scheduleOne(key Key) {
-	u := r.core.indexer.Refused(key)
+	u := r.indexer.Refused(key)
 	if u == nil {
 		return // a newer version has arrived
 	}
 	if r.add(u, time.Now()) {
-		_, _ = r.core.group.Spawn(r.run) // an error means that the run has ended
+		_, _ = r.group.Spawn(r.run) // an error means that the run has ended
 	}
 }
 
@@ -145,18 +155,18 @@ func (r *refusals) pause(ctx context.Context, d time.Duration) bool {
 // retry passes u to the transform, and reports whether it is refused again.
 func (r *refusals) retry(u *Undecodable) (refused bool) {
 	original := base.RefusedObject(u)
-	if original == nil || r.core.indexer.Refused(u.Key) != u {
+	if original == nil || r.indexer.Refused(u.Key) != u {
 		return false // a newer version has arrived
 	}
-	transform := r.core.settings.transform()
+	transform := r.settings.transform()
 	obj, err := base.CallTransform(func(obj Object) (Object, error) { return transform(Copy(obj)) }, original)
 	if err != nil {
 		return true
 	}
-	obj = r.core.packing.pack(obj)
-	offered := r.core.guard.offerWrite(store.Observed{Effect: Stored, Key: u.Key, Object: obj})
-	changes := r.core.store(store.Batch{}, false, func() ([]store.Change, error) { return r.core.indexer.Accept(u, obj) })
-	r.core.guard.retireReplaced(offered, changes)
-	r.core.log.Info("The transform now accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))
+	obj = r.packing.pack(obj)
+	offered := r.guard.offerWrite(store.Observed{Effect: Stored, Key: u.Key, Object: obj})
+	changes := r.store(func() ([]store.Change, error) { return r.indexer.Accept(u, obj) })
+	r.guard.retireReplaced(offered, changes)
+	r.log.Info("The transform now accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))
 	return false
 }

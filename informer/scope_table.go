@@ -6,13 +6,66 @@ package informer
 import (
 	"iter"
 	"slices"
+	"sync/atomic"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
+	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
 // scopesAtOnce is how many scopes begin or end in one critical section.
 const scopesAtOnce = 256
+
+// watched is one scope held by at least one handle, with its Reflector.
+type watched struct {
+	id        base.ScopeID
+	scope     WatchScope
+	matcher   base.Matcher
+	reflector *reflector.Reflector
+	member    *nursery.Member // the Reflector's run; nil: it never runs
+	lw        ListerWatcher[Object]
+	decoding  *taskProbe // calls of the transform
+	holders   int
+	kept      uint32 // generation of its objects, guarded by the core's critical section
+	past      uint32 // no object of an earlier generation comes from it; as kept
+	synced    atomic.Bool
+	relists   atomic.Int64 // stored lists after the first
+}
+
+// beginKept sets what a new scope keeps: what all others do, since it may show
+// their objects.
+func (w *watched) beginKept(now uint32, behind bool) {
+	w.kept, w.past = now, now
+	if behind {
+		w.kept = 0
+		w.reflector.Wants.Add(steps.Demand{Reason: steps.RelistFields, Content: true})
+	}
+}
+
+// quiet reports whether its Reflector has returned, or never runs.
+func (w *watched) quiet() bool {
+	if w.member == nil {
+		return true
+	}
+	select {
+	case <-w.member.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// surely reports whether a stored object, of which a transform may have changed the labels,
+// belongs to w.
+func (w *watched) surely(key Key, obj Object, changed bool) bool {
+	if w.scope.LabelSelector+w.scope.FieldSelector == "" {
+		return w.scope.Namespace == "" || key.Namespace == "" || key.Namespace == w.scope.Namespace
+	}
+	return !changed && w.matcher.MatchKey(key, compact.LabelsOf(obj)) == base.Inside
+}
 
 // scopeTable has the watched scopes of a core. The core's critical section guards it.
 type scopeTable struct {

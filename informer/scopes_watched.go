@@ -9,7 +9,6 @@ import (
 	"iter"
 	"reflect"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
@@ -22,48 +21,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/sleep"
 )
-
-// watched is one scope held by at least one handle, with its Reflector.
-type watched struct {
-	id        base.ScopeID
-	scope     WatchScope
-	matcher   base.Matcher
-	reflector *reflector.Reflector
-	member    *nursery.Member // the Reflector's run; nil: it never runs
-	lw        ListerWatcher[Object]
-	decoding  *taskProbe // calls of the transform
-	holders   int
-	kept      uint32 // generation of its objects, guarded by the core's critical section
-	past      uint32 // no object of an earlier generation comes from it; as kept
-	synced    atomic.Bool
-	relists   atomic.Int64 // stored lists after the first
-}
-
-// beginKept sets what a new scope keeps: what all others do, since it may show
-// their objects.
-func (w *watched) beginKept(now uint32, behind bool) {
-	w.kept, w.past = now, now
-	if behind {
-		w.kept = 0
-		w.reflector.Wants.Add(steps.Demand{Reason: steps.RelistFields, Content: true})
-	}
-}
-
-// quiet reports whether its Reflector has returned, or never runs.
-func (w *watched) quiet() bool {
-	if w.member == nil {
-		return true
-	}
-	select {
-	case <-w.member.Done():
-		return true
-	default:
-		return false
-	}
-}
 
 // findLocked returns the watched scopes, with new ones ready to be opened. On
 // an error nothing changes.
@@ -133,7 +92,7 @@ func prepareLocked(c *core, w *watched) {
 	w.decoding = c.membership.take(newTaskProbe("transform an object " + w.scope.String()))
 	lw := feed.ListerWatcher{
 		From:      w.lw,
-		Screen:    c.screen(w),
+		Screen:    w.screen(&c.upstream),
 		Check:     func(ctx context.Context) error { return c.place(ctx, w.scope) },
 		Begin:     c.projection.passing(w.id, c.fifo),
 		Report:    c.settings.reportError,
@@ -179,15 +138,6 @@ func redeliver(c *core, w *watched) {
 			c.fifo.Resync(w.id, m.id, c.indexer.ObjectsIn(w.id))
 		}
 	}
-}
-
-// surely reports whether a stored object, of which a transform may have changed the labels,
-// belongs to w.
-func (w *watched) surely(key Key, obj Object, changed bool) bool {
-	if w.scope.LabelSelector+w.scope.FieldSelector == "" {
-		return w.scope.Namespace == "" || key.Namespace == "" || key.Namespace == w.scope.Namespace
-	}
-	return !changed && w.matcher.MatchKey(key, compact.LabelsOf(obj)) == base.Inside
 }
 
 // endUnheld ends the scopes without holders, in parts: thousands of them do not keep events
@@ -435,4 +385,13 @@ func showWaitingLocked(c *core) {
 			h.turnLocked(h.holds, h.view.Load().namespaces)
 		}
 	}
+}
+
+// screen returns what the objects of w must match.
+func (w *watched) screen(u *upstream) feed.Screen {
+	s := feed.Screen{Matcher: w.matcher, Selects: w.scope.LabelSelector+w.scope.FieldSelector != "", Namespaced: u.namespaced}
+	if _, ok := w.lw.(reflector.Hosted); !ok && u.object == restclient.UnstructuredType {
+		s.Kind = u.kind
+	}
+	return s
 }

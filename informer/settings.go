@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 )
@@ -34,6 +35,13 @@ type settings struct {
 		onBatch   []func(BatchReport)
 		err       error // the first misuse, returned by Run
 	}
+}
+
+// BatchReport describes a stored batch, for metrics.
+type BatchReport struct {
+	Deltas  int           // stored
+	Took    time.Duration // from popping them to the backlogs of the handlers
+	Waiting int           // deltas still waiting
 }
 
 // setDefaults sets what the Options say, before anything else is set.
@@ -139,8 +147,8 @@ func (s *settings) dropFields() error {
 	return nil
 }
 
-func (s *settings) keepManagedFields(h *handle) error {
-	if h.view.Load().fields != nil {
+func (s *settings) keepManagedFields(projected bool) error {
+	if projected {
 		return s.errorf("keep managedFields: the Scope of the handle has Fields, and managedFields are kept with all fields only; leave the Fields out")
 	}
 	s.mu.Lock()

@@ -13,15 +13,44 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer/internal/feed"
+	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
+
+// errNoVersion is the error of a list whose version says nothing about time.
+var errNoVersion = errors.New("the list has no version that can be compared")
+
+// auditLists returns a ListerWatcher of the metadata of a scope.
+type auditLists func(WatchScope) (ListerWatcher[Object], error)
+
+// recall returns the version of key in the server's history at a version; 0: it was not there.
+func (list auditLists) recall(ctx context.Context, key Key, at string) (Version, error) {
+	lw, err := list(WatchScope{Namespace: key.Namespace, FieldSelector: "metadata.name=" + key.Name})
+	if err != nil {
+		return 0, err
+	}
+	page, err := lw.List(ctx, listwatch.ListOptions{Limit: 1, ResourceVersion: at, ResourceVersionMatch: "Exact"})
+	switch {
+	case err != nil:
+		return 0, err
+	case page.ResourceVersion != at || page.Unreadable > 0:
+		return 0, errNoVersion // the server has not answered what was asked
+	}
+	for _, item := range page.Items {
+		if item.Key == key {
+			return ParseVersion(item.ResourceVersion), nil
+		}
+	}
+	return 0, nil
+}
 
 // upstream is the kind of a core and how to reach it on the server. Who makes the core sets
 // the functions before the core runs.
@@ -35,11 +64,10 @@ type upstream struct {
 	namespaced       func() (namespaced, known bool)
 	discover         func(context.Context) (namespaced bool, err error) // nil: unknown
 	resource         func() schema.GroupResource
-	learned          func() (schema.GroupVersionKind, bool)                               // the kind, if only the resource was given
-	convert          func(Written) (Object, error)                                        // to this representation, without shared memory
-	follow           func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] // nil: not possible
-	borrow           func(*reflector.Tap, Version) bool                                   // of a metadata informer: feeds the tap from another informer
-	schemas          *schemas.Watch                                                       // nil: schemas are not observed
+	learned          func() (schema.GroupVersionKind, bool) // the kind, if only the resource was given
+	convert          func(Written) (Object, error)          // to this representation, without shared memory
+	borrow           func(*reflector.Tap, Version) bool     // of a metadata informer: feeds the tap from another informer
+	schemas          *schemas.Watch                         // nil: schemas are not observed
 }
 
 func newUpstream(object reflect.Type, kind schema.GroupVersionKind, lw func(WatchScope) (ListerWatcher[Object], error)) upstream {
@@ -103,33 +131,6 @@ func (u *upstream) typed(w Written) (Object, error) {
 	return obj, err
 }
 
-// checkNamespaces returns misuse of the namespaces in scopes.
-func (u *upstream) checkNamespaces(scopes []Scope) error {
-	for _, s := range scopes {
-		switch _, err := labels.Parse(s.NamespaceSelector); {
-		case s.NamespaceSelector == "":
-		case err != nil:
-			return u.errorf("parse namespace selector %q: %w", s.NamespaceSelector, err)
-		case len(s.Namespaces) > 0:
-			return u.errorf("scope with namespace selector %q: it names namespaces too; give one of both", s.NamespaceSelector)
-		case u.follow == nil:
-			return u.errorf("scope with namespace selector %q: only a factory can follow namespaces", s.NamespaceSelector)
-		}
-	}
-	return nil
-}
-
-// followAll returns followings for the selectors in scopes. It starts nothing.
-func (u *upstream) followAll(scopes []Scope) []*following {
-	var out []*following
-	for _, s := range scopes {
-		if sel := s.NamespaceSelector; sel != "" && !s.Deferred && !slices.ContainsFunc(out, func(f *following) bool { return f.selector == sel }) {
-			out = append(out, &following{selector: sel, namespaces: u.follow(sel)})
-		}
-	}
-	return out
-}
-
 // fieldsOf returns the union of the Fields of scopes.
 func (u *upstream) fieldsOf(scopes []Scope) (*fields.Set, error) {
 	var paths []string
@@ -160,10 +161,28 @@ func (u *upstream) fieldsOf(scopes []Scope) (*fields.Set, error) {
 	return set, nil
 }
 
-func (u *upstream) screen(w *watched) feed.Screen {
-	s := feed.Screen{Matcher: w.matcher, Selects: w.scope.LabelSelector+w.scope.FieldSelector != "", Namespaced: u.namespaced}
-	if _, ok := w.lw.(reflector.Hosted); !ok && u.object == restclient.UnstructuredType {
-		s.Kind = u.kind
+// convertTo returns the object of an own write as a t, without sharing memory. A Go type may
+// lack fields that the server has, so an object is never converted from one Go type to
+// another, nor to unstructured: the answer is decoded again.
+func convertTo(t reflect.Type, kind schema.GroupVersionKind, w Written) (Object, error) {
+	if restclient.OfMetadata(t) {
+		return base.MetadataOf(w.Object, kind).DeepCopy(), nil
 	}
-	return s
+	if reflect.TypeOf(w.Object) == t {
+		return Copy(w.Object), nil
+	}
+	if _, ok := w.Object.(*metav1.PartialObjectMetadata); ok {
+		return nil, fmt.Errorf("read %T as %s: it is the metadata alone", w.Object, kind.Kind)
+	}
+	out := reflect.New(t.Elem()).Interface().(Object)
+	err := errors.New("its Go type may lack fields of the answer")
+	if w.Decode != nil {
+		err = w.Decode(out)
+	} else if u, ok := w.Object.(*unstructured.Unstructured); ok {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(Copy(u).Object, out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %T as %s: %w", w.Object, kind.Kind, err)
+	}
+	return out, nil
 }

@@ -33,7 +33,7 @@ var starters = map[string]string{
 	"informer/namespaces.go":                      "who follows namespaces joins the informer's run",
 	"informer/refusals.go":                        "the retries of what the transform has refused join the informer's run",
 	"informer/catch_up.go":                        "one scope each, which CatchUp waits for",
-	"informer/join.go":                            "listeners and their resync join the informer's run",
+	"informer/handlers.go":                        "listeners and their resync join the informer's run",
 	"informer/factory.go":                         "informers join the factory's run",
 	"informer/listener.go":                        "wakes the listener when its context ends",
 	"informer/internal/restclient/answer_body.go": "ends the answer with its context",
