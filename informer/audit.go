@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
@@ -73,17 +74,23 @@ func lostIn(rows iter.Seq[*store.Row], scope base.ScopeID, list map[Key]auditedS
 	return d
 }
 
-// audits compares each live scope with the server from time to time, until ctx
+// auditor compares the scopes of a core with the server.
+type auditor struct {
+	core    *core
+	touched touchedKeys // since an audit began; nil: none is running; guarded by the core's critical section
+}
+
+// run compares each live scope with the server from time to time, until ctx
 // ends.
-func (c *core) audits(ctx context.Context) error {
-	mean, sim := c.opts.Audit, simhook.Of(ctx)
-	for sleep.For(ctx, mean/2+simhook.Duration(sim, "audit "+c.kind.Kind, mean)) {
-		for _, w := range c.watchedNow() {
-			r := c.reflectorOf(w)
+func (a *auditor) run(ctx context.Context) error {
+	mean, sim := a.core.opts.Audit, simhook.Of(ctx)
+	for sleep.For(ctx, mean/2+simhook.Duration(sim, "audit "+a.core.kind.Kind, mean)) {
+		for _, w := range a.core.watchedNow() {
+			r := a.core.reflectorOf(w)
 			if r == nil || !r.Auditable() {
 				continue
 			}
-			d, err := c.audit(ctx, w)
+			d, err := a.audit(ctx, w)
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -98,28 +105,28 @@ func (c *core) audits(ctx context.Context) error {
 // audit returns the lasting differences of a scope from the server. To prove
 // that the server's versions went back it takes two lists, on different
 // connections.
-func (c *core) audit(ctx context.Context, w *watched) (d reflector.Finding, err error) {
-	defer c.beginAudit()()
-	list, v, err := c.identitiesIn(ctx, w, nil)
+func (a *auditor) audit(ctx context.Context, w *watched) (d reflector.Finding, err error) {
+	defer a.begin()()
+	list, v, err := a.identitiesIn(ctx, w, nil)
 	if err != nil {
 		return d, fmt.Errorf("audit: %w", err)
 	}
-	for begun := time.Now(); c.indexer.Reached(w.id) < v; {
+	for begun := time.Now(); a.core.indexer.Reached(w.id) < v; {
 		if time.Since(begun) > auditPatience || !sleep.For(ctx, time.Second) {
 			return d, fmt.Errorf("audit: the watch has not reached version %s of the list", v)
 		}
 	}
-	d, err = c.compare(w, list, v)
+	d, err = a.compare(w, list, v)
 	if len(d.Keys) > 0 && sleep.For(ctx, auditConfirm) {
-		d, err = c.compare(w, list, v)
+		d, err = a.compare(w, list, v)
 	}
 	if err != nil || len(d.Rewound) == 0 {
 		return d, err
 	}
-	if list, v, err = c.identitiesIn(restclient.Elsewhere(ctx), w, nil); err != nil {
+	if list, v, err = a.identitiesIn(restclient.Elsewhere(ctx), w, nil); err != nil {
 		return reflector.Finding{}, fmt.Errorf("audit: %w", err)
 	}
-	again, err := c.compare(w, list, v)
+	again, err := a.compare(w, list, v)
 	if err != nil {
 		return reflector.Finding{}, err
 	}
@@ -127,54 +134,51 @@ func (c *core) audit(ctx context.Context, w *watched) (d reflector.Finding, err 
 	return d, nil
 }
 
-// beginAudit starts to record keys with news, until end is called.
-func (c *core) beginAudit() (end func()) {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	c.critical.touched = make(touchedKeys)
+// begin starts to record keys with news, until end is called.
+func (a *auditor) begin() (end func()) {
+	a.core.critical.Lock()
+	defer a.core.critical.Unlock()
+	a.touched = make(touchedKeys)
 	return func() {
-		c.critical.Lock()
-		defer c.critical.Unlock()
-		c.critical.touched = nil
+		a.core.critical.Lock()
+		defer a.core.critical.Unlock()
+		a.touched = nil
 	}
 }
 
-func (c *core) touchLocked(deltas []store.Delta) {
+func (a *auditor) touchLocked(deltas []store.Delta) {
 	for i := range deltas {
-		c.hearLocked(deltas[i].Key)
+		a.hearLocked(deltas[i].Key)
 	}
 }
 
-func (c *core) hearLocked(key Key) {
-	if c.critical.touched != nil {
-		c.critical.touched[key] = struct{}{}
+func (a *auditor) hearLocked(key Key) {
+	if a.touched != nil {
+		a.touched[key] = struct{}{}
 	}
 }
 
-func (c *core) compare(w *watched, list map[Key]auditedState, v Version) (d reflector.Finding, err error) {
-	c.critical.Lock()
-	same := int(w.id) < len(c.critical.byID) && c.critical.byID[w.id] == w
-	rows, since := c.indexer.View(), maps.Clone(c.critical.touched)
-	c.critical.Unlock()
+func (a *auditor) compare(w *watched, list map[Key]auditedState, v Version) (d reflector.Finding, err error) {
+	a.core.critical.Lock()
+	same := a.core.critical.scopes.has(w)
+	rows, since := a.core.indexer.View(), maps.Clone(a.touched)
+	a.core.critical.Unlock()
 	if !same {
 		return d, errors.New("audit: the scope has ended")
 	}
 	return lostIn(rows.All(), w.id, list, v, since), nil
 }
 
-// errNoVersion is the error of a list whose version says nothing about time.
-var errNoVersion = errors.New("the list has no version that can be compared")
-
 // identitiesIn returns the newest state of a scope on the server. If there is
 // more than a page of it and enough says so, it returns only the version.
-func (c *core) identitiesIn(ctx context.Context, w *watched, enough func(Version) bool) (map[Key]auditedState, Version, error) {
-	lw, err := c.auditList(w.scope)
+func (a *auditor) identitiesIn(ctx context.Context, w *watched, enough func(Version) bool) (map[Key]auditedState, Version, error) {
+	lw, err := a.core.auditList(w.scope)
 	if err != nil {
 		return nil, 0, err
 	}
-	lw = screening{ListerWatcher: lw, of: c.screen(w)}
+	lw = feed.ListerWatcher{From: lw, Screen: w.screen(&a.core.upstream)}
 	list, pages := make(map[Key]auditedState), restclient.PageReader[Object]{Lw: lw}
-	opts := listwatch.ListOptions{Limit: cmp.Or(c.opts.PageSize, reflector.DefaultPageSize)}
+	opts := listwatch.ListOptions{Limit: cmp.Or(a.core.opts.PageSize, reflector.DefaultPageSize)}
 	for {
 		page, err := pages.Read(ctx, opts)
 		switch {
@@ -203,28 +207,4 @@ func (c *core) identitiesIn(ctx context.Context, w *watched, enough func(Version
 		}
 		opts = listwatch.ListOptions{Limit: opts.Limit, Continue: page.Continue}
 	}
-}
-
-// auditLists returns a ListerWatcher of the metadata of a scope.
-type auditLists func(WatchScope) (ListerWatcher[Object], error)
-
-// recall returns the version of key in the server's history at a version; 0: it was not there.
-func (list auditLists) recall(ctx context.Context, key Key, at string) (Version, error) {
-	lw, err := list(WatchScope{Namespace: key.Namespace, FieldSelector: "metadata.name=" + key.Name})
-	if err != nil {
-		return 0, err
-	}
-	page, err := lw.List(ctx, listwatch.ListOptions{Limit: 1, ResourceVersion: at, ResourceVersionMatch: "Exact"})
-	switch {
-	case err != nil:
-		return 0, err
-	case page.ResourceVersion != at || page.Unreadable > 0:
-		return 0, errNoVersion // the server has not answered what was asked
-	}
-	for _, item := range page.Items {
-		if item.Key == key {
-			return ParseVersion(item.ResourceVersion), nil
-		}
-	}
-	return 0, nil
 }

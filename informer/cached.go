@@ -38,7 +38,7 @@ func cachedIn(c *core, key Key) Object {
 		}
 	}
 	obj, _, err := c.indexer.Get(key)
-	if err != nil || c.settler.Has(key) {
+	if err != nil || c.writes.settler.Has(key) {
 		return nil
 	}
 	if obj, err = compact.Open(obj); err != nil {

@@ -193,7 +193,7 @@ func (p *pursuit) ask(ctx context.Context) error {
 		sim.Step(ctx, "ask", fmt.Sprintf("catch up %s %s %s", p.core.kind.Kind, p.core.object, p.scope.scope))
 	}
 	p.lists++
-	list, v, err := p.core.identitiesIn(ctx, p.scope, p.superfluous(ctx))
+	list, v, err := p.core.auditor.identitiesIn(ctx, p.scope, p.superfluous(ctx))
 	switch {
 	case err != nil:
 		return err

@@ -4,27 +4,19 @@
 package informer
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"reflect"
-	"runtime/debug"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
-	"github.com/flyball-dev/flyball/informer/internal/reflector"
-	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/informer/internal/store"
-	"github.com/flyball-dev/flyball/informer/internal/unsettled"
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -34,8 +26,7 @@ import (
 // scope feeds the DeltaFIFO; dispatch pops batches, stores them, and passes
 // them to the listeners. It ends with its last handle.
 type core struct {
-	object  reflect.Type // a pointer to an API type
-	kind    schema.GroupVersionKind
+	upstream
 	opts    Options
 	log     logr.Logger
 	shared  bool          // a factory runs it
@@ -47,26 +38,18 @@ type core struct {
 	memory  *headroom.Budget // nil: no bound
 	packing packing          // empty: objects are held decoded
 
-	newListerWatcher func(WatchScope) (ListerWatcher[Object], error)
-	settling         func(WatchScope) (ListerWatcher[Object], error) // that settles own writes: it keeps all fields
-	namespaced       func() (namespaced, known bool)
-	discover         func(context.Context) (namespaced bool, err error) // nil: unknown
-	resource         func() schema.GroupResource
-	learned          func() (schema.GroupVersionKind, bool)                               // the kind, if only the resource was given
-	convert          func(Written) (Object, error)                                        // to this representation, without shared memory
-	follow           func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] // nil: not possible
-	forget           func()                                                               // called when the last handle is released
-	closeIdle        func()                                                               // frees connections after Run
-	borrow           func(*reflector.Tap, Version) bool                                   // of a metadata informer: feeds the tap from another informer
-	schemas          *schemas.Watch                                                       // nil: schemas are not observed
-	auditList        auditLists
-	membership       membership
-	storing          *taskProbe // of dispatch
-	settler          unsettled.Settler
-	projection       projection
-	narrowed         func(*fields.Set) // called with each set of fields that is not everything; nil: nobody asks
-	refusals         refusals
-	misuses          misuses // of running scopes
+	follow     func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] // nil: not possible
+	forget     func()                                                               // called when the last handle is released
+	closeIdle  func()                                                               // frees connections after Run
+	membership membership
+	joined     atomic.Int64 // handlers so far
+	storing    *taskProbe   // of dispatch
+	writes     ownWrites
+	auditor    auditor
+	projection projection
+	narrowed   func(*fields.Set) // called with each set of fields that is not everything; nil: nobody asks
+	refusals   refusals
+	misuses    misuses // of running scopes
 
 	// critical is held while changes go into the Indexer and to the backlogs,
 	// and while scopes begin and end, so that every handler sees them in the
@@ -74,76 +57,45 @@ type core struct {
 	// the other way round.
 	critical struct {
 		sync.Mutex
-		scopes  map[WatchScope]*watched
-		byID    []*watched            // nil: number unused
-		within  map[string][]*watched // by the namespace of the scope
-		unheld  []*watched            // no handle held them when they were added; they end in parts
-		ended   []*watched            // their numbers may still be in use
-		free    []base.ScopeID        // numbers that nothing uses
-		handles []*handle
-		members []*member
-		every   int // number of members that want every event
-		waits   []*syncWait
-		over    bool          // Run has ended
-		closed  bool          // the last handle was released
-		newest  Version       // that was stored
-		whole   bool          // all objects have all of their fields, from now on
-		narrow  Version       // objects of later versions always had them; set once whole is
-		touched touchedKeys   // since an audit began; nil: none is running
-		sim     simhook.Hooks // of Run; nil: none
+		scopes   scopeTable
+		handles  []*handle
+		handlers handlers
+		waits    []*syncWait
+		over     bool          // Run has ended
+		closed   bool          // the last handle was released
+		sim      simhook.Hooks // of Run; nil: none
 	}
-	mu struct {
-		sync.Mutex
-		transform func(Object) (Object, error)
-		lent      bool // a metadata informer shares the objects
-		projected bool // a handle keeps some fields only
-		onError   func(context.Context, error)
-		started   bool // Run has begun
-		opened    bool // a scope is or was watched
-		managed   bool // keep managedFields
-		compact   Compact
-		handlers  int
-		onBatch   []func(BatchReport)
-		err       error // the first misuse, returned by Run
-	}
+	settings settings
 }
 
 func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw func(WatchScope) (ListerWatcher[Object], error)) *core {
 	c := &core{
-		object:           object,
-		kind:             kind,
-		opts:             opts,
-		log:              textlog.Throttled(opts.Logger).WithValues("kind", kind.Kind),
-		ended:            make(chan struct{}),
-		indexer:          store.NewIndexer(kind),
-		newListerWatcher: lw,
-		settling:         lw,
-		namespaced:       func() (bool, bool) { return false, false },
-		learned:          func() (schema.GroupVersionKind, bool) { return kind, true },
-		closeIdle:        func() {},
-		resource: func() schema.GroupResource {
-			return schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
-		},
-		convert: func(w Written) (Object, error) {
-			if object.Kind() != reflect.Pointer {
-				return nil, errors.New("the type of the informer's objects is not known")
-			}
-			return convertTo(object, kind, w)
-		},
-		forget: func() {},
+		upstream:  newUpstream(object, kind, lw),
+		opts:      opts,
+		log:       textlog.Throttled(opts.Logger).WithValues("kind", kind.Kind),
+		ended:     make(chan struct{}),
+		indexer:   store.NewIndexer(kind),
+		closeIdle: func() {},
+		forget:    func() {},
 	}
 	c.fifo = store.NewDeltaFIFO(c.indexer)
-	c.mu.managed, c.mu.compact = opts.KeepManagedFields, opts.Compact
+	c.settings.setDefaults(opts, c.log, c.errorf)
 	c.projection.begin()
-	c.critical.scopes, c.critical.within = make(map[WatchScope]*watched), make(map[string][]*watched)
+	c.critical.scopes = newScopeTable()
+	c.critical.handlers.fifo, c.critical.handlers.indexer = c.fifo, c.indexer
 	c.storing = c.membership.take(newTaskProbe("store a batch"))
-	c.settler = unsettled.Settler{
-		Store: settledStore{c}, Name: object.String(), Log: c.log, PageSize: cmp.Or(opts.PageSize, reflector.DefaultPageSize),
-		Read: func(scope WatchScope) (ListerWatcher[Object], error) { return c.settling(scope) },
+	c.writes.begin(c)
+	c.auditor.core = c
+	c.refusals.settings, c.refusals.packing, c.refusals.indexer = &c.settings, &c.packing, c.indexer
+	c.refusals.group, c.refusals.log = &c.group, c.log
+	c.refusals.store = func(apply func() ([]store.Change, error)) []store.Change {
+		return c.store(store.Batch{}, false, apply)
 	}
-	_ = c.group.Go(c.settler.Run)
 	_ = c.group.Go(c.dispatch)
-	c.attachDetector()
+	if c.guard = newMutationGuard(opts, c.gvk, c.indexer); c.guard != nil && opts.detector == nil {
+		_ = c.group.Go(c.guard.run)
+	}
+	c.refusals.guard = c.guard
 	return c
 }
 
@@ -155,7 +107,7 @@ func (c *core) end() {
 
 // finish tells all handles that nothing new will be stored.
 func (c *core) finish() {
-	c.settler.End()
+	c.writes.settler.End()
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if c.critical.over {
@@ -168,31 +120,12 @@ func (c *core) finish() {
 	}
 }
 
-// gvk returns the kind of the objects. For an informer of a resource that is
-// the resource until discovery has answered.
-func (c *core) gvk() schema.GroupVersionKind {
-	if kind, ok := c.learned(); ok {
-		return kind
-	}
-	return c.kind
-}
-
-// misuse returns the error of run.
-func (c *core) misuse() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.err
-}
-
 // run runs the Reflectors, handlers and dispatch, including those that join
 // later, until ctx ends.
 func (c *core) run(ctx context.Context) error {
-	c.mu.Lock()
-	err := c.mu.err
-	c.mu.started = true
-	c.mu.Unlock()
+	c.settings.setStarted()
 	c.setHooks(simhook.Of(ctx))
-	if err != nil {
+	if err := c.settings.misuse(); err != nil {
 		return err
 	}
 	if c.guard != nil {
@@ -201,52 +134,12 @@ func (c *core) run(ctx context.Context) error {
 	return c.group.Run(logr.NewContext(ctx, c.log))
 }
 
-// transform returns the transform of the kind, or nil. It does not change after
-// the run has begun, so lists and watches read it once.
-func (c *core) transform() func(Object) (Object, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.transform
-}
-
-func (c *core) setTransform(f func(Object) (Object, error)) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.started && c.mu.opened {
-		return c.errorf("set transform: the informer has started, and objects are stored already; set it before the run, or on a handle whose Scope is Deferred")
-	}
-	if c.mu.projected && f != nil {
-		return c.errorf("set transform: a handle keeps only the Fields of its Scope, and the transform would see objects without the others; drop fields with one of both")
-	}
-	if c.mu.lent {
-		return c.errorf("set transform: a metadata informer shares the objects already; set it before the run")
-	}
-	c.mu.transform = f
-	return nil
-}
-
-func (c *core) setStarted() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.started = true
-}
-
-func (c *core) setOpened() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.opened = true
-}
-
-func (c *core) whenPassed(key Key, than Version, do func()) (stop func()) {
-	return c.indexer.WhenPassed(key, than, do)
-}
-
 // snapshot uses no lock that is held while user code runs.
 func (c *core) snapshot() Snapshot {
 	s := c.indexer.Snapshot()
 	s.Synced, s.Waiting = true, c.fifo.Len()
 	s.Fields = c.projection.current().set.Paths()
-	s.Awaiting += c.settler.Len()
+	s.Awaiting += c.writes.settler.Len()
 	if p := c.packing.Load(); p != nil {
 		stats := p.Stats()
 		s.Opened, s.Hot = stats.Decoded, stats.Hot
@@ -274,79 +167,6 @@ func (c *core) snapshot() Snapshot {
 	return s
 }
 
-// attachDetector attaches c to the factory's mutation detector, or to a new one.
-func (c *core) attachDetector() {
-	detector := c.opts.detector
-	if detector == nil {
-		if detector = newMutationDetector(c.opts.DetectMutations, c.opts.Logger); detector == nil {
-			return
-		}
-		_ = c.group.Go(detector.run)
-	}
-	c.guard = &mutationGuard{MutationDetector: detector, kind: c.gvk}
-	c.guard.holds = func(k *kept) bool {
-		obj, _, _ := c.indexer.Get(k.key)
-		return compact.Is(obj, k.object)
-	}
-	c.guard.mend = func(k *kept) bool {
-		truth := Copy(k.truth)
-		fresh := c.guard.keep(k.key, truth)
-		mended := c.indexer.Restore(k.key, k.object, truth)
-		if !mended && fresh != nil {
-			fresh.drop()
-		}
-		return mended
-	}
-}
-
-// offer copies the objects about to be stored, before any reader has them.
-func (c *core) offer(deltas []store.Delta) (offered []*kept) {
-	if c.guard == nil {
-		return nil
-	}
-	for i := range deltas {
-		if d := &deltas[i]; d.Type != store.Sync && d.Err == nil && !base.IsNil(d.Object) && !isPacked(d.Object) {
-			offered = c.guard.offer(offered, d.Key, d.Object)
-		}
-	}
-	return offered
-}
-
-// offerWrite is offer for an own write.
-func (c *core) offerWrite(o store.Observed) (offered []*kept) {
-	if c.guard == nil || o.Effect != Stored || base.IsNil(o.Object) || isPacked(o.Object) {
-		return nil
-	}
-	return c.guard.offer(nil, o.Key, o.Object)
-}
-
-// retireReplaced drops the copies of objects that were not stored, and retires those
-// of replaced objects.
-func (c *core) retireReplaced(offered []*kept, changes []store.Change) {
-	if c.guard == nil {
-		return
-	}
-	stored := make(map[*kept]bool, len(offered))
-	for i := range changes {
-		ch := &changes[i]
-		was, is := c.guard.find(ch.Old), c.guard.find(ch.New)
-		if is != nil {
-			stored[is] = true
-		}
-		if was != nil && was != is {
-			was.retire()
-		}
-		if is != nil && ch.After == nil {
-			is.retire()
-		}
-	}
-	for _, k := range offered {
-		if !stored[k] {
-			k.drop()
-		}
-	}
-}
-
 // Hooks of a simulation. Without one they are not called.
 
 func (c *core) setHooks(sim simhook.Hooks) {
@@ -360,11 +180,8 @@ func (c *core) setHooks(sim simhook.Hooks) {
 // is one such note.
 func (c *core) noteStoredLocked(changes []store.Change, own bool) {
 	reached, whole := Version(0), true
-	for id, w := range c.critical.byID {
-		if w == nil {
-			continue
-		}
-		if at := c.indexer.Reached(base.ScopeID(id)); reached == 0 || at < reached {
+	for w := range c.critical.scopes.all() {
+		if at := c.indexer.Reached(w.id); reached == 0 || at < reached {
 			reached = at
 		}
 		whole = whole && w.scope == WatchScope{}
@@ -389,39 +206,11 @@ func (c *core) noteStoredLocked(changes []store.Change, own bool) {
 	}
 }
 
-func (c *core) reportError(ctx context.Context, err error) {
-	c.mu.Lock()
-	f := c.mu.onError
-	c.mu.Unlock()
-	if f == nil || ctx.Err() != nil {
-		return
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			c.log.Error(fmt.Errorf("panic: %v", p), "Error handler panicked", "stack", string(debug.Stack()))
-		}
-	}()
-	f(ctx, err)
-}
-
-// optionsOf returns the options of a Reflector fed by lw.
-func (c *core) optionsOf(lw ListerWatcher[Object]) reflector.Options {
-	opts := reflector.Options{
-		Logger: c.opts.Logger, PageSize: c.opts.PageSize, PagedLists: c.opts.PagedLists, ListFromCache: c.opts.ListFromCache,
-	}
-	if p, ok := lw.(pagedOnly); ok && p.IsWatchListSemanticsUnSupported() {
-		opts.PagedLists = true
-	}
-	return opts
-}
-
 // showLocked updates the membership with the present scopes and namespace choices.
 func (c *core) showLocked() {
-	scopes := make([]scopeView, 0, len(c.critical.scopes))
-	for _, w := range c.critical.byID {
-		if w != nil {
-			scopes = append(scopes, scopeView{w, w.reflector})
-		}
+	scopes := make([]scopeView, 0, len(c.critical.scopes.byScope))
+	for w := range c.critical.scopes.all() {
+		scopes = append(scopes, scopeView{w, w.reflector})
 	}
 	var choices []choice
 	for _, h := range c.critical.handles {

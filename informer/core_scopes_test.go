@@ -47,7 +47,7 @@ func TestCore_LateDeltasOfAnEndedScopeNeverComeBack_I10(t *testing.T) {
 	if got := stays.handle.holds[0].id; got == id {
 		t.Errorf("the number %d was given to another scope while a batch under way speaks of it", id)
 	}
-	c.store(batch, false, func() ([]store.Change, error) { return c.indexer.Apply(c.livingLocked(batch)) })
+	c.store(batch, false, func() ([]store.Change, error) { return c.indexer.Apply(c.critical.scopes.living(batch)) })
 	if n, waiting := c.indexer.Len(), c.fifo.Len(); n != 0 || waiting != 0 {
 		t.Errorf("%d objects are stored and %d deltas wait of a scope that has ended, want none", n, waiting)
 	}
@@ -59,7 +59,7 @@ func TestCore_ManyScopesBeginAndEndInParts_I10(t *testing.T) {
 	var c *core
 	opened := make(map[int]int) // number of new scopes, by the number of those there were before
 	c = newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) {
-		opened[len(c.critical.scopes)]++
+		opened[len(c.critical.scopes.byScope)]++
 		return silent{}, nil
 	})
 	c.shared = true
@@ -76,28 +76,28 @@ func TestCore_ManyScopesBeginAndEndInParts_I10(t *testing.T) {
 			t.Errorf("beside %d scopes %d begin at once, want %d at most", there, n, scopesAtOnce)
 		}
 	}
-	if n := len(c.critical.scopes); n != many || len(h.holds) != many {
+	if n := len(c.critical.scopes.byScope); n != many || len(h.holds) != many {
 		t.Fatalf("%d scopes are watched, %d held, want %d", n, len(h.holds), many)
 	}
-	c.releaseUnder(h)
+	h.releaseUnder()
 	for more := true; more; {
-		before := len(c.critical.scopes)
+		before := len(c.critical.scopes.byScope)
 		more = endSome(c)
-		if n := before - len(c.critical.scopes); n > scopesAtOnce {
+		if n := before - len(c.critical.scopes.byScope); n > scopesAtOnce {
 			t.Errorf("%d scopes end at once, want %d at most", n, scopesAtOnce)
 		}
 	}
-	if len(c.critical.scopes) != 2 || len(c.critical.within) != 2 || len(c.critical.unheld) != 0 || len(stays.holds) != 2 {
+	if len(c.critical.scopes.byScope) != 2 || len(c.critical.scopes.within) != 2 || len(c.critical.scopes.unheld) != 0 || len(stays.holds) != 2 {
 		t.Errorf("%d scopes in %d namespaces are left and %d unheld, want those two of the other handle",
-			len(c.critical.scopes), len(c.critical.within), len(c.critical.unheld))
+			len(c.critical.scopes.byScope), len(c.critical.scopes.within), len(c.critical.scopes.unheld))
 	}
-	if _, err := c.handle([]Scope{namespacesNamed(many)}, nil); err != nil || len(c.critical.byID) > many+2 {
-		t.Errorf("%d numbers are in use after another opening (%v), want %d at most: those of ended scopes are used again", len(c.critical.byID), err, many+2)
+	if _, err := c.handle([]Scope{namespacesNamed(many)}, nil); err != nil || len(c.critical.scopes.byID) > many+2 {
+		t.Errorf("%d numbers are in use after another opening (%v), want %d at most: those of ended scopes are used again", len(c.critical.scopes.byID), err, many+2)
 	}
 	clear(opened)
 	c.replan(true)
-	if len(c.critical.scopes) != 1 {
-		t.Errorf("%d scopes are watched of a cluster-scoped kind, want 1", len(c.critical.scopes))
+	if len(c.critical.scopes.byScope) != 1 {
+		t.Errorf("%d scopes are watched of a cluster-scoped kind, want 1", len(c.critical.scopes.byScope))
 	}
 	c.replan(false)
 	for there, n := range opened {
@@ -105,8 +105,8 @@ func TestCore_ManyScopesBeginAndEndInParts_I10(t *testing.T) {
 			t.Errorf("beside %d scopes %d begin at once when the kind has become namespaced, want %d at most", there, n, scopesAtOnce)
 		}
 	}
-	if len(c.critical.scopes) != many {
-		t.Errorf("%d scopes are watched of a namespaced kind, want %d", len(c.critical.scopes), many)
+	if len(c.critical.scopes.byScope) != many {
+		t.Errorf("%d scopes are watched of a namespaced kind, want %d", len(c.critical.scopes.byScope), many)
 	}
 }
 
@@ -153,13 +153,13 @@ func TestCore_ScopesThatAKindDoesNotHaveAskForNothing_I10(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = coverInParts(c, nil, func() error {
-			c.letGoLocked(held)
+			c.critical.scopes.release(held)
 			return nil
 		})
 		c.callPassed()
 		synctest.Wait()
-		if got := scopesOf(&asked); len(h.holds) != 1 || len(c.critical.scopes) != 1 || !slices.Equal(got, []WatchScope{{}}) {
-			t.Errorf("%d scopes are watched and %v have sent a request, want the whole kind alone", len(c.critical.scopes), got)
+		if got := scopesOf(&asked); len(h.holds) != 1 || len(c.critical.scopes.byScope) != 1 || !slices.Equal(got, []WatchScope{{}}) {
+			t.Errorf("%d scopes are watched and %v have sent a request, want the whole kind alone", len(c.critical.scopes.byScope), got)
 		}
 
 		// A definition may be made again as a namespaced one.
@@ -214,13 +214,36 @@ func TestCore_ScopeThatIsTakenUpAgainStays_I10(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := first.holds[0]
-	c.releaseUnder(first)
+	first.releaseUnder()
 	second, err := c.handle([]Scope{{Namespaces: []string{"ns"}}}, nil) // ends what nothing holds
-	if err != nil || second.holds[0] != w || w.reflector == nil || len(c.critical.ended) != 0 {
+	if err != nil || second.holds[0] != w || w.reflector == nil || len(c.critical.scopes.ended) != 0 {
 		t.Errorf("the scope was ended although a handle had taken it up again (%v)", err)
 	}
-	c.release(second)
-	if w.reflector != nil || len(c.critical.scopes) != 1 {
+	second.release()
+	if w.reflector != nil || len(c.critical.scopes.byScope) != 1 {
 		t.Error("the scope goes on although the last handle has released it")
+	}
+}
+
+// A handler that wanted every event wants none after its handle's release, so that deltas merge
+// again.
+func TestCore_HandlersOfAReleasedHandleDoNotCount(t *testing.T) {
+	c := newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) { return silent{}, nil })
+	h, err := c.handle([]Scope{{}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.handle([]Scope{{}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.join(func(Event[Object]) {}, HandlerOptions{EveryEvent: true}); err != nil {
+		t.Fatal(err)
+	}
+	if n := c.critical.handlers.every; n != 1 {
+		t.Errorf("%d handlers want every event, want 1", n)
+	}
+	h.release()
+	if n := c.critical.handlers.every; n != 0 {
+		t.Errorf("%d handlers want every event after the release of their handle, want none", n)
 	}
 }

@@ -6,16 +6,13 @@ package informer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"iter"
-	"reflect"
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/store"
-	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // dispatch stores the batches of the Reflectors, then notifies the listeners.
@@ -23,32 +20,35 @@ func (c *core) dispatch(ctx context.Context) error {
 	defer c.finish()
 	defer c.fifo.Close()
 	defer c.fifo.WakeAtEnd(ctx)()
-	c.storing.setGoroutine()
+	c.storing.SetGoroutine()
 	for {
 		batch, err := c.fifo.PopBatchWoken(ctx)
 		if err != nil {
 			return nil
 		}
 		began := time.Now()
-		c.storing.begin()
-		offered := c.offer(batch.Deltas)
-		changes := c.store(batch, false, func() ([]store.Change, error) {
-			c.touchLocked(batch.Deltas)
-			return c.indexer.Apply(c.livingLocked(batch))
-		})
+		c.storing.Begin()
+		offered := c.guard.offerDeltas(batch.Deltas)
+		changes := c.store(batch, false, func() ([]store.Change, error) { return c.applyLocked(batch) })
 		c.fifo.Applied()
 		c.memory.Look()
-		c.retireReplaced(offered, changes)
+		c.guard.retireReplaced(offered, changes)
 		c.reportBatch(len(batch.Deltas), began)
-		c.reportUndecodable(batch.Deltas)
-		c.retryRefused(batch.Deltas)
-		c.storing.end()
+		reportUndecodable(c.log, batch.Deltas)
+		c.refusals.schedule(batch.Deltas)
+		c.storing.End()
 	}
+}
+
+// applyLocked changes the store by a batch.
+func (c *core) applyLocked(batch store.Batch) ([]store.Change, error) {
+	c.auditor.touchLocked(batch.Deltas)
+	return c.indexer.Apply(c.critical.scopes.living(batch))
 }
 
 // reportUndecodable logs the first undecodable object and their number, since a
 // list may have many.
-func (c *core) reportUndecodable(deltas []store.Delta) {
+func reportUndecodable(log logr.Logger, deltas []store.Delta) {
 	var first *store.Delta
 	n := 0
 	for i := range deltas {
@@ -62,7 +62,7 @@ func (c *core) reportUndecodable(deltas []store.Delta) {
 	if n == 0 {
 		return
 	}
-	log := c.log.WithValues("key", first.Key.String(), "objects", n)
+	log = log.WithValues("key", first.Key.String(), "objects", n)
 	var stack []any
 	if p, ok := errors.AsType[*base.PanicError](first.Err); ok {
 		stack = []any{"stack", p.Stack}
@@ -78,21 +78,18 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 	c.critical.Lock()
 	changes, err := apply()
 	for _, r := range lists.Reached {
-		sawLocked(c, r.Version)
+		c.projection.recordStored(r.Version)
 	}
 	if c.critical.sim != nil {
 		c.noteStoredLocked(changes, own)
 	}
-	shared := share(changes, c.critical.every, lists.Merged)
-	for _, l := range c.critical.members {
-		l.push(changes, shared)
-	}
+	c.critical.handlers.push(changes, lists.Merged)
 	for _, scope := range lists.Relisted {
-		if w := c.critical.byID[scope]; w != nil {
+		if w := c.critical.scopes.at(scope); w != nil {
 			w.relists.Add(1)
 		}
 	}
-	c.giveAgainLocked(lists.Relisted, changes)
+	c.critical.handlers.giveAgain(lists.Relisted, &c.critical.scopes, changes)
 	if c.guard != nil {
 		done = slices.Clone(changes) // the Indexer reuses its slice
 	}
@@ -102,7 +99,7 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 		c.syncedLocked(scope)
 	}
 	if len(lists.Passed)+len(lists.Synced) > 0 {
-		wholeLocked(c)
+		c.projection.widened(&c.critical.scopes)
 	}
 	c.critical.Unlock()
 	for _, do := range c.indexer.Passed() {
@@ -114,229 +111,15 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 	return done
 }
 
-// observe stores an own write and notifies the listeners, before any watch
-// does.
-func (c *core) observe(w Written) {
-	switch w.Effect {
-	case Touched:
-		markPending(c, w)
-	case Removed:
-		storeAnswer(c, store.Observed{Effect: Removed, Key: w.Key, UID: w.UID, Version: w.Version}, nil, nil, nil)
-	case Stored:
-		switch hidden, err := storeWritten(c, w); {
-		case err != nil:
-			markPending(c, w)
-		case hidden:
-			c.settler.Mark(w.Key, 0)
-		}
-	}
-}
-
-// markPending makes the key of w pending, if a scope of the informer may have it.
-func markPending(c *core, w Written) {
-	for _, watched := range c.watchedNow() {
-		if of := watched.scope.Namespace; of == "" || w.Key.Namespace == "" || of == w.Key.Namespace {
-			c.settler.Mark(w.Key, w.Version)
-			return
-		}
-	}
-}
-
-// settledStore is the store of an informer for its Settler.
-type settledStore struct{ core *core }
-
-// Version implements unsettled.Store.
-func (s settledStore) Version(key Key) Version {
-	obj, _, _ := s.core.indexer.Get(key)
-	if base.IsNil(obj) {
-		return 0
-	}
-	return ParseVersion(obj.GetResourceVersion())
-}
-
-// Keys implements unsettled.Store.
-func (s settledStore) Keys(namespace string) iter.Seq[Key] {
-	return func(yield func(Key) bool) {
-		for r := range s.core.indexer.View().All() {
-			if (namespace == "" || namespace == r.Key.Namespace) && !yield(r.Key) {
-				return
-			}
-		}
-	}
-}
-
-// Found implements unsettled.Store.
-func (s settledStore) Found(item listwatch.Item[Object]) {
-	_, _ = storeWritten(s.core, Written{
-		Kind: s.core.gvk(), Effect: Stored, Key: item.Key, UID: item.UID,
-		Version: ParseVersion(item.ResourceVersion), Object: item.Object,
-	})
-}
-
-// Absent implements unsettled.Store.
-func (s settledStore) Absent(key Key, version Version) {
-	storeAnswer(s.core, store.Observed{Absent: true, Key: key, Version: version}, nil, nil, nil)
-}
-
-// storeWritten stores an object as the server has it. hidden is as of Indexer.Observe. It
-// returns an error if the informer cannot hold the object in this form.
-func storeWritten(c *core, w Written) (hidden bool, err error) {
-	for stored := false; !stored && err == nil; {
-		stored, hidden, err = storeAs(c, w, c.projection.current())
-	}
-	return hidden, err
-}
-
-// storeAs is storeWritten with the fields of a generation. It stores nothing if that is no
-// longer the present one.
-func storeAs(c *core, w Written, as *generation) (stored, hidden bool, err error) {
-	obj, err := c.typed(w)
-	if err != nil {
-		return false, false, err
-	}
-	o := store.Observed{Effect: Stored, Key: w.Key, UID: w.UID, Version: w.Version}
-	in, unsure := c.matching(obj)
-	as.keeps(c.keepsManagedFields()).reduce(obj)
-	if transform := c.transform(); transform == nil {
-		o.Object = obj
-	} else if o.Object, o.Err = base.CallTransform(transform, obj); o.Err != nil {
-		if o, err = c.refusedWrite(o, w); err != nil {
-			return false, false, err
-		}
-	}
-	stored, hidden = storeAnswer(c, c.packing.answer(o), in, unsure, as)
-	return stored, hidden, nil
-}
-
-// storeAnswer stores what the server has answered, and notifies the listeners. It stores
-// nothing if the object is not as of the present generation; nil: there is none.
-func storeAnswer(c *core, o store.Observed, in, unsure []*watched, as *generation) (stored, hidden bool) {
-	offered := c.offerWrite(o)
-	changes := c.store(store.Batch{}, true, func() (changes []store.Change, err error) {
-		if stored = as == nil || as == c.projection.current(); !stored {
-			return nil, nil
-		}
-		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
-		if obj, _, err := c.indexer.Get(o.Key); err != nil || !base.IsNil(obj) && ParseVersion(obj.GetResourceVersion()) > o.Version {
-			held, unheld := heldBy(in, o.Key, obj, err != nil || c.transform() != nil)
-			o.Held, o.Unheld = c.idsLocked(held), c.idsLocked(unheld)
-		}
-		c.hearLocked(o.Key)
-		sawLocked(c, o.Version)
-		changes, hidden, err = c.indexer.Observe(o)
-		return changes, err
-	})
-	c.retireReplaced(offered, changes)
-	if stored && o.Err != nil {
-		c.retryLater(o.Key)
-	}
-	return stored, hidden
-}
-
-// heldBy divides scopes into those that have the object of key as it is stored, and those that
-// have not. changed: its labels are not known, so that the others are in neither.
-func heldBy(scopes []*watched, key Key, obj Object, changed bool) (held, unheld []*watched) {
-	for _, w := range scopes {
-		switch {
-		case w.surely(key, obj, changed):
-			held = append(held, w)
-		case !changed:
-			unheld = append(unheld, w)
-		}
-	}
-	return held, unheld
-}
-
-// refusedWrite returns o, the write w, as an object that the transform refused.
-func (c *core) refusedWrite(o store.Observed, w Written) (store.Observed, error) {
-	original, err := c.typed(w) // the transform may have modified its argument
-	if err != nil {
-		o.Err = nil
-		return o, err
-	}
-	c.projection.current().keeps(c.keepsManagedFields()).reduce(original)
-	o.Object, o.Original, o.Err = nil, original, fmt.Errorf("transform: %w", o.Err)
-	o.Metadata = base.MetadataOf(original, original.GetObjectKind().GroupVersionKind())
-	return o, nil
-}
-
-// typed returns the object of an own write as the informer would have decoded
-// it.
-func (c *core) typed(w Written) (Object, error) {
-	// Metadata is the same in all versions of a kind; a Go type has one
-	// version.
-	own := reflect.TypeOf(w.Object) == c.object
-	if same := w.Kind.Version == c.kind.Version || restclient.OfMetadata(c.object) || own && !restclient.OfAnyKind(c.object); !same {
-		return nil, errors.New("another version of the kind, which the server alone converts")
-	}
-	obj, err := c.convert(w)
-	if err == nil {
-		obj.GetObjectKind().SetGroupVersionKind(c.gvk())
-	}
-	return obj, err
-}
-
-// matching returns the scopes that obj belongs to, and those for which only the
-// server can tell.
-func (c *core) matching(obj Object) (in, unsure []*watched) {
-	for _, w := range c.watchedNow() {
-		switch w.matcher.Match(obj) {
-		case base.Inside:
-			in = append(in, w)
-		case base.Undecided:
-			unsure = append(unsure, w)
-		}
-	}
-	return in, unsure
-}
-
-// giveAgainLocked redelivers the objects of relisted scopes to the handlers
-// that want it, except those in changes.
-func (c *core) giveAgainLocked(scopes []base.ScopeID, changes []store.Change) {
-	var ask []*member
-	for _, m := range c.critical.members {
-		if m.relists {
-			ask = append(ask, m)
-		}
-	}
-	if len(ask) == 0 || len(scopes) == 0 {
-		return
-	}
-	given := make(map[Key]bool, len(changes))
-	for i := range changes {
-		given[changes[i].Key] = true
-	}
-	for _, scope := range scopes {
-		if c.critical.byID[scope] == nil {
-			continue // the scope has ended
-		}
-		unchanged := c.indexer.UnchangedIn(scope, given)
-		for _, m := range ask {
-			m.giveAgain(scope, unchanged)
-		}
-	}
-}
-
-// BatchReport describes a stored batch, for metrics.
-type BatchReport struct {
-	Deltas  int           // stored
-	Took    time.Duration // from popping them to the backlogs of the handlers
-	Waiting int           // deltas still waiting
-}
-
 // OnBatch calls f after each batch that is stored and in the backlogs of the
 // handlers. f runs in the informer's goroutine and must not block. It belongs
 // to the kind and stays when this handle is released.
 func (i *SharedInformer[T]) OnBatch(f func(BatchReport)) {
-	i.core.mu.Lock()
-	defer i.core.mu.Unlock()
-	i.core.mu.onBatch = append(slices.Clone(i.core.mu.onBatch), f)
+	i.core.settings.addBatchObserver(f)
 }
 
 func (c *core) reportBatch(deltas int, began time.Time) {
-	c.mu.Lock()
-	observers := c.mu.onBatch
-	c.mu.Unlock()
+	observers := c.settings.batchObservers()
 	if len(observers) == 0 {
 		return
 	}

@@ -79,7 +79,7 @@ func TestCore_ReadsAreNotOlderThanOwnWrites_I1(t *testing.T) {
 			c.shared = true
 			c.convert = func(w Written) (Object, error) { return Copy(w.Object), nil }
 			if row.transform {
-				if err := c.setTransform(func(obj Object) (Object, error) { return obj, nil }); err != nil {
+				if err := c.settings.setTransform(func(obj Object) (Object, error) { return obj, nil }); err != nil {
 					t.Fatal(err)
 				}
 			}

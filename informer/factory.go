@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -145,11 +144,11 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 // keptBy is what the decoder keeps of the objects of c. Without a transform nobody
 // modifies them, so that they share parts.
 func keptBy(c *core) restclient.Kept {
-	now := c.projection.current().keeps(c.keepsManagedFields())
+	now := c.projection.current().keeps(c.settings.keepsManagedFields())
 	return restclient.Kept{
 		ManagedFields: now.managed,
 		Fields:        now.fields,
-		Parts:         c.transform() == nil,
+		Parts:         c.settings.transform() == nil,
 		Alone:         c.packing.Load() != nil,
 		Checked:       c.guard != nil && c.guard.detection.Rate >= 1,
 	}
@@ -159,7 +158,7 @@ func keptBy(c *core) restclient.Kept {
 // is stored, by when c may keep more than at the request.
 func allKeptBy(c *core) restclient.Kept {
 	kept := keptBy(c)
-	kept.Fields, kept.ManagedFields = nil, c.keepsManagedFields()
+	kept.Fields, kept.ManagedFields = nil, c.settings.keepsManagedFields()
 	return kept
 }
 
@@ -197,7 +196,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 		return restclient.NewListerWatcher[Object](restclient.MetadataType, f.resolver, t, scope, nil)
 	}
 	if f.opts.Audit > 0 {
-		_ = c.group.Go(c.audits) // its run has not begun
+		_ = c.group.Go(c.auditor.run) // its run has not begun
 	}
 	f.mu.informers[id] = c
 	f.mu.order = append(f.mu.order, c)
@@ -206,7 +205,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	case ended != nil:
 		c.end()
 	case member.Started():
-		c.setStarted() // at once, so that what may be set on a handle does not depend on a goroutine
+		c.settings.setStarted() // at once, so that what may be set on a handle does not depend on a goroutine
 	}
 	c.forget = func() {
 		f.forget(id, c)
@@ -270,7 +269,7 @@ func (f *SharedInformerFactory) Snapshot() []Snapshot {
 func (f *SharedInformerFactory) Observe(w Written) {
 	for _, c := range f.cores() {
 		if c.gvk().GroupKind() == w.Kind.GroupKind() {
-			c.observe(w)
+			c.writes.observe(w)
 		}
 	}
 }
@@ -283,23 +282,11 @@ func (f *SharedInformerFactory) WatchedKind(resource schema.GroupVersionResource
 	order := f.mu.order // copied on removal
 	f.mu.Unlock()
 	for _, c := range order {
-		if c.kind.Group == resource.Group && servedAs(c, resource.Resource) {
+		if c.kind.Group == resource.Group && c.servedAs(resource.Resource) {
 			return resource.GroupVersion().WithKind(c.gvk().Kind), true
 		}
 	}
 	return schema.GroupVersionKind{}, false
-}
-
-// servedAs reports whether the resource of c's kind has the given name.
-func servedAs(c *core, resource string) bool {
-	if _, known := c.learned(); !known {
-		return false
-	}
-	if _, known := c.namespaced(); known {
-		return c.resource().Resource == resource
-	}
-	usual, _ := meta.UnsafeGuessKindToResource(c.gvk())
-	return usual.Resource == resource
 }
 
 // WhenPassed calls do once when each informer of kind holds a version of key
@@ -315,7 +302,7 @@ func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key Key
 	behind.Store(int64(len(cores)))
 	stops := make([]func(), 0, len(cores))
 	for _, c := range cores {
-		stops = append(stops, c.whenPassed(key, than, func() {
+		stops = append(stops, c.indexer.WhenPassed(key, than, func() {
 			if behind.Add(-1) == 0 {
 				do()
 			}
@@ -368,7 +355,7 @@ func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema
 		return len(kinds) > 0 && !slices.Contains(kinds, c.gvk())
 	})
 	for _, c := range wanted {
-		if err := c.misuse(); err != nil {
+		if err := c.settings.misuse(); err != nil {
 			return snapshots(wanted), fmt.Errorf("wait for sync of %s: %w", c.gvk(), err)
 		}
 	}

@@ -4,19 +4,20 @@
 package informer
 
 import (
+	"maps"
 	"slices"
 	"sync/atomic"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
-	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 // handle is a SharedInformer's part of the core. The core's critical section
 // guards it, except for atomic fields.
 type handle struct {
+	core    *core
 	asked   []Scope // nil: misuse, or released
 	follows []*following
 	open    bool // selected namespaces are not yet known
@@ -40,70 +41,66 @@ type handle struct {
 // handle with misuse never syncs. The handle is nil if the last handle was
 // released meanwhile.
 func (c *core) handle(scopes []Scope, misuse error) (*handle, error) {
-	h := &handle{synced: make(chan struct{}), ended: make(chan struct{})}
+	h := &handle{core: c, synced: make(chan struct{}), ended: make(chan struct{})}
 	h.view.Store(&listerView{scopes: store.ScopesOf(), namespaces: map[string]bool{}, synced: h.synced})
-	if !c.admit(h) {
+	if !h.admit() {
 		return nil, misuse
 	}
 	if misuse == nil {
-		misuse = c.cover(h, scopes)
+		misuse = h.cover(scopes)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.err == nil && !c.mu.started {
-		c.mu.err = misuse // misuse during the run affects only its own handle
-	}
+	c.settings.recordMisuse(misuse)
 	return h, misuse
 }
 
-func (c *core) admit(h *handle) bool {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	if c.critical.closed {
+func (h *handle) admit() bool {
+	h.core.critical.Lock()
+	defer h.core.critical.Unlock()
+	if h.core.critical.closed {
 		return false
 	}
-	if c.critical.over {
+	if h.core.critical.over {
 		close(h.ended)
 	}
-	c.critical.handles = append(c.critical.handles, h)
+	h.core.critical.handles = append(h.core.critical.handles, h)
 	return true
 }
 
 // cover makes h cover exactly scopes. On an error nothing changes.
-func (c *core) cover(h *handle, scopes []Scope) error {
+func (h *handle) cover(scopes []Scope) error {
 	if len(scopes) == 0 || len(scopes) == 1 && scopes[0].anywhere() {
 		s := Scope{}
 		if len(scopes) == 1 {
 			s = scopes[0]
 		}
-		s.Namespaces, s.LabelSelector = c.opts.Namespaces, c.opts.SelectByKind[c.kind.GroupKind()]
+		s.Namespaces, s.LabelSelector = h.core.opts.Namespaces, h.core.opts.SelectByKind[h.core.kind.GroupKind()]
 		scopes = []Scope{s}
 	}
-	if err := c.checkNamespaces(scopes); err != nil {
+	if err := h.checkNamespaces(scopes); err != nil {
 		return err
 	}
-	set, err := fieldsOf(c, scopes)
+	set, err := h.core.fieldsOf(scopes)
 	if err != nil {
 		return err
 	}
-	follows := c.followAll(scopes)
-	plain, clusterWide, before, err := c.wantUnder(h, scopes, set, follows)
+	follows := h.followAll(scopes)
+	plain, clusterWide, before, err := h.wantUnder(scopes, set, follows)
 	if err != nil {
 		unfollow(follows)
 		return err
 	}
 	unfollow(before)
 	planned := planOf(plain, clusterWide)
-	err = coverInParts(c, planned.watch, func() error {
+	err = coverInParts(h.core, planned.watch, func() error {
 		if h.released {
-			return &ReleasedError{Kind: c.kind}
+			return &ReleasedError{Kind: h.core.kind}
 		}
-		if namespaced, known := c.namespaced(); known {
+		if namespaced, known := h.core.namespaced(); known {
 			h.clusterWide = !namespaced // known since the first of them asked
 		}
-		return c.coverLocked(h, scopes, planned)
+		return h.coverLocked(scopes, planned)
 	})
-	c.callPassed()
+	h.core.callPassed()
 	return err
 }
 
@@ -122,7 +119,7 @@ func coverInParts(c *core, scopes []WatchScope, cover func() error) error {
 	}
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	defer func() { c.letGoLocked(held) }()
+	defer func() { c.critical.scopes.release(held) }()
 	return cover()
 }
 
@@ -150,60 +147,60 @@ func holdLocked(c *core, scopes []*watched) {
 
 // wantUnder checks and records what h wants. It returns what to plan, and what h followed
 // before. On an error nothing changes.
-func (c *core) wantUnder(h *handle, scopes []Scope, set *fields.Set, follows []*following) (plain []Scope, clusterWide bool, before []*following, err error) {
-	c.critical.Lock()
-	defer c.critical.Unlock()
+func (h *handle) wantUnder(scopes []Scope, set *fields.Set, follows []*following) (plain []Scope, clusterWide bool, before []*following, err error) {
+	h.core.critical.Lock()
+	defer h.core.critical.Unlock()
 	if h.released {
-		return nil, false, nil, &ReleasedError{Kind: c.kind}
+		return nil, false, nil, &ReleasedError{Kind: h.core.kind}
 	}
-	if namespaced, known := c.namespaced(); known {
+	if namespaced, known := h.core.namespaced(); known {
 		h.clusterWide = !namespaced
 	}
 	plain = slices.Clone(scopes)
 	for i := range plain {
 		plain[i].NamespaceSelector = "" // no namespaces are known yet
 	}
-	if _, err := c.findLocked(watchScopesOf(plain, true)); err != nil {
+	if _, err := h.core.findLocked(watchScopesOf(plain, true)); err != nil {
 		return nil, false, nil, err
 	}
-	if err := wantLocked(c, h, set, scopes); err != nil {
+	if err := h.wantLocked(set, scopes); err != nil {
 		return nil, false, nil, err
 	}
-	before = c.takeOverLocked(h, follows)
+	before = h.takeOverLocked(follows)
 	plain, _ = h.chosenOf(scopes)
 	return plain, h.clusterWide, before, nil
 }
 
 // coverLocked makes h cover scopes, as planned unless that no longer holds.
-func (c *core) coverLocked(h *handle, scopes []Scope, planned *plan) error {
+func (h *handle) coverLocked(scopes []Scope, planned *plan) error {
 	plain, open := h.chosenOf(scopes)
 	if !planned.holds(plain, h.clusterWide) {
 		planned = planOf(plain, h.clusterWide)
 	}
-	holds, err := c.findLocked(planned.watch)
+	holds, err := h.core.findLocked(planned.watch)
 	if err != nil {
-		c.showLocked()
+		h.core.showLocked()
 		return err
 	}
 	h.asked, h.open = slices.Clone(scopes), open
 	h.deferred = slices.ContainsFunc(scopes, func(s Scope) bool { return s.Deferred })
-	c.turnLocked(h, holds, planned.namespaces)
+	h.turnLocked(holds, planned.namespaces)
 	if h.clusterWide && len(h.follows) > 0 {
-		c.misuses.note()
+		h.core.misuses.note()
 	}
 	return nil
 }
 
 // turnLocked makes h hold exactly these scopes, of these namespaces. The store changes first,
 // then the handlers of h receive what appears and disappears.
-func (c *core) turnLocked(h *handle, holds []*watched, namespaces map[string]bool) {
-	holdLocked(c, holds)
+func (h *handle) turnLocked(holds []*watched, namespaces map[string]bool) {
+	holdLocked(h.core, holds)
 	before := h.holds
 	h.hold(holds)
 	was, now := h.view.Load().scopes, &listerView{namespaces: namespaces, fields: h.wants.set}
 	seen := make([]base.ScopeID, 0, len(holds))
 	for _, w := range holds {
-		if keptLocked(c, w, h.wants.since) {
+		if h.core.critical.scopes.keeps(w, h.wants.since) {
 			seen = append(seen, w.id)
 		}
 	}
@@ -212,17 +209,13 @@ func (c *core) turnLocked(h *handle, holds []*watched, namespaces map[string]boo
 		h.settled, h.synced = false, make(chan struct{})
 	}
 	now.synced = h.synced
-	differently := c.indexer.SeenDifferently(was, now.scopes)
+	differently := h.core.indexer.SeenDifferently(was, now.scopes)
 	h.view.Store(now)
-	c.letGoLocked(before)
-	c.showLocked()
-	for _, m := range c.critical.members {
-		if m.of == h {
-			m.look(now.scopes, differently)
-		}
-	}
-	c.settleLocked()
-	showWaitingLocked(c)
+	h.core.critical.scopes.release(before)
+	h.core.showLocked()
+	h.core.critical.handlers.look(h, now.scopes, differently)
+	h.core.settleLocked()
+	showWaitingLocked(h.core)
 }
 
 func (h *handle) hold(scopes []*watched) {
@@ -232,15 +225,6 @@ func (h *handle) hold(scopes []*watched) {
 		return
 	}
 	h.fed.Store(scopes[len(scopes)-1].reflector)
-}
-
-// letGoLocked ends what holds has alone, with the next callPassed.
-func (c *core) letGoLocked(holds []*watched) {
-	for _, w := range holds {
-		if w.holders--; w.holders == 0 {
-			c.critical.unheld = append(c.critical.unheld, w)
-		}
-	}
 }
 
 // isSynced reports whether the first list of each scope is stored.
@@ -261,21 +245,21 @@ func (c *core) callPassed() {
 }
 
 // start watches the deferred scopes of h.
-func (c *core) start(h *handle) error {
-	scopes := c.deferredOf(h)
+func (h *handle) start() error {
+	scopes := h.deferredScopes()
 	if scopes == nil {
 		return nil
 	}
 	for i := range scopes {
 		scopes[i].Deferred = false
 	}
-	return c.cover(h, scopes)
+	return h.cover(scopes)
 }
 
-// deferredOf returns the scopes of h, or nil if none is deferred.
-func (c *core) deferredOf(h *handle) []Scope {
-	c.critical.Lock()
-	defer c.critical.Unlock()
+// deferredScopes returns the scopes of h, or nil if none is deferred.
+func (h *handle) deferredScopes() []Scope {
+	h.core.critical.Lock()
+	defer h.core.critical.Unlock()
 	if !h.deferred {
 		return nil
 	}
@@ -283,30 +267,30 @@ func (c *core) deferredOf(h *handle) []Scope {
 }
 
 // release drops what h holds. The core ends with its last handle.
-func (c *core) release(h *handle) {
-	left, follows, last := c.releaseUnder(h)
+func (h *handle) release() {
+	left, follows, last := h.releaseUnder()
 	for _, m := range left {
 		m.end()
 	}
 	unfollow(follows)
-	c.callPassed()
+	h.core.callPassed()
 	if last {
-		if begun := c.group.Stop(); !begun {
-			c.finish()
+		if begun := h.core.group.Stop(); !begun {
+			h.core.finish()
 		}
-		c.forget()
+		h.core.forget()
 	}
 }
 
-func (c *core) releaseUnder(h *handle) (left []*member, follows []*following, last bool) {
-	c.critical.Lock()
-	defer c.critical.Unlock()
+func (h *handle) releaseUnder() (left []*member, follows []*following, last bool) {
+	h.core.critical.Lock()
+	defer h.core.critical.Unlock()
 	if h.released {
 		return nil, nil, false
 	}
 	h.released = true
-	h.view.Store(&listerView{scopes: store.ScopesOf(), gone: &ReleasedError{Kind: c.kind}})
-	c.critical.members = slices.DeleteFunc(c.critical.members, func(m *member) bool {
+	h.view.Store(&listerView{scopes: store.ScopesOf(), gone: &ReleasedError{Kind: h.core.kind}})
+	h.core.critical.handlers.remove(func(m *member) bool {
 		if m.of == h {
 			left = append(left, m)
 		}
@@ -314,66 +298,36 @@ func (c *core) releaseUnder(h *handle) (left []*member, follows []*following, la
 	})
 	for _, m := range left {
 		m.remove()
-		c.membership.leave(m)
+		h.core.membership.leave(m)
 	}
-	c.critical.handles = slices.DeleteFunc(c.critical.handles, func(other *handle) bool { return other == h })
-	if !c.critical.over {
+	h.core.critical.handles = slices.DeleteFunc(h.core.critical.handles, func(other *handle) bool { return other == h })
+	if !h.core.critical.over {
 		close(h.ended)
 	}
-	c.letGoLocked(h.holds)
+	h.core.critical.scopes.release(h.holds)
 	follows, h.follows = h.follows, nil
 	h.hold(nil)
 	h.asked = nil
-	c.showLocked()
-	c.settleLocked()
-	c.critical.closed = len(c.critical.handles) == 0
-	return left, follows, c.critical.closed
+	h.core.showLocked()
+	h.core.settleLocked()
+	h.core.critical.closed = len(h.core.critical.handles) == 0
+	return left, follows, h.core.critical.closed
 }
 
-func (c *core) syncedOf(h *handle) <-chan struct{} {
-	c.critical.Lock()
-	defer c.critical.Unlock()
+func (h *handle) syncedNow() <-chan struct{} {
+	h.core.critical.Lock()
+	defer h.core.critical.Unlock()
 	return h.synced
 }
 
-// fieldsOf returns the union of the Fields of scopes.
-func fieldsOf(c *core, scopes []Scope) (*fields.Set, error) {
-	var paths []string
-	for _, s := range scopes {
-		paths = append(paths, s.Fields...)
-	}
-	switch {
-	case len(paths) == 0:
-		return nil, nil
-	case restclient.OfMetadata(c.object):
-		return nil, c.errorf("scope with Fields: the informer keeps only metadata anyway; leave the Fields out, or use informer.For or ForKind")
-	}
-	set, err := fields.Parse(paths...)
-	if err != nil {
-		return nil, c.errorf("scope with Fields: %w", err)
-	}
-	if meta, _ := set.Child("metadata"); meta != nil {
-		if _, keep := meta.Child("managedFields"); keep {
-			return nil, c.errorf("scope with Fields: metadata.managedFields are kept with all fields only; leave the Fields out and call KeepManagedFields")
-		}
-	}
-	if err := set.Resolve(c.object); err != nil {
-		return nil, c.errorf("scope with Fields: %w", err)
-	}
-	if slices.ContainsFunc(scopes, func(s Scope) bool { return len(s.Fields) == 0 }) {
-		return nil, nil
-	}
-	return set, nil
-}
-
 // wantLocked records what h wants, and makes the kind keep it.
-func wantLocked(c *core, h *handle, set *fields.Set, scopes []Scope) error {
+func (h *handle) wantLocked(set *fields.Set, scopes []Scope) error {
 	want := &h.wants
 	switch {
 	case want.known && !want.set.Contains(set):
-		return c.errorf("set scopes: the handle was made for the fields %s, not for %s; make another handle for them", want.set, set)
+		return h.core.errorf("set scopes: the handle was made for the fields %s, not for %s; make another handle for them", want.set, set)
 	case !want.known && set != nil:
-		if err := dropFields(c); err != nil {
+		if err := h.core.settings.dropFields(); err != nil {
 			return err
 		}
 	}
@@ -381,32 +335,108 @@ func wantLocked(c *core, h *handle, set *fields.Set, scopes []Scope) error {
 		want.set, want.known = set, true
 	}
 	if !want.counts && slices.ContainsFunc(scopes, func(s Scope) bool { return !s.Deferred }) {
-		want.since, want.counts = widenLocked(c, want.set), true
+		want.since, want.counts = widenLocked(h.core, want.set), true
 	}
 	return nil
 }
 
 // keepAllFields makes h want everything.
-func keepAllFields(c *core, h *handle) {
-	c.critical.Lock()
-	defer c.critical.Unlock()
+func (h *handle) keepAllFields() {
+	h.core.critical.Lock()
+	defer h.core.critical.Unlock()
 	if h.released || h.wants.set == nil {
 		return
 	}
 	if h.wants.set = nil; h.wants.counts {
-		h.wants.since = widenLocked(c, nil)
+		h.wants.since = widenLocked(h.core, nil)
 	}
-	c.turnLocked(h, h.holds, h.view.Load().namespaces)
+	h.turnLocked(h.holds, h.view.Load().namespaces)
 }
 
-// dropFields records that fields are dropped. It is an error with a transform,
-// which would not see them.
-func dropFields(c *core) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.transform != nil {
-		return c.errorf("scope with Fields: the kind has a transform, which would see objects without the other fields; drop fields with one of both")
-	}
-	c.mu.projected = true
-	return nil
+// syncWait closes done when each handle in missing is synced or released.
+type syncWait struct {
+	missing map[*handle]bool
+	done    chan struct{}
 }
+
+func (c *core) syncedLocked(scope base.ScopeID) {
+	if w := c.critical.scopes.at(scope); w != nil {
+		w.synced.Store(true)
+		c.settleLocked()
+	}
+}
+
+// settleLocked notifies the handles that are now synced, their handlers, and
+// their waiters.
+func (c *core) settleLocked() {
+	for _, h := range c.critical.handles {
+		if !h.settled && h.isSynced() {
+			h.settled = true
+			close(h.synced)
+		}
+	}
+	c.critical.handlers.markSynced()
+	c.critical.waits = slices.DeleteFunc(c.critical.waits, func(w *syncWait) bool {
+		maps.DeleteFunc(w.missing, func(h *handle, _ bool) bool { return h.settled || h.released })
+		if len(w.missing) == 0 {
+			close(w.done)
+		}
+		return len(w.missing) == 0
+	})
+}
+
+// allSynced is closed when the present handles are synced or released.
+func (c *core) allSynced() <-chan struct{} {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	missing := make(map[*handle]bool)
+	for _, h := range c.critical.handles {
+		if h.isAwaited() {
+			missing[h] = true
+		}
+	}
+	for _, w := range c.critical.waits {
+		if maps.Equal(w.missing, missing) {
+			return w.done
+		}
+	}
+	w := &syncWait{missing: missing, done: make(chan struct{})}
+	if len(missing) == 0 {
+		close(w.done)
+	} else {
+		c.critical.waits = append(c.critical.waits, w)
+	}
+	return w.done
+}
+
+// misusedBy returns why one of the handles cannot sync, or what is closed when there may be a
+// reason.
+func (c *core) misusedBy(is func(*handle) bool) (changed <-chan struct{}, err error) {
+	noted, changed := c.misuses.so()
+	if !noted {
+		return changed, nil
+	}
+	var scopes []scopeView
+	c.critical.Lock()
+	for _, h := range c.critical.handles {
+		if !is(h) {
+			continue
+		}
+		if h.clusterWide && len(h.follows) > 0 {
+			err = errScopeMisused // namespaces cannot be chosen for it
+		}
+		for _, w := range h.holds {
+			if !w.synced.Load() {
+				scopes = append(scopes, scopeView{w, w.reflector})
+			}
+		}
+	}
+	c.critical.Unlock()
+	if slices.ContainsFunc(scopes, func(s scopeView) bool { return s.reflector.State().State == StateMisuse }) {
+		err = errScopeMisused
+	}
+	return changed, err
+}
+
+// isAwaited reports whether a wait for the whole informer waits for h.
+func (h *handle) isAwaited() bool { return h.asked != nil && !h.settled && !h.deferred }

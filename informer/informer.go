@@ -90,7 +90,7 @@ func (i *SharedInformer[T]) Discover(ctx context.Context) error {
 // Lister returns the read interface. Its objects are shared and read-only. Each
 // read covers the scopes that the handle has at that time.
 func (i *SharedInformer[T]) Lister() Lister[T] {
-	return newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.view, i.core.guard, &i.core.settler.Set)
+	return newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.view, i.core.guard, &i.core.writes.settler.Set)
 }
 
 // AddHandler calls handle with every change from now on, starting with the
@@ -105,7 +105,7 @@ func (i *SharedInformer[T]) AddHandler(handle func(Event[T]), opts HandlerOption
 	if handle == nil {
 		return nil, i.core.errorf("add handler %q: the function is nil; give one that takes an informer.Event", opts.Name)
 	}
-	return i.core.join(func(e Event[Object]) { handle(eventAs[T](e)) }, opts, i.handle)
+	return i.handle.join(func(e Event[Object]) { handle(eventAs[T](e)) }, opts)
 }
 
 // AddIndex indexes every object under the values that f returns for it, for
@@ -134,9 +134,9 @@ func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 		return err
 	}
 	if f == nil {
-		return i.core.setTransform(nil)
+		return i.core.settings.setTransform(nil)
 	}
-	return i.core.setTransform(func(obj Object) (Object, error) {
+	return i.core.settings.setTransform(func(obj Object) (Object, error) {
 		changed, err := f(as[T](obj))
 		return object(changed), err
 	})
@@ -145,12 +145,12 @@ func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 // Observe passes an own write to the informer, so that the next read has it. It
 // does not wait for handlers. A SharedInformerFactory does this for its
 // informers.
-func (i *SharedInformer[T]) Observe(w Written) { i.core.observe(w) }
+func (i *SharedInformer[T]) Observe(w Written) { i.core.writes.observe(w) }
 
 // Synced is closed when the first list of every scope of this handle is stored.
 // Scopes added later have a new channel. It stays open if the handle is
 // released or the run ends first; Ended is then closed.
-func (i *SharedInformer[T]) Synced() <-chan struct{} { return i.core.syncedOf(i.handle) }
+func (i *SharedInformer[T]) Synced() <-chan struct{} { return i.handle.syncedNow() }
 
 // Snapshot returns the state of the whole informer, with the scopes and
 // handlers of all handles, for metrics and debugging.
@@ -178,10 +178,6 @@ func (i *SharedInformer[T]) Run(ctx context.Context) error {
 
 func (i *SharedInformer[T]) String() string { return i.core.kind.Kind }
 
-func (c *core) errorf(format string, args ...any) error {
-	return fmt.Errorf("informer of %s: %w", c.kind.Kind, fmt.Errorf(format, args...))
-}
-
 // OfFactory reports whether a SharedInformerFactory runs the informer, so that
 // its own Run is an error.
 func (i *SharedInformer[T]) OfFactory() bool { return i.core.shared }
@@ -194,7 +190,7 @@ func (i *SharedInformer[T]) OfFactory() bool { return i.core.shared }
 // informer made by New has only this handle, so its Run returns. Later reads
 // and other calls return a *ReleasedError. It may be called at any time and
 // more than once.
-func (i *SharedInformer[T]) Release() { i.core.release(i.handle) }
+func (i *SharedInformer[T]) Release() { i.handle.release() }
 
 // Start starts to watch the Deferred scopes of the handle, if any. It is an
 // error if the handle was released or has misuse.
@@ -202,7 +198,7 @@ func (i *SharedInformer[T]) Start() error {
 	if err := i.Err(); err != nil {
 		return err
 	}
-	return i.core.start(i.handle)
+	return i.handle.start()
 }
 
 // SetScopes makes the handle cover exactly the union of the given scopes;
@@ -219,7 +215,7 @@ func (i *SharedInformer[T]) SetScopes(scopes ...Scope) error {
 	if !i.core.shared {
 		return i.core.errorf("set scopes: it covers what its ListerWatcher lists; use an informer of a factory")
 	}
-	return i.core.cover(i.handle, scopes)
+	return i.handle.cover(scopes)
 }
 
 // Ended is closed when the informer has stopped or this handle was released:
@@ -258,7 +254,7 @@ func (i *SharedInformer[T]) KeepAllFields() error {
 	if err := i.Err(); err != nil {
 		return err
 	}
-	keepAllFields(i.core, i.handle)
+	i.handle.keepAllFields()
 	return nil
 }
 
@@ -270,27 +266,7 @@ func (i *SharedInformer[T]) KeepManagedFields() error {
 	if err := i.Err(); err != nil {
 		return err
 	}
-	return i.core.keepManagedFields(i.handle)
-}
-
-func (c *core) keepManagedFields(h *handle) error {
-	if h.view.Load().fields != nil {
-		return c.errorf("keep managedFields: the Scope of the handle has Fields, and managedFields are kept with all fields only; leave the Fields out")
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.started && c.mu.opened && !c.mu.managed {
-		return c.errorf("keep managedFields: the informer has started, and objects are stored without them already; call it before the run or on a handle whose Scope is Deferred, or set Options.KeepManagedFields")
-	}
-	c.mu.managed = true
-	return nil
-}
-
-// keepsManagedFields does not change after the run has begun.
-func (c *core) keepsManagedFields() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.managed
+	return i.core.settings.keepManagedFields(i.handle.view.Load().fields != nil)
 }
 
 // Compact makes the informer hold the objects of this kind and representation
@@ -302,24 +278,7 @@ func (i *SharedInformer[T]) Compact(how Compact) error {
 	if err := i.Err(); err != nil {
 		return err
 	}
-	return makeCompact(i.core, how)
-}
-
-func makeCompact(c *core, how Compact) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch was := c.mu.compact; {
-	case how.Codec == nil:
-		return c.errorf("make it compact: nothing says how; give compact.New(compact.Options{}) of package informer/compact")
-	case reflect.DeepEqual(was, how):
-		return nil
-	case c.mu.started && c.mu.opened:
-		return c.errorf("make it compact: the informer has started, and objects are stored already; call it before the run or on a handle whose Scope is Deferred, or set Options.Compact")
-	case was.Codec != nil && !reflect.DeepEqual(was, c.opts.Compact):
-		return c.errorf("make it compact: another handle has made it compact with other options; use the same for all handles of a kind")
-	}
-	c.mu.compact = how
-	return nil
+	return i.core.settings.makeCompact(how)
 }
 
 // SetErrorHandler calls f with each error of a list or watch, including retried
@@ -330,14 +289,7 @@ func (i *SharedInformer[T]) SetErrorHandler(f func(ctx context.Context, err erro
 	if err := i.Err(); err != nil {
 		return err
 	}
-	c := i.core
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.started && c.mu.opened {
-		return c.errorf("set error handler: the informer has started; set it before the run, or on a handle whose Scope is Deferred")
-	}
-	c.mu.onError = f
-	return nil
+	return i.core.settings.setErrorHandler(f)
 }
 
 // Progress returns the present work of the informer.

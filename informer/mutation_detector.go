@@ -193,7 +193,7 @@ func (d *MutationDetector) check(k *kept) {
 	if d.unshare != nil {
 		d.unshare() // what was modified may be a part of other objects too
 	}
-	m.Repaired = k.guard.mend(k)
+	m.Repaired = k.guard.repair(k)
 	k.guard.found.Add(1)
 	d.report(m)
 }

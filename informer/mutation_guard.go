@@ -4,22 +4,37 @@
 package informer
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// mutationGuard is the part of a MutationDetector in one informer.
+// mutationGuard is the part of a MutationDetector in one informer. A nil *mutationGuard has
+// no copies: its informer detects no mutations.
 type mutationGuard struct {
 	*MutationDetector
 	kind       func() schema.GroupVersionKind
-	mend       func(*kept) bool // restores the copy in the store
-	holds      func(*kept) bool // reports whether the store has the object
-	count      atomic.Int64     // of kept objects
+	indexer    *store.Indexer
+	count      atomic.Int64 // of kept objects
 	found      atomic.Uint64
 	unfaithful atomic.Bool // copies of the kind differ from their originals
+}
+
+// newMutationGuard returns the guard of the store in indexer: by the factory's detector, or
+// else by one of its own, which the caller runs. It returns nil if detection is off.
+func newMutationGuard(opts Options, kind func() schema.GroupVersionKind, indexer *store.Indexer) *mutationGuard {
+	detector := cmp.Or(opts.detector, newMutationDetector(opts.DetectMutations, opts.Logger))
+	if detector == nil {
+		return nil
+	}
+	return &mutationGuard{MutationDetector: detector, kind: kind, indexer: indexer}
 }
 
 // kept is a shared object and its copy.
@@ -38,6 +53,71 @@ type kept struct {
 type handlerName struct{ name, kind string }
 
 func (h handlerName) String() string { return fmt.Sprintf("handler %q of %s", h.name, h.kind) }
+
+// offerDeltas copies the objects about to be stored, before any reader has them.
+func (g *mutationGuard) offerDeltas(deltas []store.Delta) (offered []*kept) {
+	if g == nil {
+		return nil
+	}
+	for i := range deltas {
+		if d := &deltas[i]; d.Type != store.Sync && d.Err == nil && !base.IsNil(d.Object) && !isPacked(d.Object) {
+			offered = g.offer(offered, d.Key, d.Object)
+		}
+	}
+	return offered
+}
+
+// offerWrite is offerDeltas for an own write.
+func (g *mutationGuard) offerWrite(o store.Observed) (offered []*kept) {
+	if g == nil || o.Effect != Stored || base.IsNil(o.Object) || isPacked(o.Object) {
+		return nil
+	}
+	return g.offer(nil, o.Key, o.Object)
+}
+
+// retireReplaced drops the copies of objects that were not stored, and retires those
+// of replaced objects.
+func (g *mutationGuard) retireReplaced(offered []*kept, changes []store.Change) {
+	if g == nil {
+		return
+	}
+	stored := make(map[*kept]bool, len(offered))
+	for i := range changes {
+		ch := &changes[i]
+		was, is := g.find(ch.Old), g.find(ch.New)
+		if is != nil {
+			stored[is] = true
+		}
+		if was != nil && was != is {
+			was.retire()
+		}
+		if is != nil && ch.After == nil {
+			is.retire()
+		}
+	}
+	for _, k := range offered {
+		if !stored[k] {
+			k.drop()
+		}
+	}
+}
+
+// holds reports whether the store has the object.
+func (g *mutationGuard) holds(k *kept) bool {
+	obj, _, _ := g.indexer.Get(k.key)
+	return compact.Is(obj, k.object)
+}
+
+// repair restores the copy in the store.
+func (g *mutationGuard) repair(k *kept) bool {
+	truth := Copy(k.truth)
+	fresh := g.keep(k.key, truth)
+	repaired := g.indexer.Restore(k.key, k.object, truth)
+	if !repaired && fresh != nil {
+		fresh.drop()
+	}
+	return repaired
+}
 
 func (g *mutationGuard) offer(offered []*kept, key Key, obj Object) []*kept {
 	if g.detection.Rate < 1 && (g.count.Load() >= sampleLimit || rand.Float64() >= g.detection.Rate) {

@@ -32,34 +32,34 @@ func namespaceInformer(f *SharedInformerFactory, selector string) *SharedInforme
 }
 
 // checkNamespaces returns misuse of the namespaces in scopes.
-func (c *core) checkNamespaces(scopes []Scope) error {
+func (h *handle) checkNamespaces(scopes []Scope) error {
 	for _, s := range scopes {
 		switch _, err := labels.Parse(s.NamespaceSelector); {
 		case s.NamespaceSelector == "":
 		case err != nil:
-			return c.errorf("parse namespace selector %q: %w", s.NamespaceSelector, err)
+			return h.core.errorf("parse namespace selector %q: %w", s.NamespaceSelector, err)
 		case len(s.Namespaces) > 0:
-			return c.errorf("scope with namespace selector %q: it names namespaces too; give one of both", s.NamespaceSelector)
-		case c.follow == nil:
-			return c.errorf("scope with namespace selector %q: only a factory can follow namespaces", s.NamespaceSelector)
+			return h.core.errorf("scope with namespace selector %q: it names namespaces too; give one of both", s.NamespaceSelector)
+		case h.core.follow == nil:
+			return h.core.errorf("scope with namespace selector %q: only a factory can follow namespaces", s.NamespaceSelector)
 		}
 	}
 	return nil
 }
 
 // followAll returns followings for the selectors in scopes. It starts nothing.
-func (c *core) followAll(scopes []Scope) []*following {
+func (h *handle) followAll(scopes []Scope) []*following {
 	var out []*following
 	for _, s := range scopes {
 		if sel := s.NamespaceSelector; sel != "" && !s.Deferred && !slices.ContainsFunc(out, func(f *following) bool { return f.selector == sel }) {
-			out = append(out, &following{selector: sel, namespaces: c.follow(sel)})
+			out = append(out, &following{selector: sel, namespaces: h.core.follow(sel)})
 		}
 	}
 	return out
 }
 
 // takeOverLocked makes h follow these selectors, and returns the previous ones.
-func (c *core) takeOverLocked(h *handle, follows []*following) (before []*following) {
+func (h *handle) takeOverLocked(follows []*following) (before []*following) {
 	before, h.follows = h.follows, follows
 	for _, f := range follows {
 		for _, old := range before {
@@ -67,7 +67,7 @@ func (c *core) takeOverLocked(h *handle, follows []*following) (before []*follow
 				f.chosen, f.known = old.chosen, old.known
 			}
 		}
-		f.member, _ = c.group.Spawn(func(ctx context.Context) error { return c.keepUp(ctx, h, f) })
+		f.member, _ = h.core.group.Spawn(func(ctx context.Context) error { return h.keepUp(ctx, f) })
 	}
 	return before
 }
@@ -83,7 +83,7 @@ func unfollow(follows []*following) {
 
 // keepUp makes h cover the selected namespaces, and updates it when they
 // change.
-func (c *core) keepUp(ctx context.Context, h *handle, f *following) error {
+func (h *handle) keepUp(ctx context.Context, f *following) error {
 	changed := make(chan struct{}, 1)
 	tell := func(Event[*metav1.PartialObjectMetadata]) {
 		select {
@@ -91,7 +91,7 @@ func (c *core) keepUp(ctx context.Context, h *handle, f *following) error {
 		default:
 		}
 	}
-	name := fmt.Sprintf("scopes of %s", c.kind.Kind)
+	name := fmt.Sprintf("scopes of %s", h.core.kind.Kind)
 	if _, err := f.namespaces.AddHandler(tell, HandlerOptions{Name: name, Resync: -1}); err != nil {
 		return nil // released, or the run is ending
 	}
@@ -101,7 +101,7 @@ func (c *core) keepUp(ctx context.Context, h *handle, f *following) error {
 		return nil
 	}
 	for {
-		c.choose(h, f)
+		h.choose(f)
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -111,33 +111,33 @@ func (c *core) keepUp(ctx context.Context, h *handle, f *following) error {
 }
 
 // choose makes h cover the namespaces that f selects now.
-func (c *core) choose(h *handle, f *following) {
+func (h *handle) choose(f *following) {
 	var chosen []string
 	for ns := range f.namespaces.Lister().All() {
 		chosen = append(chosen, ns.Name)
 	}
 	slices.Sort(chosen)
-	plain, clusterWide, changed := c.chooseUnder(h, f, chosen)
+	plain, clusterWide, changed := h.chooseUnder(f, chosen)
 	if !changed {
 		return
 	}
 	planned := planOf(plain, clusterWide)
-	err := coverInParts(c, planned.watch, func() error {
+	err := coverInParts(h.core, planned.watch, func() error {
 		if !slices.Contains(h.follows, f) {
 			return nil
 		}
-		return c.coverLocked(h, h.asked, planned)
+		return h.coverLocked(h.asked, planned)
 	})
 	if err != nil {
-		c.log.Error(err, "Cannot watch the selected namespaces")
+		h.core.log.Error(err, "Cannot watch the selected namespaces")
 	}
-	c.callPassed()
+	h.core.callPassed()
 }
 
 // chooseUnder records what f selects, and returns what to plan for h.
-func (c *core) chooseUnder(h *handle, f *following, chosen []string) (plain []Scope, clusterWide, changed bool) {
-	c.critical.Lock()
-	defer c.critical.Unlock()
+func (h *handle) chooseUnder(f *following, chosen []string) (plain []Scope, clusterWide, changed bool) {
+	h.core.critical.Lock()
+	defer h.core.critical.Unlock()
 	if !slices.Contains(h.follows, f) || f.known && slices.Equal(f.chosen, chosen) {
 		return nil, false, false
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
 )
 
 // Options configure the informers of a SharedInformerFactory, or one made by
@@ -85,6 +86,17 @@ func (o Options) memoryBudget() int64 {
 		return o.MemoryBudget
 	}
 	return headroom.Default(debug.SetMemoryLimit(-1), os.DirFS("/"))
+}
+
+// reflectorOptions returns the options of a Reflector fed by lw.
+func (o Options) reflectorOptions(lw ListerWatcher[Object]) reflector.Options {
+	opts := reflector.Options{
+		Logger: o.Logger, PageSize: o.PageSize, PagedLists: o.PagedLists, ListFromCache: o.ListFromCache,
+	}
+	if p, ok := lw.(pagedOnly); ok && p.IsWatchListSemanticsUnSupported() {
+		opts.PagedLists = true
+	}
+	return opts
 }
 
 func (o Options) concurrentLists() int {

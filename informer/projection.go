@@ -4,27 +4,31 @@
 package informer
 
 import (
-	"context"
 	"strings"
 	"sync/atomic"
 
+	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
-	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 // A kind keeps the union of the fields that its handles want, since they share
 // its objects. The union only grows; each growth is a generation:
 //
 //	wantLocked: a handle wants more ─▶ next generation, a list is demanded of each scope
-//	     │                                  │ beginning: the list begins
+//	     │                                  │ feed: the list begins
 //	     ▼                                  ▼
 //	the handle sees no scope   ◀── passedLocked ◀── DeltaFIFO: the scope passes,
 //	until the list is stored                        and then its list ends
 
 // projection says which fields of the objects a core keeps.
 type projection struct {
-	now  atomic.Pointer[generation]
-	past []*generation // by number, the present one included; guarded by the core's critical section
+	now atomic.Pointer[generation]
+	// The core's critical section guards the fields below.
+	past   []*generation // by number, the present one included
+	newest Version       // that was stored
+	whole  bool          // all objects have all of their fields, from now on
+	narrow Version       // objects of later versions always had them; set once whole is
 }
 
 // generation is a set of fields, a part of the next one's.
@@ -65,6 +69,47 @@ func (p *projection) metadata() *generation {
 	return nil
 }
 
+// keepsMetadata reports whether the objects of w have all of their metadata.
+func (p *projection) keepsMetadata(scopes *scopeTable, w *watched) bool {
+	g := p.metadata()
+	return g != nil && scopes.keeps(w, g.number)
+}
+
+// recordStored records a version that is stored.
+func (p *projection) recordStored(version Version) { p.newest = max(p.newest, version) }
+
+// widened reports whether the stored objects have all of their fields by now,
+// which they then keep, and remembers since when. An informer that has stored
+// nothing may follow one that kept less.
+func (p *projection) widened(scopes *scopeTable) bool {
+	now := p.current()
+	switch {
+	case p.whole:
+		return true
+	case now.set != nil || len(p.past) == 0 || p.newest == 0:
+		return false
+	}
+	for w := range scopes.all() {
+		if !scopes.keeps(w, now.number) {
+			return false
+		}
+	}
+	p.whole, p.narrow = true, p.newest
+	return true
+}
+
+// passing returns the function that records a begun list of a scope. Only the
+// scope's Reflector calls it.
+func (p *projection) passing(id base.ScopeID, fifo *store.DeltaFIFO) (begin func()) {
+	var passed uint32
+	return func() {
+		if now := p.current().number; now > passed {
+			passed = now
+			fifo.Pass(id, now)
+		}
+	}
+}
+
 // wanted is what a handle wants; the core's critical section guards it.
 type wanted struct {
 	set    *fields.Set // nil: everything
@@ -95,33 +140,4 @@ func (k keeps) reduce(obj Object) {
 	}
 	fields.Prune(obj, k.fields)
 	obj.SetResourceVersion(strings.Clone(obj.GetResourceVersion())) // it has another origin now than the whole object
-}
-
-// beginning calls begin before each list.
-type beginning struct {
-	ListerWatcher[Object]
-	begin func()
-}
-
-func (l beginning) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
-	l.page(opts)
-	return l.ListerWatcher.List(ctx, opts)
-}
-
-func (l beginning) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[Object]) listwatch.Item[Object]) (listwatch.Page[Object], error) {
-	l.page(opts)
-	return listEach(ctx, l.ListerWatcher, opts, each)
-}
-
-func (l beginning) page(opts listwatch.ListOptions) {
-	if opts.Continue == "" {
-		l.begin()
-	}
-}
-
-func (l beginning) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
-	if opts.SendInitialEvents {
-		l.begin()
-	}
-	return l.ListerWatcher.Watch(ctx, opts)
 }

@@ -636,7 +636,7 @@ func TestProjected_EachVersionOfTheKindCounts_D4(t *testing.T) {
 	ForKind(f, kind, annotated())
 	ForKind(f, kind)
 	for _, c := range f.cores() {
-		c.critical.whole = c.gvk() == kind // as after its list
+		c.projection.whole = c.gvk() == kind // as after its list
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a", "namespace": "prod", "resourceVersion": "7"}}}
 	for range 50 { // the informers are in no order

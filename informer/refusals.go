@@ -9,14 +9,25 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
 // refusals are the objects that the transform refused, to be retried.
 type refusals struct {
-	mu struct {
+	// What an accepted object passes through.
+	settings *settings
+	packing  *packing
+	guard    *mutationGuard
+	indexer  *store.Indexer
+	store    func(apply func() ([]store.Change, error)) []store.Change
+	group    *nursery.Nursery // that run joins
+	log      logr.Logger
+	mu       struct {
 		sync.Mutex
 		waiting map[Key]refusedObject
 		running bool
@@ -30,23 +41,23 @@ type refusedObject struct {
 	at       time.Time // of the next attempt
 }
 
-// retryRefused schedules retries for refused objects in deltas.
-func (c *core) retryRefused(deltas []store.Delta) {
+// schedule schedules retries for refused objects in deltas.
+func (r *refusals) schedule(deltas []store.Delta) {
 	for i := range deltas {
 		if !base.IsNil(deltas[i].Refused) {
-			c.retryLater(deltas[i].Key)
+			r.scheduleOne(deltas[i].Key)
 		}
 	}
 }
 
-// retryLater schedules a retry for the refused object of key.
-func (c *core) retryLater(key Key) {
-	u := c.indexer.Refused(key)
+// scheduleOne schedules a retry for the refused object of key.
+func (r *refusals) scheduleOne(key Key) {
+	u := r.indexer.Refused(key)
 	if u == nil {
 		return // a newer version has arrived
 	}
-	if c.refusals.add(u, time.Now()) {
-		_, _ = c.group.Spawn(c.retryRefusals) // an error means that the run has ended
+	if r.add(u, time.Now()) {
+		_, _ = r.group.Spawn(r.run) // an error means that the run has ended
 	}
 }
 
@@ -89,8 +100,8 @@ func (r *refusals) due(now time.Time) (due []refusedObject, wait time.Duration) 
 	return due, wait
 }
 
-// tried removes an object, or reschedules it if the transform refused it again.
-func (r *refusals) tried(one refusedObject, refused bool, now time.Time) {
+// recordAttempt removes an object, or reschedules it if the transform refused it again.
+func (r *refusals) recordAttempt(one refusedObject, refused bool, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.waiting[one.entry.Key].entry != one.entry {
@@ -105,10 +116,10 @@ func (r *refusals) tried(one refusedObject, refused bool, now time.Time) {
 	r.mu.waiting[one.entry.Key] = one
 }
 
-// retryRefusals retries refused objects until none is left or ctx ends.
-func (c *core) retryRefusals(ctx context.Context) error {
+// run retries refused objects until none is left or ctx ends.
+func (r *refusals) run(ctx context.Context) error {
 	for {
-		due, wait := c.refusals.due(time.Now())
+		due, wait := r.due(time.Now())
 		if len(due) == 0 && wait == 0 {
 			return nil
 		}
@@ -116,12 +127,12 @@ func (c *core) retryRefusals(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			c.refusals.tried(one, c.retry(one.entry), time.Now())
+			r.recordAttempt(one, r.retry(one.entry), time.Now())
 		}
 		if len(due) > 0 {
 			continue
 		}
-		if !c.refusals.pause(ctx, wait) {
+		if !r.pause(ctx, wait) {
 			return nil
 		}
 	}
@@ -142,20 +153,20 @@ func (r *refusals) pause(ctx context.Context, d time.Duration) bool {
 }
 
 // retry passes u to the transform, and reports whether it is refused again.
-func (c *core) retry(u *Undecodable) (refused bool) {
+func (r *refusals) retry(u *Undecodable) (refused bool) {
 	original := base.RefusedObject(u)
-	if original == nil || c.indexer.Refused(u.Key) != u {
+	if original == nil || r.indexer.Refused(u.Key) != u {
 		return false // a newer version has arrived
 	}
-	transform := c.transform()
+	transform := r.settings.transform()
 	obj, err := base.CallTransform(func(obj Object) (Object, error) { return transform(Copy(obj)) }, original)
 	if err != nil {
 		return true
 	}
-	obj = c.packing.pack(obj)
-	offered := c.offerWrite(store.Observed{Effect: Stored, Key: u.Key, Object: obj})
-	changes := c.store(store.Batch{}, false, func() ([]store.Change, error) { return c.indexer.Accept(u, obj) })
-	c.retireReplaced(offered, changes)
-	c.log.Info("The transform now accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))
+	obj = r.packing.pack(obj)
+	offered := r.guard.offerWrite(store.Observed{Effect: Stored, Key: u.Key, Object: obj})
+	changes := r.store(func() ([]store.Change, error) { return r.indexer.Accept(u, obj) })
+	r.guard.retireReplaced(offered, changes)
+	r.log.Info("The transform now accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))
 	return false
 }

@@ -4,7 +4,6 @@
 package informer
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 )
 
@@ -151,30 +149,4 @@ func (id coreID) named() schema.GroupVersionKind {
 		return id.resource.GroupVersion().WithKind(id.resource.Resource)
 	}
 	return id.kind
-}
-
-// convertTo returns the object of an own write as a t, without sharing memory. A Go type may
-// lack fields that the server has, so an object is never converted from one Go type to
-// another, nor to unstructured: the answer is decoded again.
-func convertTo(t reflect.Type, kind schema.GroupVersionKind, w Written) (Object, error) {
-	if restclient.OfMetadata(t) {
-		return base.MetadataOf(w.Object, kind).DeepCopy(), nil
-	}
-	if reflect.TypeOf(w.Object) == t {
-		return Copy(w.Object), nil
-	}
-	if _, ok := w.Object.(*metav1.PartialObjectMetadata); ok {
-		return nil, fmt.Errorf("read %T as %s: it is the metadata alone", w.Object, kind.Kind)
-	}
-	out := reflect.New(t.Elem()).Interface().(Object)
-	err := errors.New("its Go type may lack fields of the answer")
-	if w.Decode != nil {
-		err = w.Decode(out)
-	} else if u, ok := w.Object.(*unstructured.Unstructured); ok {
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(Copy(u).Object, out)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %T as %s: %w", w.Object, kind.Kind, err)
-	}
-	return out, nil
 }

@@ -59,7 +59,7 @@ func BenchmarkScopes_OpenAndRelease(b *testing.B) {
 				b.StopTimer()
 				fill(c, h)
 				b.StartTimer()
-				c.release(h)
+				h.release()
 			}
 		})
 	}
@@ -81,8 +81,8 @@ func BenchmarkScopes_LongestWait(b *testing.B) {
 				p.during("open", func() { first = withHandler(b, c, scope) })
 				fill(c, first)
 				p.during("join", func() { second = withHandler(b, c, scope) })
-				p.during("leave", func() { c.release(second) })
-				p.during("release", func() { c.release(first) })
+				p.during("leave", func() { second.release() })
+				p.during("release", func() { first.release() })
 			}
 			p.report()
 		})
@@ -106,7 +106,7 @@ func beginScopes(b *testing.B) (c *core, stop func()) {
 func withHandler(b *testing.B, c *core, scope Scope) *handle {
 	h, err := c.handle([]Scope{scope}, nil)
 	if err == nil {
-		_, err = c.join(func(Event[Object]) {}, HandlerOptions{}, h)
+		_, err = h.join(func(Event[Object]) {}, HandlerOptions{})
 	}
 	if err != nil {
 		b.Error(err)
@@ -140,7 +140,7 @@ func newWaitProbe(b *testing.B, c *core) *waitProbe {
 	p := &waitProbe{b: b, core: c, version: 10, heard: make(chan struct{}, 1), longest: make(map[string]time.Duration)}
 	var err error
 	if p.handle, err = c.handle([]Scope{{Namespaces: []string{"stays"}}}, nil); err == nil {
-		_, err = c.join(func(Event[Object]) { p.heard <- struct{}{} }, HandlerOptions{}, p.handle)
+		_, err = p.handle.join(func(Event[Object]) { p.heard <- struct{}{} }, HandlerOptions{})
 	}
 	if err != nil {
 		b.Fatal(err)
@@ -162,7 +162,7 @@ func (p *waitProbe) during(what string, do func()) {
 		})
 		obj = p.next()
 		p.time(what+"-write-ms", func() {
-			p.core.observe(Written{Kind: fixture.ThingKind, Effect: Stored, Key: KeyOf(obj), UID: obj.GetUID(), Version: p.version, Object: obj})
+			p.core.writes.observe(Written{Kind: fixture.ThingKind, Effect: Stored, Key: KeyOf(obj), UID: obj.GetUID(), Version: p.version, Object: obj})
 		})
 		select {
 		case <-tick.C:

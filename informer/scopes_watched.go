@@ -9,11 +9,11 @@ import (
 	"iter"
 	"reflect"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
@@ -21,48 +21,15 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/sleep"
 )
-
-// scopesAtOnce is how many scopes begin or end in one critical section.
-const scopesAtOnce = 256
-
-// watched is one scope held by at least one handle, with its Reflector.
-type watched struct {
-	id        base.ScopeID
-	scope     WatchScope
-	matcher   base.Matcher
-	reflector *reflector.Reflector
-	member    *nursery.Member // the Reflector's run; nil: it never runs
-	lw        ListerWatcher[Object]
-	decoding  *taskProbe // calls of the transform
-	holders   int
-	kept      uint32 // generation of its objects, guarded by the core's critical section
-	past      uint32 // no object of an earlier generation comes from it; as kept
-	synced    atomic.Bool
-	relists   atomic.Int64 // stored lists after the first
-}
-
-// quiet reports whether its Reflector has returned, or never runs.
-func (w *watched) quiet() bool {
-	if w.member == nil {
-		return true
-	}
-	select {
-	case <-w.member.Done():
-		return true
-	default:
-		return false
-	}
-}
 
 // findLocked returns the watched scopes, with new ones ready to be opened. On
 // an error nothing changes.
 func (c *core) findLocked(scopes []WatchScope) ([]*watched, error) {
 	out := make([]*watched, 0, len(scopes))
 	for _, s := range scopes {
-		w := c.critical.scopes[s]
+		w := c.critical.scopes.byScope[s]
 		if w == nil {
 			m, err := base.NewMatcher(s)
 			if err != nil {
@@ -85,12 +52,14 @@ func (c *core) openLocked(scopes []*watched) {
 	if len(scopes) == 0 {
 		return
 	}
-	c.setOpened() // the transform cannot change after this
-	reclaimLocked(c)
-	behind := behindLocked(c)
+	c.settings.setOpened() // the transform cannot change after this
+	c.critical.scopes.reclaim(c.fifo)
+	now := c.projection.current().number
+	behind := c.critical.scopes.behind(now)
 	opened := make(map[string][]*watched)
 	for _, w := range scopes {
-		prepareLocked(c, w, behind)
+		prepareLocked(c, w)
+		w.beginKept(now, behind)
 		opened[w.scope.Namespace] = append(opened[w.scope.Namespace], w)
 	}
 	lendLocked(c, opened)
@@ -104,7 +73,7 @@ func (c *core) openLocked(scopes []*watched) {
 
 // lendLocked lends what is stored to new scopes, which are given by namespace.
 func lendLocked(c *core, opened map[string][]*watched) {
-	changed := c.transform() != nil // maybe the labels too
+	changed := c.settings.transform() != nil // maybe the labels too
 	c.indexer.Lend(func(key Key, obj Object) iter.Seq[base.ScopeID] {
 		return func(yield func(base.ScopeID) bool) {
 			for w := range inNamespace(opened, key.Namespace) {
@@ -116,42 +85,22 @@ func lendLocked(c *core, opened map[string][]*watched) {
 	})
 }
 
-// inNamespace yields the scopes that can have objects of a namespace; empty: of no namespace,
-// or of one that is not known.
-func inNamespace(scopes map[string][]*watched, namespace string) iter.Seq[*watched] {
-	return func(yield func(*watched) bool) {
-		for _, at := range []string{"", namespace} {
-			for _, w := range scopes[at] {
-				if !yield(w) {
-					return
-				}
-			}
-			if namespace == "" {
-				break
-			}
-		}
-		if namespace != "" {
-			return
-		}
-		for at, some := range scopes {
-			for _, w := range some {
-				if at != "" && !yield(w) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // prepareLocked makes the Reflector of a new scope.
-func prepareLocked(c *core, w *watched, behind bool) {
-	w.id = c.freeLocked()
-	placed := placing{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
-	told := errorReporter{ListerWatcher: beginning{ListerWatcher: placed, begin: passing(c, w.id)}, tell: c.reportError}
-	screened := screening{ListerWatcher: told, of: c.screen(w)}
+func prepareLocked(c *core, w *watched) {
+	w.id = c.critical.scopes.takeID()
 	startPacking(c, w.lw)
 	w.decoding = c.membership.take(newTaskProbe("transform an object " + w.scope.String()))
-	w.reflector = reflector.New(transforming{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), probe: w.decoding, pack: c.packing.items(c.indexer)}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	lw := feed.ListerWatcher{
+		From:      w.lw,
+		Screen:    w.screen(&c.upstream),
+		Check:     func(ctx context.Context) error { return c.place(ctx, w.scope) },
+		Begin:     c.projection.passing(w.id, c.fifo),
+		Report:    c.settings.reportError,
+		Transform: c.settings.transform,
+		Probe:     w.decoding,
+		Pack:      c.packing.items(c.indexer),
+	}
+	w.reflector = reflector.New(lw, w.scope, w.id, c.fifo, c.opts.reflectorOptions(w.lw))
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
 	w.reflector.Status.Misused = c.misuses.note
@@ -161,10 +110,7 @@ func prepareLocked(c *core, w *watched, behind bool) {
 	}
 	w.reflector.Borrow = c.borrower(w.scope, w.id, w.reflector.Schema)
 	w.lw = nil
-	beginKept(c, w, behind)
-	c.critical.scopes[w.scope] = w
-	c.critical.byID[w.id] = w
-	c.critical.within[w.scope.Namespace] = append(c.critical.within[w.scope.Namespace], w)
+	c.critical.scopes.add(w)
 	c.fifo.Open(w.id)
 	c.indexer.Open(w.id)
 }
@@ -185,49 +131,13 @@ func schemaOf(c *core, w *watched) *schemas.Scope {
 // redeliver gives the objects of a scope to its handlers again, as a resync does.
 func redeliver(c *core, w *watched) {
 	c.critical.Lock()
-	members := slices.Clone(c.critical.members)
+	members := slices.Clone(c.critical.handlers.members)
 	c.critical.Unlock()
 	for _, m := range members {
 		if m.of.view.Load().scopes.Has(w.id) {
 			c.fifo.Resync(w.id, m.id, c.indexer.ObjectsIn(w.id))
 		}
 	}
-}
-
-// surely reports whether a stored object, of which a transform may have changed the labels,
-// belongs to w.
-func (w *watched) surely(key Key, obj Object, changed bool) bool {
-	if w.scope.LabelSelector+w.scope.FieldSelector == "" {
-		return w.scope.Namespace == "" || key.Namespace == "" || key.Namespace == w.scope.Namespace
-	}
-	return !changed && w.matcher.MatchKey(key, compact.LabelsOf(obj)) == base.Inside
-}
-
-// reclaimLocked frees the numbers of ended scopes that no delta or Reflector uses any more.
-// Rows never do. So there are never many more numbers than scopes at one time.
-func reclaimLocked(c *core) {
-	if len(c.critical.ended) == 0 {
-		return
-	}
-	spoken := c.fifo.Spoken()
-	c.critical.ended = slices.DeleteFunc(c.critical.ended, func(w *watched) bool {
-		unused := w.quiet() && !spoken.Has(w.id)
-		if unused {
-			c.critical.free = append(c.critical.free, w.id)
-		}
-		return unused
-	})
-}
-
-// freeLocked returns a number that no row, delta or Reflector uses.
-func (c *core) freeLocked() base.ScopeID {
-	if last := len(c.critical.free) - 1; last >= 0 {
-		id := c.critical.free[last]
-		c.critical.free = c.critical.free[:last]
-		return id
-	}
-	c.critical.byID = append(c.critical.byID, nil)
-	return base.ScopeID(len(c.critical.byID) - 1)
 }
 
 // endUnheld ends the scopes without holders, in parts: thousands of them do not keep events
@@ -242,20 +152,13 @@ func endUnheld(c *core) {
 func endSome(c *core) (more bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	n := min(len(c.critical.unheld), scopesAtOnce)
-	if n == 0 {
-		return false
-	}
-	part := slices.DeleteFunc(c.critical.unheld[:n:n], func(w *watched) bool {
-		return w.holders > 0 || c.critical.byID[w.id] != w // held again, or ended
-	})
+	part, taken, more := c.critical.scopes.takeUnheld()
 	c.endLocked(part)
-	if c.critical.unheld = c.critical.unheld[n:]; len(c.critical.unheld) == 0 {
-		c.critical.unheld = nil
+	if taken && !more {
 		c.showLocked()
 		showWaitingLocked(c) // no handle waits for fields of what has ended
 	}
-	return true
+	return taken
 }
 
 // endLocked ends scopes without holders: it stops their Reflectors, drops their waiting
@@ -264,60 +167,24 @@ func (c *core) endLocked(scopes []*watched) {
 	if len(scopes) == 0 {
 		return
 	}
-	ids := make([]base.ScopeID, 0, len(scopes))
-	hands, namespaces := make(map[*taskProbe]bool, len(scopes)), make(map[string]bool)
+	probes := make(map[*taskProbe]bool, len(scopes))
 	for _, w := range scopes {
 		if w.member != nil {
 			w.member.Cancel()
 		}
-		delete(c.critical.scopes, w.scope)
-		c.critical.byID[w.id] = nil
-		namespaces[w.scope.Namespace] = true
 		w.reflector = nil
-		ids, hands[w.decoding] = append(ids, w.id), true
+		probes[w.decoding] = true
 	}
-	for namespace := range namespaces {
-		leaveLocked(c, namespace)
-	}
-	c.critical.ended = append(c.critical.ended, scopes...)
-	c.membership.drop(hands)
-	ended := store.ScopesOf(ids...)
+	ended := c.critical.scopes.remove(scopes)
+	c.membership.drop(probes)
 	c.fifo.End(ended)
-	c.indexer.End(ended, c.mayHoldLocked)
-}
-
-// leaveLocked drops the ended scopes of a namespace.
-func leaveLocked(c *core, namespace string) {
-	living := slices.DeleteFunc(c.critical.within[namespace], func(w *watched) bool { return c.critical.byID[w.id] != w })
-	if c.critical.within[namespace] = living; len(living) == 0 {
-		delete(c.critical.within, namespace)
-	}
-}
-
-// mayHoldLocked yields the scopes that can hold an object of key.
-func (c *core) mayHoldLocked(key Key) iter.Seq[base.ScopeID] {
-	return func(yield func(base.ScopeID) bool) {
-		for w := range inNamespace(c.critical.within, key.Namespace) {
-			if !yield(w.id) {
-				return
-			}
-		}
-	}
-}
-
-// livingLocked returns b without the scopes that ended after it was popped.
-func (c *core) livingLocked(b store.Batch) store.Batch {
-	ended := func(id base.ScopeID) bool { return int(id) < len(c.critical.byID) && c.critical.byID[id] == nil }
-	if b.SpeaksOf(ended) {
-		return b.Without(ended)
-	}
-	return b
+	c.indexer.End(ended, c.critical.scopes.mayHold)
 }
 
 func (c *core) watchedNow() []*watched {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.critical.byID), func(w *watched) bool { return w == nil })
+	return slices.Collect(c.critical.scopes.all())
 }
 
 // reflectorOf returns the Reflector of w, or nil if the scope has ended.
@@ -327,49 +194,10 @@ func (c *core) reflectorOf(w *watched) *reflector.Reflector {
 	return w.reflector
 }
 
-// idsLocked returns the numbers of the scopes that have not ended.
-func (c *core) idsLocked(scopes []*watched) *store.ScopeSet {
-	ids := make([]base.ScopeID, 0, len(scopes))
-	for _, w := range scopes {
-		if c.critical.byID[w.id] == w {
-			ids = append(ids, w.id)
-		}
-	}
-	return store.ScopesOf(ids...)
-}
-
-// placing checks, before each list and watch, whether the kind is namespaced. A
-// cluster-scoped kind is watched once, however many namespaces were requested;
-// superfluous scopes end here.
-type placing struct {
-	ListerWatcher[Object]
-	place func(context.Context) error
-}
-
-func (l placing) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
-	if err := l.place(ctx); err != nil {
-		return listwatch.Page[Object]{}, err
-	}
-	return l.ListerWatcher.List(ctx, opts)
-}
-
-func (l placing) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[Object]) listwatch.Item[Object]) (listwatch.Page[Object], error) {
-	if err := l.place(ctx); err != nil {
-		return listwatch.Page[Object]{}, err
-	}
-	return listEach(ctx, l.ListerWatcher, opts, each)
-}
-
-func (l placing) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
-	if err := l.place(ctx); err != nil {
-		return nil, err
-	}
-	return l.ListerWatcher.Watch(ctx, opts)
-}
-
 // place makes every handle cover what it requested, depending on whether
-// discovery reports the kind as namespaced. It returns ctx's error if this ends
-// the caller's scope.
+// discovery reports the kind as namespaced: a cluster-scoped kind is watched once,
+// however many namespaces were requested. It runs before each list and watch of s,
+// and returns ctx's error if this ends s, which is then superfluous.
 func (c *core) place(ctx context.Context, s WatchScope) error {
 	if c.discover == nil || s.Namespace == "" && !c.anyHandle(func(h *handle) bool { return h.clusterWide }) {
 		return nil
@@ -409,7 +237,7 @@ func (c *core) replan(clusterWide bool) {
 			if h.asked == nil {
 				return nil // released
 			}
-			return c.coverLocked(h, h.asked, planned)
+			return h.coverLocked(h.asked, planned)
 		})
 		if err != nil {
 			c.log.Error(err, "Cannot watch the scopes of a handle")
@@ -440,9 +268,9 @@ func (c *core) borrower(scope WatchScope, id base.ScopeID, schema *schemas.Scope
 		return nil
 	}
 	return func(from Version) *reflector.Tap {
-		t := reflector.NewTap(scope, id, reflector.FIFOSink{DeltaFIFO: c.fifo}, c.transform())
+		t := reflector.NewTap(scope, id, reflector.FIFOSink{DeltaFIFO: c.fifo}, c.settings.transform())
 		t.Schema = schema
-		if t.Managed = c.keepsManagedFields(); c.borrow(t, from) {
+		if t.Managed = c.settings.keepsManagedFields(); c.borrow(t, from) {
 			return t
 		}
 		return nil
@@ -475,46 +303,28 @@ func (c *core) lender(s WatchScope) (*reflector.Reflector, WatchScope) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	for _, scope := range []WatchScope{s, whole} {
-		if w := c.critical.scopes[scope]; w != nil && keepsMetadataLocked(c, w) && c.mayLend() {
+		if w := c.critical.scopes.byScope[scope]; w != nil && c.projection.keepsMetadata(&c.critical.scopes, w) && c.settings.mayLend() {
 			return w.reflector, scope
 		}
 	}
 	return nil, s
 }
 
-// mayLend reports whether the objects are unmodified, and keeps them so.
-func (c *core) mayLend() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.lent = c.mu.lent || c.mu.transform == nil
-	return c.mu.transform == nil
-}
-
-func (c *core) screen(w *watched) screen {
-	s := screen{matcher: w.matcher, selects: w.scope.LabelSelector+w.scope.FieldSelector != "", namespaced: c.namespaced}
-	if _, ok := w.lw.(reflector.Hosted); !ok && c.object == restclient.UnstructuredType {
-		s.kind = c.kind
-	}
-	return s
-}
-
 // startPacking makes the informer compact, if that is wanted. lw is that of its
 // first scope.
 func startPacking(c *core, lw ListerWatcher[Object]) {
-	c.mu.Lock()
-	how := c.mu.compact
-	c.mu.Unlock()
+	how := c.settings.compact()
 	if how.Codec == nil || c.object.Kind() != reflect.Pointer || c.packing.Load() != nil {
 		return
 	}
-	kind := compact.Kind{Object: c.object, Name: c.gvk, ManagedFields: c.keepsManagedFields}
-	if again := againBy(lw); again != nil {
+	kind := compact.Kind{Object: c.object, Name: c.gvk, ManagedFields: c.settings.keepsManagedFields}
+	if again := feed.Again(lw); again != nil {
 		kind.Decode = func(raw []byte) (Object, error) {
 			var item listwatch.Item[Object]
 			item.Raw = raw
 			return again(item)
 		}
-		kind.Whole = func() bool { return decodesAll(c) }
+		kind.Whole = c.settings.decodesAll
 	}
 	if c.guard != nil {
 		kind.Shown = func(obj Object) { c.guard.offer(nil, KeyOf(obj), obj) }
@@ -540,55 +350,13 @@ func widenLocked(c *core, set *fields.Set) (since uint32) {
 		c.narrowed(g.set)
 	}
 	// The generation is set already, so a run that begins now decodes with it.
-	if g.number == 0 || !hasBegun(c) && c.indexer.Len() == 0 {
+	if g.number == 0 || !c.settings.hasBegun() && c.indexer.Len() == 0 {
 		return g.number
 	}
-	for _, w := range c.critical.byID {
-		if w != nil {
-			w.reflector.Wants.Add(steps.Demand{Reason: steps.RelistFields, Content: true})
-		}
-	}
-	return g.number
-}
-
-func hasBegun(c *core) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.started
-}
-
-// behindLocked reports whether a scope keeps less than new ones do.
-func behindLocked(c *core) bool {
-	now := c.projection.current().number
-	return slices.ContainsFunc(c.critical.byID, func(w *watched) bool { return w != nil && w.kept < now })
-}
-
-// beginKept sets what a new scope keeps: what all others do, since it may show
-// their objects.
-func beginKept(c *core, w *watched, behind bool) {
-	now := c.projection.current().number
-	w.kept, w.past = now, now
-	if behind {
-		w.kept = 0
+	for w := range c.critical.scopes.all() {
 		w.reflector.Wants.Add(steps.Demand{Reason: steps.RelistFields, Content: true})
 	}
-}
-
-// keptLocked reports whether all that w shows, now and later, has the fields of
-// a generation.
-func keptLocked(c *core, w *watched, since uint32) bool {
-	if since == 0 {
-		return true
-	}
-	if w.kept < since {
-		return false
-	}
-	for other := range inNamespace(c.critical.within, w.scope.Namespace) {
-		if other.past < since {
-			return false
-		}
-	}
-	return true
+	return g.number
 }
 
 // lastNarrow reports whether the objects of c have all of their fields by now,
@@ -596,43 +364,13 @@ func keptLocked(c *core, w *watched, since uint32) bool {
 func lastNarrow(c *core) (version Version, whole bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	whole = wholeLocked(c)
-	return c.critical.narrow, whole
-}
-
-// sawLocked records a version that is stored.
-func sawLocked(c *core, version Version) { c.critical.newest = max(c.critical.newest, version) }
-
-// wholeLocked reports whether the objects of c have all of their fields by now,
-// which they then keep, and remembers since when. An informer that has stored
-// nothing may follow one that kept less.
-func wholeLocked(c *core) bool {
-	now := c.projection.current()
-	switch {
-	case c.critical.whole:
-		return true
-	case now.set != nil || len(c.projection.past) == 0 || c.critical.newest == 0:
-		return false
-	}
-	for _, w := range c.critical.byID {
-		if w != nil && !keptLocked(c, w, now.number) {
-			return false
-		}
-	}
-	c.critical.whole, c.critical.narrow = true, c.critical.newest
-	return true
+	whole = c.projection.widened(&c.critical.scopes)
+	return c.projection.narrow, whole
 }
 
 // passedLocked shows scopes to the handles that waited for more fields.
 func passedLocked(c *core, passed []store.Passed) {
-	for _, p := range passed {
-		if w := c.critical.byID[p.Scope]; w != nil {
-			w.past = max(w.past, p.Generation)
-			if p.Listed {
-				w.kept = max(w.kept, p.Generation)
-			}
-		}
-	}
+	c.critical.scopes.pass(passed)
 	if len(passed) > 0 {
 		showWaitingLocked(c)
 	}
@@ -643,36 +381,17 @@ func passedLocked(c *core, passed []store.Passed) {
 func showWaitingLocked(c *core) {
 	for _, h := range c.critical.handles {
 		shown := h.view.Load().scopes
-		if h.wants.waits && slices.ContainsFunc(h.holds, func(w *watched) bool { return !shown.Has(w.id) && keptLocked(c, w, h.wants.since) }) {
-			c.turnLocked(h, h.holds, h.view.Load().namespaces)
+		if h.wants.waits && slices.ContainsFunc(h.holds, func(w *watched) bool { return !shown.Has(w.id) && c.critical.scopes.keeps(w, h.wants.since) }) {
+			h.turnLocked(h.holds, h.view.Load().namespaces)
 		}
 	}
 }
 
-// keepsMetadataLocked reports whether the objects of w have all of their
-// metadata.
-func keepsMetadataLocked(c *core, w *watched) bool {
-	g := c.projection.metadata()
-	return g != nil && keptLocked(c, w, g.number)
-}
-
-// passing returns the function that records a begun list of a scope. Only the
-// scope's Reflector calls it.
-func passing(c *core, id base.ScopeID) (begin func()) {
-	var passed uint32
-	return func() {
-		if now := c.projection.current().number; now > passed {
-			passed = now
-			c.fifo.Pass(id, now)
-		}
+// screen returns what the objects of w must match.
+func (w *watched) screen(u *upstream) feed.Screen {
+	s := feed.Screen{Matcher: w.matcher, Selects: w.scope.LabelSelector+w.scope.FieldSelector != "", Namespaced: u.namespaced}
+	if _, ok := w.lw.(reflector.Hosted); !ok && u.object == restclient.UnstructuredType {
+		s.Kind = u.kind
 	}
-}
-
-// decodesAll reports whether the objects are all that their bytes have, and
-// always were. What a projection leaves out must not come back with an object
-// that is opened after another handle has asked for everything.
-func decodesAll(c *core) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.transform == nil && !c.mu.projected
+	return s
 }

@@ -21,15 +21,17 @@ type taskProbe struct {
 
 func newTaskProbe(name string) *taskProbe { return &taskProbe{name: name, made: time.Now()} }
 
-// setGoroutine records that the calling goroutine runs the task from now on.
-func (h *taskProbe) setGoroutine() { h.by.Store(uint64(stacks.Self())) }
+// SetGoroutine records that the calling goroutine runs the task from now on.
+func (h *taskProbe) SetGoroutine() { h.by.Store(uint64(stacks.Self())) }
 
-func (h *taskProbe) begin() {
+// Begin records that the task has begun.
+func (h *taskProbe) Begin() {
 	h.begun.Add(1)
 	h.since.Store(max(1, int64(time.Since(h.made))))
 }
 
-func (h *taskProbe) end() { h.since.Store(0) }
+// End records that the task has ended.
+func (h *taskProbe) End() { h.since.Store(0) }
 
 func (h *taskProbe) task() Task {
 	t := Task{Name: h.name, Begun: h.begun.Load(), Goroutine: h.by.Load()}

@@ -124,3 +124,9 @@ func (s streamAs[To, From]) Close() error { return s.from.Close() }
 type dividing interface {
 	Namespaced() (namespaced, known bool)
 }
+
+// pagedOnly is a ListerWatcher that may not support streaming lists. The name
+// is client-go's, whose fakes have the method.
+type pagedOnly interface {
+	IsWatchListSemanticsUnSupported() bool
+}

@@ -82,6 +82,7 @@ var arrows = map[string][]string{
 	"informer/internal/schemas":   {"informer/internal/gate", "informer/internal/restclient", "internal/simhook", "internal/textlog"},
 	"informer/internal/store":     {"informer/internal/base", "informer/internal/compact", "internal/deque", "informer/internal/vector"},
 	"informer/internal/steps":     {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom"},
+	"informer/internal/feed":      {"informer/internal/base", "informer/internal/gate", "informer/internal/restclient", "informer/internal/steps", "informer/listwatch"},
 	"informer/internal/unsettled": {"informer/internal/base", "informer/internal/restclient", "informer/listwatch", "internal/sleep", "internal/simhook"},
 	"informer/internal/reflector": {"informer/internal/base", "informer/internal/compact", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom",
 		"informer/internal/restclient", "informer/internal/schemas", "informer/internal/steps", "informer/internal/store", "informer/listwatch",
