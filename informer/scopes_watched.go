@@ -184,7 +184,7 @@ func (c *core) endLocked(scopes []*watched) {
 func (c *core) watchedNow() []*watched {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	return slices.Collect(c.critical.scopes.all())
+	return slices.AppendSeq(make([]*watched, 0, len(c.critical.scopes.byScope)), c.critical.scopes.all())
 }
 
 // reflectorOf returns the Reflector of w, or nil if the scope has ended.
