@@ -73,7 +73,7 @@ type Options struct {
 // http.Handler; Run serves it on a listener. Safe for concurrent use.
 type Server struct {
 	Faults
-	corrupted    faults.Objects
+	corrupted   faults.Objects
 	access      *access.Control
 	seed        uint64
 	namespaces  []string // those that exist from the start
