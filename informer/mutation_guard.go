@@ -4,7 +4,6 @@
 package informer
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -30,7 +29,10 @@ type mutationGuard struct {
 // newMutationGuard returns the guard of the store in indexer: by the factory's detector, or
 // else by one of its own, which the caller runs. It returns nil if detection is off.
 func newMutationGuard(opts Options, kind func() schema.GroupVersionKind, indexer *store.Indexer) *mutationGuard {
-	detector := cmp.Or(opts.detector, newMutationDetector(opts.DetectMutations, opts.Logger))
+	detector := opts.detector
+	if detector == nil {
+		detector = newMutationDetector(opts.DetectMutations, opts.Logger)
+	}
 	if detector == nil {
 		return nil
 	}

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -70,7 +69,7 @@ var programRuns = regexp.MustCompile("^" + module + "/(cmd|examples|hack|envtest
 // slow are tests and packages that start servers or processes, or sweep seeds.
 const slow = "^(TestControlPlane|TestIntegration|TestEnvtest|TestClient_OnARealControlPlane)$"
 
-var slowPackages = regexp.MustCompile(`/(hack|examples|bridge)(/|$)|/cmd/flyball$|/internal/(crds|pack)$|/internal/house$|clientgo/factory$|integration$|envtest$|simulate/(kit|internal/(judges|transcript))`)
+var slowPackages = regexp.MustCompile(`/(hack|examples|bridge/controllerruntime)(/|$)|/cmd/flyball$|/internal/(crds|pack)$|/internal/house$|clientgo/factory$|integration$|envtest$|simulate/(kit|internal/(judges|transcript))`)
 
 // quick are packages for the inner loop.
 func (p packages) quick() []string {
@@ -160,15 +159,13 @@ func find(ctx context.Context, root string) (packages, error) {
 			found.programs = append(found.programs, name)
 		case programRuns.MatchString(name), slices.Contains(quiet, name):
 			found.plain = append(found.plain, name)
+		case name == module+"/integration": // it waits for minutes, so it begins first
+			found.servers = slices.Insert(found.servers, 0, name)
 		case real:
 			found.servers = append(found.servers, name)
 		default:
 			found.race = append(found.race, name)
 		}
 	}
-	// The integration tests wait for minutes, so they begin first.
-	slices.SortStableFunc(found.servers, func(a, b string) int {
-		return cmp.Compare(strings.Count(b, "/integration"), strings.Count(a, "/integration"))
-	})
 	return found, nil
 }
