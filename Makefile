@@ -19,7 +19,7 @@ check: format vet lint tidy licenses standalone cross release-dry test ## all th
 cold: need-go ## run README's two commands with empty caches, an empty home and only the tools that README names (some 30 minutes)
 	@$(GO) run ./hack/cold
 nightly: bridge guests scaffold release-dry simulation ## what is too slow for each change: suites and programs of others, many seeds, all under the race detector
-	@$(GO) run ./hack/test -fresh programs-race
+	@$(GO) run ./hack/test -fresh programs-race heavy-race
 
 fmt: ## format every Go file
 	gofmt -w .

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
@@ -258,28 +259,44 @@ func TestCreateOrUpdate(t *testing.T) {
 // A kind whose CustomResourceDefinition gains the status subresource while the client runs: the
 // status is written nevertheless.
 func TestPatchChanges_StatusSubresourceAppears_C10(t *testing.T) {
-	s := &script{answers: []reply{
-		{body: thing("example.com/v1", "Website", "", `"status":{"replicas":1}`)}, // ignores the status
-		{body: thing("example.com/v1", "Website", "", `"status":{"replicas":2}`)},
-	}}
-	served := strings.Replace(websiteDiscovery, `{"name":"websites/status"`, `{"name":"websites/other"`, 1)
-	c, err := client.New(&rest.Config{Host: "http://api.test", Transport: discovering{s, &served}}, testScheme(t), client.Options{})
+	typed := readSite()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := readSite()
-	if _, err := c.PatchChanges(t.Context(), from, informer.Copy(from)); err != nil { // learns the kind
-		t.Fatal(err)
-	}
-	served = websiteDiscovery
-	to := informer.Copy(from)
-	to.Status.Replicas = 2
-	changed, err := c.PatchChanges(t.Context(), from, to)
-	if err != nil || !changed || to.Status.Replicas != 2 {
-		t.Fatalf("got %v, %v and %+v, want the status written", changed, err, to.Status)
-	}
-	if got := s.requests(); len(got) != 2 || !strings.HasSuffix(got[1].path, "/web/status") {
-		t.Errorf("sent %v, want the status to its subresource at last", got)
+	loose := &unstructured.Unstructured{Object: content}
+	loose.SetGroupVersionKind(websiteKind)
+	for _, from := range []informer.Object{typed, loose} {
+		s := &script{answers: []reply{
+			{body: thing("example.com/v1", "Website", "", `"status":{"replicas":1}`)}, // ignores the status
+			{body: thing("example.com/v1", "Website", "", `"status":{"replicas":2}`)},
+		}}
+		served := strings.Replace(websiteDiscovery, `{"name":"websites/status"`, `{"name":"websites/other"`, 1)
+		c, err := client.New(&rest.Config{Host: "http://api.test", Transport: discovering{s, &served}}, testScheme(t), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.PatchChanges(t.Context(), from, informer.Copy(from)); err != nil { // learns the kind
+			t.Fatal(err)
+		}
+		served = websiteDiscovery
+		to := informer.Copy(from)
+		switch to := to.(type) {
+		case *Website:
+			to.Status.Replicas = 2
+		case *unstructured.Unstructured:
+			err = unstructured.SetNestedField(to.Object, int64(2), "status", "replicas")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed, err := c.PatchChanges(t.Context(), from, to)
+		if text, _ := json.Marshal(to); err != nil || !changed || !strings.Contains(string(text), `"replicas":2`) {
+			t.Fatalf("%T: got %v, %v and %s, want the status written", to, changed, err, text)
+		}
+		if got := s.requests(); len(got) != 2 || !strings.HasSuffix(got[1].path, "/web/status") {
+			t.Errorf("%T: sent %v, want the status to its subresource at last", to, got)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +40,7 @@ func TestControlPlane(t *testing.T) {
 var env *envtest.Environment
 
 var _ = BeforeSuite(func(ctx context.Context) {
-	crds, err := envtest.ParseCRDs(strings.NewReader(siteCRD))
+	crds, err := envtest.ParseCRDs(strings.NewReader(siteCRD + fleetCRD))
 	Expect(err).NotTo(HaveOccurred())
 	env, err = envtest.Start(ctx, envtest.Options{CRDObjects: crds, APIServerArgs: showsCertificate()})
 	Expect(err).NotTo(HaveOccurred())
@@ -65,6 +66,22 @@ spec:
     served: true
     storage: true
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {scale: {type: object, properties: {replicas: {type: integer}, least: {type: integer}}}, host: {type: string}}}}}}
+`
+
+const fleetCRD = `
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: fleets.example.dev}
+spec:
+  group: example.dev
+  scope: Namespaced
+  names: {kind: Fleet, plural: fleets, singular: fleet, listKind: FleetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {members: {type: array, items: {type: object, properties: {name: {type: string}, weight: {type: integer}, zone: {type: string}}}}}}}}}
 `
 
 func freeAddress() string {
@@ -274,6 +291,52 @@ var _ = Describe("A webhook server with certificates of its own", func() {
 		}
 		_, err = v1.Create(ctx, site("v1", "bad", `{"host":"broken"}`), metav1.CreateOptions{})
 		Expect(err).To(MatchError(ContainSubstring("convert object 0 of 1 (Site default/bad) to example.dev/v2: no such host")))
+	})
+
+	It("keeps what an older Go type does not know in elements that it moves and changes (H2)", func(ctx context.Context) {
+		api := client(rest.NoWarnings{})
+		address := freeAddress()
+		configure(ctx, api, address)
+		configurations := api.AdmissionregistrationV1().MutatingWebhookConfigurations()
+		hook, err := configurations.Get(ctx, "hooks", metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		hook.Webhooks = append(hook.Webhooks, *hook.Webhooks[0].DeepCopy())
+		hook.Webhooks[1].Name = "fleets.example.dev"
+		hook.Webhooks[1].ClientConfig.URL = new("https://" + address + "/mutate-example-dev-v1-fleet")
+		hook.Webhooks[1].Rules[0].Rule = admissionregistrationv1.Rule{
+			APIGroups: []string{"example.dev"}, APIVersions: []string{"v1"}, Resources: []string{"fleets"},
+		}
+		hook.Webhooks[1].ObjectSelector = nil
+		_, err = configurations.Update(ctx, hook, metav1.UpdateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		s := hooks(address, webhook.Managed{})
+		webhook.Mutate(s, "", func(_ context.Context, _ *webhook.Request, f *fleet) error {
+			slices.SortFunc(f.Spec.Members, func(a, b member) int { return strings.Compare(a.Name, b.Name) })
+			for i := range f.Spec.Members {
+				f.Spec.Members[i].Weight = max(1, f.Spec.Members[i].Weight)
+			}
+			if m := f.Spec.Members; len(m) == 2 && m[0].Name == m[1].Name {
+				f.Spec.Members = []member{{Name: m[0].Name, Weight: 9}}
+			}
+			return nil
+		})
+		serve(s)
+		fleets := anything().Resource(schema.GroupVersionResource{Group: "example.dev", Version: "v1", Resource: "fleets"}).Namespace("default")
+		create := func(name, members string) (*unstructured.Unstructured, error) {
+			u := &unstructured.Unstructured{}
+			Expect(json.Unmarshal(fmt.Appendf(nil, `{"apiVersion":"example.dev/v1","kind":"Fleet","metadata":{"name":%q},"spec":{"members":%s}}`, name, members), u)).To(Succeed())
+			return fleets.Create(ctx, u, metav1.CreateOptions{})
+		}
+		Eventually(func() error { _, err := create("probe", `[]`); return err }).WithTimeout(time.Minute).Should(Succeed())
+		got, err := create("moved", `[{"name":"c","weight":3,"zone":"C"},{"name":"a","weight":0,"zone":"A"},{"name":"b","weight":0,"zone":"B"}]`)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(got.Object["spec"]).To(Equal(map[string]any{"members": []any{
+			map[string]any{"name": "a", "weight": int64(1), "zone": "A"},
+			map[string]any{"name": "b", "weight": int64(1), "zone": "B"},
+			map[string]any{"name": "c", "weight": int64(3), "zone": "C"},
+		}}))
+		_, err = create("joined", `[{"name":"a","weight":1,"zone":"A"},{"name":"a","weight":2,"zone":"B"}]`)
+		Expect(err).To(MatchError(ContainSubstring("spec.members")), "whose zone it is is not certain")
 	})
 
 	It("rotates authority and certificates while two replicas are asked, and refuses no write", func(ctx context.Context) {

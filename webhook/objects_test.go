@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,27 @@ type siteV2 struct {
 		} `json:"scale"`
 		Host string `json:"host,omitempty"`
 	} `json:"spec"`
+}
+
+// fleet is older than the CustomResourceDefinition, whose members also have a zone.
+type fleet struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Members []member `json:"members,omitempty"`
+	} `json:"spec"`
+}
+
+type member struct {
+	Name   string `json:"name"`
+	Weight int64  `json:"weight"`
+}
+
+func (f *fleet) DeepCopyObject() runtime.Object {
+	out := *f
+	f.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Spec.Members = slices.Clone(f.Spec.Members)
+	return &out
 }
 
 func (s *siteV1) DeepCopyObject() runtime.Object {
@@ -89,6 +111,7 @@ func siteSpoke() webhook.SpokeOf[*siteV2] {
 func testScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilMust(clientgoscheme.AddToScheme(scheme))
+	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Fleet"}, &fleet{})
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Site"}, &siteV1{})
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.dev", Version: "v2", Kind: "Site"}, &siteV2{})
 	return scheme

@@ -17,9 +17,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	appsac "k8s.io/client-go/applyconfigurations/apps/v1"
 	coreac "k8s.io/client-go/applyconfigurations/core/v1"
 	metaac "k8s.io/client-go/applyconfigurations/meta/v1"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -27,6 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	reconcilers "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	flyclient "github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/testing/habits"
 	"github.com/flyball-dev/flyball/simulate/simtest"
@@ -126,6 +131,36 @@ func (c theirs) ApplyChildren(ctx context.Context, _ *appsv1.Deployment, childre
 	return nil
 }
 
+// habitual returns a manager with a controller of the habits.
+func habitual(t *testing.T, cfg *rest.Config, name string, with func(ctrl.Options) ctrl.Options) ctrl.Manager {
+	t.Helper()
+	mgr, err := ctrl.NewManager(cfg, with(ctrl.Options{
+		Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := client.New(cfg, client.Options{Scheme: mgr.GetScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := theirs{mgr.GetClient(), other}
+	reconcile := func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+		d := &appsv1.Deployment{}
+		if err := c.Get(ctx, req.NamespacedName, d); err != nil {
+			return ctrl.Result{}, client.IgnoreNotFound(err)
+		}
+		return ctrl.Result{}, habits.Reconcile(ctx, c, d)
+	}
+	err = ctrl.NewControllerManagedBy(mgr).Named("habits-" + name).For(&appsv1.Deployment{}).
+		Owns(&corev1.ConfigMap{}).Complete(reconcilers.Func(reconcile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mgr
+}
+
 // Reconcilers that make one step and return come to their end, through the bridge as with
 // controller-runtime alone.
 func TestHabits_ComeToTheirEnd_R15(t *testing.T) {
@@ -139,28 +174,7 @@ func TestHabits_ComeToTheirEnd_R15(t *testing.T) {
 				if err := habits.Seed(t.Context(), s.Client, "default"); err != nil {
 					t.Fatal(err)
 				}
-				mgr, err := ctrl.NewManager(s.Config, with(ctrl.Options{
-					Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
-					Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
-				}))
-				if err != nil {
-					t.Fatal(err)
-				}
-				other, err := client.New(s.Config, client.Options{Scheme: mgr.GetScheme()})
-				if err != nil {
-					t.Fatal(err)
-				}
-				c := theirs{mgr.GetClient(), other}
-				reconcile := func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-					d := &appsv1.Deployment{}
-					if err := c.Get(ctx, req.NamespacedName, d); err != nil {
-						return ctrl.Result{}, client.IgnoreNotFound(err)
-					}
-					return ctrl.Result{}, habits.Reconcile(ctx, c, d)
-				}
-				if err := ctrl.NewControllerManagedBy(mgr).Named("habits-" + name).For(&appsv1.Deployment{}).Owns(&corev1.ConfigMap{}).Complete(reconcilers.Func(reconcile)); err != nil {
-					t.Fatal(err)
-				}
+				mgr := habitual(t, s.Config, name, with)
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- mgr.Start(ctx) }()
@@ -180,5 +194,43 @@ func TestHabits_ComeToTheirEnd_R15(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The same on a real server, by the bridge.
+func TestHabits_ComeToTheirEndOnARealServer_R15(t *testing.T) {
+	env, err := envtest.Start(t.Context(), envtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	outside, err := flyclient.New(env.Config(), clientscheme.Scheme, flyclient.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := habits.Seed(t.Context(), outside, "default"); err != nil {
+		t.Fatal(err)
+	}
+	mgr := habitual(t, env.Config(), "real", func(o ctrl.Options) ctrl.Options { return Options(o) })
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	var left []string
+	err = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var err error
+		left, err = habits.Unfinished(ctx, outside, "default")
+		return len(left) == 0, err
+	})
+	if err != nil {
+		t.Errorf("unfinished: %q, %v", left, err)
+	}
+	cancel()
+	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("the manager ended with %v", err)
 	}
 }

@@ -28,17 +28,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "path of the kubeconfig; empty: found as kubectl finds it, or the Pod's own cluster")
 	workers := flag.Int("workers", 2, "number of concurrent workers")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "classic: %q is not a flag; -help lists the flags\n", flag.Arg(0))
-		os.Exit(2)
-	}
+	_ = manager.ParseFlags(flag.CommandLine, os.Args[1:]) // it exits
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 

@@ -21,6 +21,23 @@ const module = "github.com/flyball-dev/flyball"
 //go:embed sequential.txt
 var sequential string
 
+// heavy.txt lists tests that weigh, decode or compare much in one goroutine. The race detector
+// costs them five to thirty times their time, so they run once without it. `make nightly` runs
+// them under it.
+//
+//go:embed heavy.txt
+var heavy string
+
+// heavyTests returns the packages of heavy.txt, and a pattern of its tests.
+func heavyTests() (packages []string, pattern string) {
+	var names []string
+	for line := range strings.Lines(heavy) {
+		in, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		packages, names = append(packages, "./"+in), append(names, name)
+	}
+	return slices.Compact(packages), "^(" + strings.Join(names, "|") + ")$"
+}
+
 // A step is one run of the go command.
 type step struct {
 	name  string
@@ -47,6 +64,8 @@ func (s step) String() string {
 	if packages > 0 {
 		text += fmt.Sprintf(" (%d packages)", packages)
 	}
+	_, names := heavyTests()
+	text = strings.ReplaceAll(text, names, "(those in hack/test/heavy.txt)")
 	if s.dir != "" {
 		text = "cd " + s.dir + " && " + text
 	}
@@ -100,13 +119,15 @@ func steps(p packages, o options) []step {
 	seeds := func(n int) string { return fmt.Sprintf("-sim.seeds=%d", n) }
 	// Two replicas, and webhooks, take ten times as long as one process.
 	few := o.seeds/10 + 1
+	weighing, weights := heavyTests()
 	return []step{
 		{name: "control-plane", args: []string{"run", "./hack/controlplane"}},
 		{name: "plain", args: test(append([]string{"-skip", sweeps}, p.plain...)...)},
-		{name: "race", env: race, args: test(append([]string{"-race", "-skip", sweeps}, p.race...)...)},
+		{name: "race", env: race, args: test(append([]string{"-race", "-skip", sweeps + "|" + weights}, p.race...)...)},
 		// These mostly wait for servers and leases.
-		{name: "servers", after: "control-plane", env: race, args: test(append([]string{"-race", "-p=4", "-skip", sweeps}, p.servers...)...)},
+		{name: "servers", after: "control-plane", env: race, args: test(append([]string{"-race", "-p=4", "-skip", sweeps + "|" + weights}, p.servers...)...)},
 		{name: "programs", after: "control-plane", args: test(append([]string{"-p=4", "-skip", sweeps}, p.programs...)...)},
+		{name: "heavy", args: test(append([]string{"-run", weights}, weighing...)...)},
 		{name: "sweeps-race", env: race, args: test("-race", "-run", sweeps, "-skip", "^TestSimulation_FindsALostWrite|AimsAt", "./simulate/kit", "./examples/website", seeds(2))},
 		{name: "sweeps-website", args: test("-run", "^TestSimulation", "-skip", "^TestSimulation_(Replicas|Webhooks)", "./examples/website", seeds(o.seeds))},
 		{name: "sweeps-replicas", args: test("-run", "^TestSimulation_(Replicas|Webhooks)", "./examples/website", seeds(few))},
@@ -114,6 +135,7 @@ func steps(p packages, o options) []step {
 		{name: "sweeps-kit", args: test("-run", "^Test(Kit|RunMain)_Swarm", "-skip", "OfDoubts|TheCopier", "./simulate/kit", seeds(few))},
 		{name: "tools", dir: "hack/tools", env: alone, args: test("-short", "./bench/ratios", "./licenses", "./observability", "./release")},
 		{name: "programs-race", after: "control-plane", named: true, env: race, args: test(slices.Concat([]string{"-race", "-p=4", "-skip", sweeps}, p.plain, p.programs)...)},
+		{name: "heavy-race", named: true, env: race, args: test(append([]string{"-race", "-run", weights}, weighing...)...)},
 		{name: "quick", named: true, args: append([]string{"test", "-short", "-skip", slow}, p.quick()...)},
 	}
 }

@@ -156,6 +156,23 @@ func TestSteps_TestEveryModule(t *testing.T) {
 	}
 }
 
+// A test that has another name than in heavy.txt would run under the race detector alone.
+func TestHeavy_NamesTestsThatAreThere(t *testing.T) {
+	for line := range strings.Lines(heavy) {
+		in, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(in), "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(text), "\nfunc "+name+"(")
+		}) {
+			t.Errorf("%s has no test %s", in, name)
+		}
+	}
+}
+
 func TestLines_StayWhole(t *testing.T) {
 	var out strings.Builder
 	l := newLines(&out)

@@ -27,6 +27,8 @@ import (
 	"strings"
 
 	"github.com/google/licensecheck"
+
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 // allowed are the licences under which an operator can be distributed in binary form by
@@ -45,17 +47,18 @@ const covered = 75
 var named = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicen[cs]e)([-._].*)?$`)
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	err := run(os.Args[1:], os.Stdout)
+	if commandline.ExitCode(err) == 1 { // commandline has told of a misuse
 		fmt.Fprintln(os.Stderr, "licenses:", err)
-		os.Exit(1)
 	}
+	os.Exit(commandline.ExitCode(err))
 }
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("licenses", flag.ContinueOnError)
 	list := flags.Bool("list", false, "print each module with its licences")
 	all := flags.Bool("all", false, "the directories are all there are: report exceptions that none of them needs")
-	if err := flags.Parse(args); err != nil {
+	if err := commandline.Flags(flags, args); err != nil {
 		return err
 	}
 	found := map[string]*linked{}

@@ -25,13 +25,16 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	err := run(os.Args[1:], os.Stdout)
+	if commandline.ExitCode(err) == 1 { // commandline has told of a misuse
 		fmt.Fprintln(os.Stderr, "release:", err)
-		os.Exit(1)
 	}
+	os.Exit(commandline.ExitCode(err))
 }
 
 func run(args []string, out io.Writer) error {
@@ -42,11 +45,8 @@ func run(args []string, out io.Writer) error {
 	notes := flags.Bool("notes", false, "print the release notes of the version, from the changelog, and do nothing else")
 	check := flags.Bool("check", false, "only check whether the version can be released from this tree")
 	proxy := flags.String("proxy", "", "after the release write its modules into this `directory`, as GOPROXY=file://… reads them")
-	if err := flags.Parse(args); err != nil {
+	if err := commandline.Parse(flags, args); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("read the arguments: %q is one too many", flags.Arg(0))
 	}
 	if *version == "" {
 		return errors.New("no version is given; say which, such as -version v0.2.0")

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Annotation of a CustomResourceDefinition lists the hashes of the specs that managers have
-// installed, the newest last. It identifies an older program by what it wants.
+// Annotation of a CustomResourceDefinition lists the hashes of what managers have installed, the
+// newest last. It identifies an older program by what it wants.
 const Annotation = "flyball.dev/crd-history"
 
 // most is how many hashes are kept.
@@ -203,9 +203,9 @@ func trimmed(v any) any {
 	return v
 }
 
-// hash identifies what a program wants.
+// hash identifies what a program wants, its labels and annotations too.
 func hash(want map[string]any) string {
-	text, err := json.Marshal(object(settled(want))["spec"]) // maps are sorted
+	text, err := json.Marshal(settled(want)) // maps are sorted
 	if err != nil {
 		text = fmt.Append(nil, want["spec"]) // not JSON; the server refuses it
 	}

@@ -150,6 +150,28 @@ func TestDecide_TheServersDefaultsAreNoChange_O8(t *testing.T) {
 	}
 }
 
+// A program that differs from the one before it in labels or annotations alone is a newer one.
+func TestDecide_LabelsAloneAreAChange_O8(t *testing.T) {
+	before := widget(t, `{type: object}`)
+	before["metadata"].(map[string]any)["labels"] = map[string]any{"version": "1"}
+	after := copied(t, before)
+	after["metadata"].(map[string]any)["labels"] = map[string]any{"version": "2"}
+	s := &server{}
+	s.start(t, before)
+	for _, c := range []struct {
+		program string
+		wants   map[string]any
+		want    string
+	}{{"the newer", after, "update"}, {"the newer again", after, "keep"}, {"the one before", before, "older"}} {
+		if got := s.start(t, c.wants); got != c.want {
+			t.Errorf("%s program does %q, want %q", c.program, got, c.want)
+		}
+		if got := s.crd["metadata"].(map[string]any)["labels"].(map[string]any)["version"]; got != "2" {
+			t.Errorf("%s program: the label is %v, want 2", c.program, got)
+		}
+	}
+}
+
 func TestDecide_TheHistoryIsBounded(t *testing.T) {
 	s := &server{}
 	for n := range 100 {

@@ -116,7 +116,7 @@ func (p *Path) Evict(ctx context.Context, q *Request, eviction *policyv1.Evictio
 	if q.DryRun && len(opts.DryRun) == 0 {
 		opts.DryRun = []string{metav1.DryRunAll}
 	}
-	if err := p.checkDisruption(q); err != nil {
+	if err := p.checkDisruption(ctx, q, len(opts.DryRun) > 0); err != nil {
 		return err
 	}
 	deleted := q.as("")
@@ -127,8 +127,8 @@ func (p *Path) Evict(ctx context.Context, q *Request, eviction *policyv1.Evictio
 
 var disruptionBudgets = schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}
 
-// checkDisruption refuses the eviction of a Pod that a disruption budget forbids.
-func (p *Path) checkDisruption(q *Request) error {
+// checkDisruption refuses the eviction of a Pod that a disruption budget forbids, or counts it.
+func (p *Path) checkDisruption(ctx context.Context, q *Request, dryRun bool) error {
 	pod := p.Store.Get(q.Kind.GroupResource(), q.key())
 	if pod == nil {
 		return apierrors.NewNotFound(q.Kind.GroupResource(), q.Name)
@@ -150,6 +150,31 @@ func (p *Path) checkDisruption(q *Request) error {
 			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}}
 	}
 	budget := guards[0]
+	if !isReady(pod) && mayGoUnready(budget) {
+		return nil
+	}
+	if dryRun {
+		return disrupted(budget)
+	}
+	spent := &Request{Verb: q.Verb, User: q.User, Kind: p.Kinds.Stored(disruptionBudgets), Namespace: q.Namespace, Name: budget.Name, Subresource: "status"}
+	_, _, err := p.Change(ctx, spent, false, func(old *object.Object) (*object.Object, error) {
+		budget, err := object.TypedOf[policyv1.PodDisruptionBudget](old)
+		if err == nil {
+			err = disrupted(budget)
+		}
+		if err != nil {
+			return nil, err
+		}
+		obj := old.Copy()
+		jsonvalue.SetIn(obj.Fields, int64(budget.Status.DisruptionsAllowed)-1, "status", "disruptionsAllowed")
+		jsonvalue.SetIn(obj.Fields, jsonvalue.Now().UTC().Format(time.RFC3339), "status", "disruptedPods", q.Name)
+		return obj, spent.Own(old, obj)
+	})
+	return err
+}
+
+// disrupted refuses one disruption more than a budget allows.
+func disrupted(budget *policyv1.PodDisruptionBudget) error {
 	if budget.Status.ObservedGeneration < budget.Generation {
 		refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
 		refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause,
@@ -165,6 +190,23 @@ func (p *Path) checkDisruption(q *Request) error {
 		return refusal
 	}
 	return nil
+}
+
+func isReady(pod *object.Object) bool {
+	conditions, _, _ := unstructured.NestedSlice(pod.Fields, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		is, _ := c.(map[string]any)
+		return is["type"] == "Ready" && is["status"] == "True"
+	})
+}
+
+// mayGoUnready reports whether a Pod that is not ready may be evicted without regard to how many
+// disruptions the budget allows.
+func mayGoUnready(budget *policyv1.PodDisruptionBudget) bool {
+	if p := budget.Spec.UnhealthyPodEvictionPolicy; p != nil && *p == policyv1.AlwaysAllow {
+		return true
+	}
+	return budget.Status.DesiredHealthy > 0 && budget.Status.CurrentHealthy >= budget.Status.DesiredHealthy
 }
 
 // budgetsOf returns the disruption budgets that select a Pod.

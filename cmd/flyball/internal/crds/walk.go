@@ -141,7 +141,11 @@ func (w *walk) fields(s *source, d declared, in *ast.StructType, to step) {
 				w.problems.add(name.Pos(), "%s.%s: %v", to.path, name.Name, err)
 			}
 		}
-		if schemaless(f) {
+		if _, options, _ := strings.Cut(tag, ","); slices.Contains(strings.Split(options, ","), "string") && !has(f, "Type=") && !has(f, "Schemaless") {
+			w.problems.add(names[0].Pos(), "%s.%s: the json option string makes Go read text where the schema says %s; remove the option, or add the marker +kubebuilder:validation:Type=string",
+				to.path, names[0].Name, types.ExprString(f.Type))
+		}
+		if has(f, "Schemaless") {
 			continue
 		}
 		inner := to.into(names[0].Name)
@@ -191,9 +195,10 @@ func wrongTag(name, tag string, tagged, embedded bool) error {
 	return nil
 }
 
-func schemaless(f *ast.Field) bool {
+// has reports whether a field has a marker about its validation that begins with this name.
+func has(f *ast.Field, marker string) bool {
 	return f.Doc != nil && slices.ContainsFunc(f.Doc.List, func(c *ast.Comment) bool {
-		return strings.Contains(c.Text, "+kubebuilder:validation:Schemaless")
+		return strings.Contains(c.Text, "+kubebuilder:validation:"+marker)
 	})
 }
 

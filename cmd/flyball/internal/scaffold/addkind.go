@@ -65,7 +65,8 @@ func keepOnly(f *gotree.File, keep []string) {
 func (p plan) ownNames() map[string]string {
 	names := map[string]string{
 		"setup": "setup" + p.kinds, "reconciler": p.variable + "Reconciler", "labelsFor": "labelsFor" + p.kind, "setStatus": "set" + p.kind + "Status",
-		completion: "set" + p.kind + "Password", "TestSimulation": "TestSimulation_" + p.kinds, "scenario": p.variable + "Scenario", "isReady": "is" + p.kind + "Ready",
+		"setComplete": "set" + p.kind + "Complete",
+		completion:    "set" + p.kind + "Password", "TestSimulation": "TestSimulation_" + p.kinds, "scenario": p.variable + "Scenario", "isReady": "is" + p.kind + "Ready",
 	}
 	for _, child := range p.children {
 		names[child.builder()] = child.builder() + p.kind

@@ -5,6 +5,7 @@ package scaffold
 
 import (
 	"fmt"
+	"go/ast"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ func (p plan) goFile(name string, text []byte) ([]byte, error) {
 		p.exchange,
 		p.lead,
 		p.addChildren,
+		p.reportEnd,
 		p.useConstants,
 		p.rename,
 		p.place,
@@ -164,6 +166,24 @@ func (p plan) addChildren(f *gotree.File) error {
 		f.Replace(last, first.wanted(f.Text(last))+builders.String())
 	}
 	return nil
+}
+
+// reportEnd adds a condition about the Job beside a workload, whose replicas are what Ready is about.
+func (p plan) reportEnd(f *gotree.File) error {
+	fn, ok := f.DeclarationOf("reconciler.reconcile").(*ast.FuncDecl)
+	if !ok || !p.hasReplicas() || !slices.Contains(p.children, job()) {
+		return nil
+	}
+	for _, call := range f.Calls(fn, job().builder()) {
+		f.InsertLine(f.Calling(fn, "r.children.Apply"), job().noun().variable+" := "+f.Text(call))
+		f.Replace(call, job().noun().variable)
+	}
+	f.Insert(f.Calling(fn, "setStatus").End(), "\nif failure == nil {\nsetComplete(updated, job)\n}")
+	all, err := part("ending/complete.go")
+	if err == nil {
+		f.Append(all, "setComplete")
+	}
+	return err
 }
 
 // appendBuilder appends the function that makes a child.

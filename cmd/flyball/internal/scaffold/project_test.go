@@ -80,6 +80,7 @@ func TestProject_EachFormIsAProgram_Q1(t *testing.T) {
 		{Kind: "Database", Webhook: true, Children: []string{"StatefulSet", "Deployment", "Secret"}},
 		{Kind: "Database", Webhook: true, Children: []string{"ConfigMap"}},
 		{Kind: "Database", Children: []string{"Job", "Service"}},
+		{Kind: "Database", Children: []string{"Job", "Deployment"}},
 		{Kind: "Namespace", Builtin: true, Webhook: true},
 		{Kind: "ConfigMap", Builtin: true, Children: []string{"Deployment"}},
 	} {
@@ -210,6 +211,24 @@ func TestNoun(t *testing.T) {
 	} {
 		if n := nounOf(c.kind); n.variable != c.variable || n.several != c.several || n.plural != c.plural {
 			t.Errorf("%s: %+v, want %+v", c.kind, n, c)
+		}
+	}
+}
+
+// A Job reports its end, by itself as Ready and beside a workload as a condition of its own.
+func TestProject_AJobReportsItsEnd_Q1(t *testing.T) {
+	for _, c := range []struct{ children, want string }{
+		{"Job", `conditions.True("Ready", reason, message)`},
+		{"Deployment,Job", "job := jobFor(gadget)\n\t_, failure := r.children.Apply(ctx, gadget, deployment, job)\n"},
+		{"Deployment,Job", "\tif failure == nil {\n\t\tsetComplete(updated, job)\n\t}\n"},
+		{"Job,StatefulSet", `conditions.True("Complete", "Complete", "the Job is complete")`},
+	} {
+		all, err := filesOf(Project{Module: "example.com/x", Kind: "Gadget", Children: strings.Split(c.children, ",")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(all["reconciler.go"]); !strings.Contains(text, c.want) {
+			t.Errorf("%s: reconciler.go lacks %s\n%s", c.children, c.want, text)
 		}
 	}
 }
