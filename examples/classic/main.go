@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Classic is a controller in the traditional style: one informer that is not shared, with
-// its store and event handlers, one rate-limited queue, and its own workers; no manager.
+// its store and event handlers, one rate-limited queue, and its own workers; no manager but for its
+// parser of flags.
 //
 // It reports which Pods have been without a node, and for how long. The lesson: each part
 // of Flyball can be used by itself.

@@ -27,7 +27,12 @@ func (p plan) goFile(name string, text []byte) ([]byte, error) {
 		p.exchange,
 		p.lead,
 		p.addChildren,
-		p.reportEnd,
+		func(f *gotree.File) error {
+			if fn, ok := f.DeclarationOf("reconciler.reconcile").(*ast.FuncDecl); ok && p.hasReplicas() && slices.Contains(p.children, job()) {
+				return reportEnd(f, fn)
+			}
+			return nil
+		},
 		p.useConstants,
 		p.rename,
 		p.place,
@@ -168,12 +173,9 @@ func (p plan) addChildren(f *gotree.File) error {
 	return nil
 }
 
-// reportEnd adds a condition about the Job beside a workload, whose replicas are what Ready is about.
-func (p plan) reportEnd(f *gotree.File) error {
-	fn, ok := f.DeclarationOf("reconciler.reconcile").(*ast.FuncDecl)
-	if !ok || !p.hasReplicas() || !slices.Contains(p.children, job()) {
-		return nil
-	}
+// reportEnd makes fn set a condition about the Job beside a workload, whose replicas are what Ready
+// is about.
+func reportEnd(f *gotree.File, fn *ast.FuncDecl) error {
 	for _, call := range f.Calls(fn, job().builder()) {
 		f.InsertLine(f.Calling(fn, "r.children.Apply"), job().noun().variable+" := "+f.Text(call))
 		f.Replace(call, job().noun().variable)
