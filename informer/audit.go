@@ -85,8 +85,8 @@ type auditor struct {
 func (a *auditor) run(ctx context.Context) error {
 	mean, sim := a.core.opts.Audit, simhook.Of(ctx)
 	for sleep.For(ctx, mean/2+simhook.Duration(sim, "audit "+a.core.kind.Kind, mean)) {
-		for _, w := range a.core.watchedNow() {
-			r := a.core.reflectorOf(w)
+		for _, w := range a.core.critical.watchedNow() {
+			r := a.core.critical.reflectorOf(w)
 			if r == nil || !r.Auditable() {
 				continue
 			}

@@ -32,8 +32,8 @@ func cachedIn(c *core, key Key) Object {
 		return nil // it follows the server no more
 	default:
 	}
-	for _, w := range c.watchedNow() {
-		if r := c.reflectorOf(w); r == nil || r.State().State != StateLive {
+	for _, w := range c.critical.watchedNow() {
+		if r := c.critical.reflectorOf(w); r == nil || r.State().State != StateLive {
 			return nil
 		}
 	}

@@ -84,7 +84,7 @@ func (f *SharedInformerFactory) CatchUp(ctx context.Context, floor func(schema.G
 
 // catchUp makes all scopes of c pass the floor.
 func catchUp(ctx context.Context, c *core, floor Floor, turns chan struct{}) CaughtUp {
-	scopes := c.watchedNow()
+	scopes := c.critical.watchedNow()
 	parts := make([]pursuit, len(scopes))
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -139,7 +139,7 @@ type pursuit struct {
 func (p *pursuit) run(ctx context.Context) error {
 	for pause := firstLook; !p.passed(); pause = min(2*pause, longestLook) {
 		p.waited = true
-		r := p.core.reflectorOf(p.scope)
+		r := p.core.critical.reflectorOf(p.scope)
 		if r == nil {
 			return nil // the scope has ended
 		}

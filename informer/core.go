@@ -5,7 +5,9 @@ package informer
 
 import (
 	"context"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
@@ -51,21 +54,24 @@ type core struct {
 	refusals   refusals
 	misuses    misuses // of running scopes
 
-	// critical is held while changes go into the Indexer and to the backlogs,
-	// and while scopes begin and end, so that every handler sees them in the
-	// order in which they were stored. Other locks are taken inside it, never
-	// the other way round.
-	critical struct {
-		sync.Mutex
-		scopes   scopeTable
-		handles  []*handle
-		handlers handlers
-		waits    []*syncWait
-		over     bool          // Run has ended
-		closed   bool          // the last handle was released
-		sim      simhook.Hooks // of Run; nil: none
-	}
+	critical critical
+	opener   opener
 	settings settings
+}
+
+// critical is held while changes go into the Indexer and to the backlogs, and while scopes begin
+// and end, so that every handler sees them in the order in which they were stored. Other locks
+// are taken inside it, never the other way round. Methods whose names end in Locked need it held,
+// and the others take it.
+type critical struct {
+	sync.Mutex
+	scopes   scopeTable
+	handles  []*handle
+	handlers handlers
+	waits    []*syncWait
+	over     bool          // Run has ended
+	closed   bool          // the last handle was released
+	sim      simhook.Hooks // of Run; nil: none
 }
 
 func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw func(WatchScope) (ListerWatcher[Object], error)) *core {
@@ -96,6 +102,12 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		_ = c.group.Go(c.guard.run)
 	}
 	c.refusals.guard = c.guard
+	c.opener = opener{
+		upstream: &c.upstream, opts: &c.opts, log: c.log, table: &c.critical.scopes, fifo: c.fifo, indexer: c.indexer,
+		group: &c.group, settings: &c.settings, projection: &c.projection, packing: &c.packing,
+		membership: &c.membership, misuses: &c.misuses, guard: c.guard, place: c.place,
+		redeliver: func(w *watched) { redeliver(c, w) },
+	}
 	return c
 }
 
@@ -124,7 +136,7 @@ func (c *core) finish() {
 // later, until ctx ends.
 func (c *core) run(ctx context.Context) error {
 	c.settings.setStarted()
-	c.setHooks(simhook.Of(ctx))
+	c.critical.setHooks(simhook.Of(ctx))
 	if err := c.settings.misuse(); err != nil {
 		return err
 	}
@@ -168,12 +180,6 @@ func (c *core) snapshot() Snapshot {
 }
 
 // Hooks of a simulation. Without one they are not called.
-
-func (c *core) setHooks(sim simhook.Hooks) {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	c.critical.sim = sim
-}
 
 // noteStoredLocked reports a batch to the simulation: each change, the last
 // with the version up to which the store is complete. A batch without changes
@@ -233,4 +239,129 @@ func (c *core) progress() Progress {
 		p.Handlers = append(p.Handlers, m.snapshot())
 	}
 	return p
+}
+
+func (c *critical) setHooks(sim simhook.Hooks) {
+	c.Lock()
+	defer c.Unlock()
+	c.sim = sim
+}
+
+func (c *critical) watchedNow() []*watched {
+	c.Lock()
+	defer c.Unlock()
+	return slices.AppendSeq(make([]*watched, 0, len(c.scopes.byScope)), c.scopes.all())
+}
+
+// reflectorOf returns the Reflector of w, or nil if the scope has ended.
+func (c *critical) reflectorOf(w *watched) *reflector.Reflector {
+	c.Lock()
+	defer c.Unlock()
+	return w.reflector
+}
+
+func (c *critical) any(is func(*handle) bool) bool {
+	c.Lock()
+	defer c.Unlock()
+	return slices.ContainsFunc(c.handles, is)
+}
+
+// assume makes a handle that assumes otherwise assume it from now on, so that no other scope plans
+// for it too, and returns what to plan. Nil: there is none.
+func (c *critical) assume(clusterWide bool) (h *handle, plain []Scope) {
+	c.Lock()
+	defer c.Unlock()
+	i := slices.IndexFunc(c.handles, func(h *handle) bool { return h.asked != nil && h.clusterWide != clusterWide })
+	if i < 0 {
+		return nil, nil
+	}
+	h = c.handles[i]
+	h.clusterWide, h.replans = clusterWide, true
+	plain, _ = h.chosenOf(h.asked)
+	return h, plain
+}
+
+// syncWait closes done when each handle in missing is synced or released.
+type syncWait struct {
+	missing map[*handle]bool
+	done    chan struct{}
+}
+
+func (c *critical) syncedLocked(scope base.ScopeID) {
+	if w := c.scopes.at(scope); w != nil {
+		w.synced.Store(true)
+		c.settleLocked()
+	}
+}
+
+// settleLocked notifies the handles that are now synced, their handlers, and
+// their waiters.
+func (c *critical) settleLocked() {
+	for _, h := range c.handles {
+		if !h.settled && h.isSynced() {
+			h.settled = true
+			close(h.synced)
+		}
+	}
+	c.handlers.markSynced()
+	c.waits = slices.DeleteFunc(c.waits, func(w *syncWait) bool {
+		maps.DeleteFunc(w.missing, func(h *handle, _ bool) bool { return h.settled || h.released })
+		if len(w.missing) == 0 {
+			close(w.done)
+		}
+		return len(w.missing) == 0
+	})
+}
+
+// allSynced is closed when the present handles are synced or released.
+func (c *critical) allSynced() <-chan struct{} {
+	c.Lock()
+	defer c.Unlock()
+	missing := make(map[*handle]bool)
+	for _, h := range c.handles {
+		if h.isAwaited() {
+			missing[h] = true
+		}
+	}
+	for _, w := range c.waits {
+		if maps.Equal(w.missing, missing) {
+			return w.done
+		}
+	}
+	w := &syncWait{missing: missing, done: make(chan struct{})}
+	if len(missing) == 0 {
+		close(w.done)
+	} else {
+		c.waits = append(c.waits, w)
+	}
+	return w.done
+}
+
+// misusedBy returns why one of the handles cannot sync, or what is closed when there may be a
+// reason.
+func (c *critical) misusedBy(misuses *misuses, is func(*handle) bool) (changed <-chan struct{}, err error) {
+	noted, changed := misuses.so()
+	if !noted {
+		return changed, nil
+	}
+	var scopes []scopeView
+	c.Lock()
+	for _, h := range c.handles {
+		if !is(h) {
+			continue
+		}
+		if h.clusterWide && len(h.follows) > 0 {
+			err = errScopeMisused // namespaces cannot be chosen for it
+		}
+		for _, w := range h.holds {
+			if !w.synced.Load() {
+				scopes = append(scopes, scopeView{w, w.reflector})
+			}
+		}
+	}
+	c.Unlock()
+	if slices.ContainsFunc(scopes, func(s scopeView) bool { return s.reflector.State().State == StateMisuse }) {
+		err = errScopeMisused
+	}
+	return changed, err
 }

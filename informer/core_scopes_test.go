@@ -136,8 +136,8 @@ func TestCore_ScopesThatAKindDoesNotHaveAskForNothing_I10(t *testing.T) {
 		var held []*watched
 		err := coverInParts(c, nil, func() error {
 			var err error
-			held, err = c.findLocked(part)
-			holdLocked(c, held)
+			held, err = c.opener.find(part)
+			c.opener.hold(held)
 			return err
 		})
 		if err != nil {

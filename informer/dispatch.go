@@ -96,7 +96,7 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 	clear(changes)
 	passedLocked(c, lists.Passed)
 	for _, scope := range lists.Synced {
-		c.syncedLocked(scope)
+		c.critical.syncedLocked(scope)
 	}
 	if len(lists.Passed)+len(lists.Synced) > 0 {
 		c.projection.widened(&c.critical.scopes)

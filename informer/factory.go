@@ -360,8 +360,8 @@ func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema
 		}
 	}
 	for _, c := range wanted {
-		misused := func() (<-chan struct{}, error) { return c.misusedBy((*handle).isAwaited) }
-		if err := awaitSync(ctx, c.allSynced(), c.ended, misused); err != nil {
+		misused := func() (<-chan struct{}, error) { return c.critical.misusedBy(&c.misuses, (*handle).isAwaited) }
+		if err := awaitSync(ctx, c.critical.allSynced(), c.ended, misused); err != nil {
 			states := snapshots(wanted)
 			return states, &SyncError{States: states, Err: err}
 		}

@@ -4,7 +4,6 @@
 package informer
 
 import (
-	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -127,22 +126,12 @@ func coverInParts(c *core, scopes []WatchScope, cover func() error) error {
 func (c *core) openUnder(scopes []WatchScope) ([]*watched, error) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	some, err := c.findLocked(scopes)
+	some, err := c.opener.find(scopes)
 	if err != nil {
 		return nil, err
 	}
-	holdLocked(c, some)
+	c.opener.hold(some)
 	return some, nil
-}
-
-func holdLocked(c *core, scopes []*watched) {
-	var opened []*watched
-	for _, w := range scopes {
-		if w.holders++; w.reflector == nil {
-			opened = append(opened, w)
-		}
-	}
-	c.openLocked(opened)
 }
 
 // wantUnder checks and records what h wants. It returns what to plan, and what h followed
@@ -160,7 +149,7 @@ func (h *handle) wantUnder(scopes []Scope, set *fields.Set, follows []*following
 	for i := range plain {
 		plain[i].NamespaceSelector = "" // no namespaces are known yet
 	}
-	if _, err := h.core.findLocked(watchScopesOf(plain, true)); err != nil {
+	if _, err := h.core.opener.find(watchScopesOf(plain, true)); err != nil {
 		return nil, false, nil, err
 	}
 	if err := h.wantLocked(set, scopes); err != nil {
@@ -177,7 +166,7 @@ func (h *handle) coverLocked(scopes []Scope, planned *plan) error {
 	if !planned.holds(plain, h.clusterWide) {
 		planned = planOf(plain, h.clusterWide)
 	}
-	holds, err := h.core.findLocked(planned.watch)
+	holds, err := h.core.opener.find(planned.watch)
 	if err != nil {
 		h.core.showLocked()
 		return err
@@ -194,7 +183,7 @@ func (h *handle) coverLocked(scopes []Scope, planned *plan) error {
 // turnLocked makes h hold exactly these scopes, of these namespaces. The store changes first,
 // then the handlers of h receive what appears and disappears.
 func (h *handle) turnLocked(holds []*watched, namespaces map[string]bool) {
-	holdLocked(h.core, holds)
+	h.core.opener.hold(holds)
 	before := h.holds
 	h.hold(holds)
 	was, now := h.view.Load().scopes, &listerView{namespaces: namespaces, fields: h.wants.set}
@@ -214,7 +203,7 @@ func (h *handle) turnLocked(holds []*watched, namespaces map[string]bool) {
 	h.core.critical.scopes.release(before)
 	h.core.showLocked()
 	h.core.critical.handlers.look(h, now.scopes, differently)
-	h.core.settleLocked()
+	h.core.critical.settleLocked()
 	showWaitingLocked(h.core)
 }
 
@@ -309,7 +298,7 @@ func (h *handle) releaseUnder() (left []*member, follows []*following, last bool
 	h.hold(nil)
 	h.asked = nil
 	h.core.showLocked()
-	h.core.settleLocked()
+	h.core.critical.settleLocked()
 	h.core.critical.closed = len(h.core.critical.handles) == 0
 	return left, follows, h.core.critical.closed
 }
@@ -351,91 +340,6 @@ func (h *handle) keepAllFields() {
 		h.wants.since = widenLocked(h.core, nil)
 	}
 	h.turnLocked(h.holds, h.view.Load().namespaces)
-}
-
-// syncWait closes done when each handle in missing is synced or released.
-type syncWait struct {
-	missing map[*handle]bool
-	done    chan struct{}
-}
-
-func (c *core) syncedLocked(scope base.ScopeID) {
-	if w := c.critical.scopes.at(scope); w != nil {
-		w.synced.Store(true)
-		c.settleLocked()
-	}
-}
-
-// settleLocked notifies the handles that are now synced, their handlers, and
-// their waiters.
-func (c *core) settleLocked() {
-	for _, h := range c.critical.handles {
-		if !h.settled && h.isSynced() {
-			h.settled = true
-			close(h.synced)
-		}
-	}
-	c.critical.handlers.markSynced()
-	c.critical.waits = slices.DeleteFunc(c.critical.waits, func(w *syncWait) bool {
-		maps.DeleteFunc(w.missing, func(h *handle, _ bool) bool { return h.settled || h.released })
-		if len(w.missing) == 0 {
-			close(w.done)
-		}
-		return len(w.missing) == 0
-	})
-}
-
-// allSynced is closed when the present handles are synced or released.
-func (c *core) allSynced() <-chan struct{} {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	missing := make(map[*handle]bool)
-	for _, h := range c.critical.handles {
-		if h.isAwaited() {
-			missing[h] = true
-		}
-	}
-	for _, w := range c.critical.waits {
-		if maps.Equal(w.missing, missing) {
-			return w.done
-		}
-	}
-	w := &syncWait{missing: missing, done: make(chan struct{})}
-	if len(missing) == 0 {
-		close(w.done)
-	} else {
-		c.critical.waits = append(c.critical.waits, w)
-	}
-	return w.done
-}
-
-// misusedBy returns why one of the handles cannot sync, or what is closed when there may be a
-// reason.
-func (c *core) misusedBy(is func(*handle) bool) (changed <-chan struct{}, err error) {
-	noted, changed := c.misuses.so()
-	if !noted {
-		return changed, nil
-	}
-	var scopes []scopeView
-	c.critical.Lock()
-	for _, h := range c.critical.handles {
-		if !is(h) {
-			continue
-		}
-		if h.clusterWide && len(h.follows) > 0 {
-			err = errScopeMisused // namespaces cannot be chosen for it
-		}
-		for _, w := range h.holds {
-			if !w.synced.Load() {
-				scopes = append(scopes, scopeView{w, w.reflector})
-			}
-		}
-	}
-	c.critical.Unlock()
-	if slices.ContainsFunc(scopes, func(s scopeView) bool { return s.reflector.State().State == StateMisuse }) {
-		err = errScopeMisused
-	}
-	return changed, err
 }
 
 // isAwaited reports whether a wait for the whole informer waits for h.

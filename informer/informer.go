@@ -304,7 +304,7 @@ func (i *SharedInformer[T]) WaitForSync(ctx context.Context) (Snapshot, error) {
 		return i.Snapshot(), fmt.Errorf("wait for sync: %w", err)
 	}
 	err := awaitSync(ctx, i.Synced(), i.Ended(), func() (<-chan struct{}, error) {
-		return i.core.misusedBy(func(h *handle) bool { return h == i.handle })
+		return i.core.critical.misusedBy(&i.core.misuses, func(h *handle) bool { return h == i.handle })
 	})
 	state := i.Snapshot()
 	if gone := i.Err(); err != nil && gone != nil {

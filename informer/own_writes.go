@@ -52,7 +52,7 @@ func (s *ownWrites) observe(w Written) {
 
 // markPending makes the key of w pending, if a scope of the informer may have it.
 func (s *ownWrites) markPending(w Written) {
-	for _, watched := range s.core.watchedNow() {
+	for _, watched := range s.core.critical.watchedNow() {
 		if of := watched.scope.Namespace; of == "" || w.Key.Namespace == "" || of == w.Key.Namespace {
 			s.settler.Mark(w.Key, w.Version)
 			return
@@ -152,7 +152,7 @@ func (s *ownWrites) refusedWrite(o store.Observed, w Written) (store.Observed, e
 // matching returns the scopes that obj belongs to, and those for which only the
 // server can tell.
 func (s *ownWrites) matching(obj Object) (in, unsure []*watched) {
-	for _, w := range s.core.watchedNow() {
+	for _, w := range s.core.critical.watchedNow() {
 		switch w.matcher.Match(obj) {
 		case base.Inside:
 			in = append(in, w)

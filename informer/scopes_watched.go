@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/feed"
@@ -21,23 +23,44 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/sleep"
 )
 
-// findLocked returns the watched scopes, with new ones ready to be opened. On
+// opener begins and ends scopes: it makes the Reflector of each, and the DeltaFIFO and the Indexer
+// know it. All runs in the core's critical section.
+type opener struct {
+	*upstream
+	opts       *Options
+	log        logr.Logger
+	table      *scopeTable
+	fifo       *store.DeltaFIFO
+	indexer    *store.Indexer
+	group      *nursery.Nursery
+	settings   *settings
+	projection *projection
+	packing    *packing
+	membership *membership
+	misuses    *misuses
+	guard      *mutationGuard // nil: off
+	place      func(context.Context, WatchScope) error
+	redeliver  func(*watched)
+}
+
+// find returns the watched scopes, with new ones ready to be opened. On
 // an error nothing changes.
-func (c *core) findLocked(scopes []WatchScope) ([]*watched, error) {
+func (o *opener) find(scopes []WatchScope) ([]*watched, error) {
 	out := make([]*watched, 0, len(scopes))
 	for _, s := range scopes {
-		w := c.critical.scopes.byScope[s]
+		w := o.table.byScope[s]
 		if w == nil {
 			m, err := base.NewMatcher(s)
 			if err != nil {
-				return nil, c.errorf("%w", err)
+				return nil, o.errorf("%w", err)
 			}
-			lw, err := c.newListerWatcher(s)
+			lw, err := o.newListerWatcher(s)
 			if err != nil {
-				return nil, c.errorf("watch %s: %w", s, err)
+				return nil, o.errorf("watch %s: %w", s, err)
 			}
 			w = &watched{scope: s, matcher: m, lw: lw}
 		}
@@ -46,35 +69,45 @@ func (c *core) findLocked(scopes []WatchScope) ([]*watched, error) {
 	return out, nil
 }
 
-// openLocked watches new scopes. It looks at each object and each other scope once, however
+func (o *opener) hold(scopes []*watched) {
+	var opened []*watched
+	for _, w := range scopes {
+		if w.holders++; w.reflector == nil {
+			opened = append(opened, w)
+		}
+	}
+	o.open(opened)
+}
+
+// open watches new scopes. It looks at each object and each other scope once, however
 // many there are.
-func (c *core) openLocked(scopes []*watched) {
+func (o *opener) open(scopes []*watched) {
 	if len(scopes) == 0 {
 		return
 	}
-	c.settings.setOpened() // the transform cannot change after this
-	c.critical.scopes.reclaim(c.fifo)
-	now := c.projection.current().number
-	behind := c.critical.scopes.behind(now)
+	o.settings.setOpened() // the transform cannot change after this
+	o.table.reclaim(o.fifo)
+	now := o.projection.current().number
+	behind := o.table.behind(now)
 	opened := make(map[string][]*watched)
 	for _, w := range scopes {
-		prepareLocked(c, w)
+		o.prepare(w)
 		w.beginKept(now, behind)
 		opened[w.scope.Namespace] = append(opened[w.scope.Namespace], w)
 	}
-	lendLocked(c, opened)
+	o.lend(opened)
 	for _, w := range scopes {
 		var err error
-		if w.member, err = c.group.Spawn(w.reflector.Run); err != nil {
+		if w.member, err = o.group.Spawn(w.reflector.Run); err != nil {
 			w.reflector.Status.Stopped() // the run has ended already
 		}
 	}
 }
 
-// lendLocked lends what is stored to new scopes, which are given by namespace.
-func lendLocked(c *core, opened map[string][]*watched) {
-	changed := c.settings.transform() != nil // maybe the labels too
-	c.indexer.Lend(func(key Key, obj Object) iter.Seq[base.ScopeID] {
+// lend lends what is stored to new scopes, which are given by namespace.
+func (o *opener) lend(opened map[string][]*watched) {
+	changed := o.settings.transform() != nil // maybe the labels too
+	o.indexer.Lend(func(key Key, obj Object) iter.Seq[base.ScopeID] {
 		return func(yield func(base.ScopeID) bool) {
 			for w := range inNamespace(opened, key.Namespace) {
 				if w.surely(key, obj, changed) && !yield(w.id) {
@@ -85,47 +118,121 @@ func lendLocked(c *core, opened map[string][]*watched) {
 	})
 }
 
-// prepareLocked makes the Reflector of a new scope.
-func prepareLocked(c *core, w *watched) {
-	w.id = c.critical.scopes.takeID()
-	startPacking(c, w.lw)
-	w.decoding = c.membership.take(newTaskProbe("transform an object " + w.scope.String()))
+// prepare makes the Reflector of a new scope.
+func (o *opener) prepare(w *watched) {
+	w.id = o.table.takeID()
+	o.startPacking(w.lw)
+	w.decoding = o.membership.take(newTaskProbe("transform an object " + w.scope.String()))
 	lw := feed.ListerWatcher{
 		From:      w.lw,
-		Screen:    w.screen(&c.upstream),
-		Check:     func(ctx context.Context) error { return c.place(ctx, w.scope) },
-		Begin:     c.projection.passing(w.id, c.fifo),
-		Report:    c.settings.reportError,
-		Transform: c.settings.transform,
+		Screen:    w.screen(o.upstream),
+		Check:     func(ctx context.Context) error { return o.place(ctx, w.scope) },
+		Begin:     o.projection.passing(w.id, o.fifo),
+		Report:    o.settings.reportError,
+		Transform: o.settings.transform,
 		Probe:     w.decoding,
-		Pack:      c.packing.items(c.indexer),
+		Pack:      o.packing.items(o.indexer),
 	}
-	w.reflector = reflector.New(lw, w.scope, w.id, c.fifo, c.opts.reflectorOptions(w.lw))
-	w.reflector.Objects = c.object.String()
+	w.reflector = reflector.New(lw, w.scope, w.id, o.fifo, o.opts.reflectorOptions(w.lw))
+	w.reflector.Objects = o.object.String()
 	w.reflector.At(w.lw)
-	w.reflector.Status.Misused = c.misuses.note
-	w.reflector.Schema = schemaOf(c, w)
-	if c.auditList != nil {
-		w.reflector.Recall = c.auditList.recall
+	w.reflector.Status.Misused = o.misuses.note
+	w.reflector.Schema = o.schemaOf(w)
+	if o.auditList != nil {
+		w.reflector.Recall = o.auditList.recall
 	}
-	w.reflector.Borrow = c.borrower(w.scope, w.id, w.reflector.Schema)
+	w.reflector.Borrow = o.borrower(w.scope, w.id, w.reflector.Schema)
 	w.lw = nil
-	c.critical.scopes.add(w)
-	c.fifo.Open(w.id)
-	c.indexer.Open(w.id)
+	o.table.add(w)
+	o.fifo.Open(w.id)
+	o.indexer.Open(w.id)
 }
 
 // schemaOf returns what observes the schema of a scope's objects, or nil.
-func schemaOf(c *core, w *watched) *schemas.Scope {
+func (o *opener) schemaOf(w *watched) *schemas.Scope {
 	r := w.reflector
-	gv := c.kind.GroupVersion()
+	gv := o.kind.GroupVersion()
 	switch {
-	case c.schemas == nil:
+	case o.schemas == nil:
 		return nil
-	case restclient.OfMetadata(c.object):
-		return c.schemas.BlindScope(gv, r.Name(), func() { redeliver(c, w) })
+	case restclient.OfMetadata(o.object):
+		return o.schemas.BlindScope(gv, r.Name(), func() { o.redeliver(w) })
 	}
-	return c.schemas.Scope(gv, r.Name(), func() { r.Wants.Add(steps.Demand{Reason: steps.RelistSchema, Content: true}) })
+	return o.schemas.Scope(gv, r.Name(), func() { r.Wants.Add(steps.Demand{Reason: steps.RelistSchema, Content: true}) })
+}
+
+// borrower returns the function with which a metadata scope obtains a tap, fed
+// by an informer with the full objects at version from or later.
+func (o *opener) borrower(scope WatchScope, id base.ScopeID, schema *schemas.Scope) func(from Version) *reflector.Tap {
+	if o.borrow == nil || !restclient.OfMetadata(o.object) {
+		return nil
+	}
+	return func(from Version) *reflector.Tap {
+		t := reflector.NewTap(scope, id, reflector.FIFOSink{DeltaFIFO: o.fifo}, o.settings.transform())
+		t.Schema = schema
+		if t.Managed = o.settings.keepsManagedFields(); o.borrow(t, from) {
+			return t
+		}
+		return nil
+	}
+}
+
+// startPacking makes the informer compact, if that is wanted. lw is that of its
+// first scope.
+func (o *opener) startPacking(lw ListerWatcher[Object]) {
+	how := o.settings.compact()
+	if how.Codec == nil || o.object.Kind() != reflect.Pointer || o.packing.Load() != nil {
+		return
+	}
+	kind := compact.Kind{Object: o.object, Name: o.gvk, ManagedFields: o.settings.keepsManagedFields}
+	if again := feed.Again(lw); again != nil {
+		kind.Decode = func(raw []byte) (Object, error) {
+			var item listwatch.Item[Object]
+			item.Raw = raw
+			return again(item)
+		}
+		kind.Whole = o.settings.decodesAll
+	}
+	if o.guard != nil {
+		kind.Shown = func(obj Object) { o.guard.offer(nil, KeyOf(obj), obj) }
+		kind.Hidden = o.guard.hide
+	}
+	p, err := compact.NewPacker(kind, how)
+	if err != nil {
+		o.log.Error(err, "Cannot pack objects; they are held decoded")
+		return
+	}
+	o.packing.Store(p)
+	o.fifo.Pack(p)
+}
+
+// end ends scopes without holders: it stops their Reflectors, drops their waiting
+// deltas, and removes what they alone held from the Indexer.
+func (o *opener) end(scopes []*watched) {
+	if len(scopes) == 0 {
+		return
+	}
+	probes := make(map[*taskProbe]bool, len(scopes))
+	for _, w := range scopes {
+		if w.member != nil {
+			w.member.Cancel()
+		}
+		w.reflector = nil
+		probes[w.decoding] = true
+	}
+	ended := o.table.remove(scopes)
+	o.membership.drop(probes)
+	o.fifo.End(ended)
+	o.indexer.End(ended, o.table.mayHold)
+}
+
+// screen returns what the objects of w must match.
+func (w *watched) screen(u *upstream) feed.Screen {
+	s := feed.Screen{Matcher: w.matcher, Selects: w.scope.LabelSelector+w.scope.FieldSelector != "", Namespaced: u.namespaced}
+	if _, ok := w.lw.(reflector.Hosted); !ok && u.object == restclient.UnstructuredType {
+		s.Kind = u.kind
+	}
+	return s
 }
 
 // redeliver gives the objects of a scope to its handlers again, as a resync does.
@@ -153,7 +260,7 @@ func endSome(c *core) (more bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	part, taken, more := c.critical.scopes.takeUnheld()
-	c.endLocked(part)
+	c.opener.end(part)
 	if taken && !more {
 		c.showLocked()
 		showWaitingLocked(c) // no handle waits for fields of what has ended
@@ -161,45 +268,12 @@ func endSome(c *core) (more bool) {
 	return taken
 }
 
-// endLocked ends scopes without holders: it stops their Reflectors, drops their waiting
-// deltas, and removes what they alone held from the Indexer.
-func (c *core) endLocked(scopes []*watched) {
-	if len(scopes) == 0 {
-		return
-	}
-	probes := make(map[*taskProbe]bool, len(scopes))
-	for _, w := range scopes {
-		if w.member != nil {
-			w.member.Cancel()
-		}
-		w.reflector = nil
-		probes[w.decoding] = true
-	}
-	ended := c.critical.scopes.remove(scopes)
-	c.membership.drop(probes)
-	c.fifo.End(ended)
-	c.indexer.End(ended, c.critical.scopes.mayHold)
-}
-
-func (c *core) watchedNow() []*watched {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	return slices.AppendSeq(make([]*watched, 0, len(c.critical.scopes.byScope)), c.critical.scopes.all())
-}
-
-// reflectorOf returns the Reflector of w, or nil if the scope has ended.
-func (c *core) reflectorOf(w *watched) *reflector.Reflector {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	return w.reflector
-}
-
 // place makes every handle cover what it requested, depending on whether
 // discovery reports the kind as namespaced: a cluster-scoped kind is watched once,
 // however many namespaces were requested. It runs before each list and watch of s,
 // and returns ctx's error if this ends s, which is then superfluous.
 func (c *core) place(ctx context.Context, s WatchScope) error {
-	if c.discover == nil || s.Namespace == "" && !c.anyHandle(func(h *handle) bool { return h.clusterWide }) {
+	if c.discover == nil || s.Namespace == "" && !c.critical.any(func(h *handle) bool { return h.clusterWide }) {
 		return nil
 	}
 	for {
@@ -211,7 +285,7 @@ func (c *core) place(ctx context.Context, s WatchScope) error {
 		// A handle that is being opened or planned anew still holds superfluous scopes, which
 		// end with that.
 		superfluous := s.Namespace != "" && !namespaced ||
-			s.Namespace == "" && namespaced && c.anyHandle(func(h *handle) bool { return h.replans })
+			s.Namespace == "" && namespaced && c.critical.any(func(h *handle) bool { return h.replans })
 		if !superfluous || !sleep.For(ctx, placeAgain) {
 			return ctx.Err()
 		}
@@ -222,15 +296,9 @@ func (c *core) place(ctx context.Context, s WatchScope) error {
 // is one.
 const placeAgain = time.Second
 
-func (c *core) anyHandle(is func(*handle) bool) bool {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	return slices.ContainsFunc(c.critical.handles, is)
-}
-
 // replan makes the handles cover their scopes again if they assumed otherwise.
 func (c *core) replan(clusterWide bool) {
-	for h, plain := c.assume(clusterWide); h != nil; h, plain = c.assume(clusterWide) {
+	for h, plain := c.critical.assume(clusterWide); h != nil; h, plain = c.critical.assume(clusterWide) {
 		planned := planOf(plain, clusterWide)
 		err := coverInParts(c, planned.watch, func() error {
 			h.replans = false
@@ -244,37 +312,6 @@ func (c *core) replan(clusterWide bool) {
 		}
 	}
 	c.callPassed()
-}
-
-// assume makes a handle that assumes otherwise assume it from now on, so that no other scope plans
-// for it too, and returns what to plan. Nil: there is none.
-func (c *core) assume(clusterWide bool) (h *handle, plain []Scope) {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	i := slices.IndexFunc(c.critical.handles, func(h *handle) bool { return h.asked != nil && h.clusterWide != clusterWide })
-	if i < 0 {
-		return nil, nil
-	}
-	h = c.critical.handles[i]
-	h.clusterWide, h.replans = clusterWide, true
-	plain, _ = h.chosenOf(h.asked)
-	return h, plain
-}
-
-// borrower returns the function with which a metadata scope obtains a tap, fed
-// by an informer with the full objects at version from or later.
-func (c *core) borrower(scope WatchScope, id base.ScopeID, schema *schemas.Scope) func(from Version) *reflector.Tap {
-	if c.borrow == nil || !restclient.OfMetadata(c.object) {
-		return nil
-	}
-	return func(from Version) *reflector.Tap {
-		t := reflector.NewTap(scope, id, reflector.FIFOSink{DeltaFIFO: c.fifo}, c.settings.transform())
-		t.Schema = schema
-		if t.Managed = c.settings.keepsManagedFields(); c.borrow(t, from) {
-			return t
-		}
-		return nil
-	}
 }
 
 // lend feeds t from a scope of this informer that has all the objects of t's
@@ -308,35 +345,6 @@ func (c *core) lender(s WatchScope) (*reflector.Reflector, WatchScope) {
 		}
 	}
 	return nil, s
-}
-
-// startPacking makes the informer compact, if that is wanted. lw is that of its
-// first scope.
-func startPacking(c *core, lw ListerWatcher[Object]) {
-	how := c.settings.compact()
-	if how.Codec == nil || c.object.Kind() != reflect.Pointer || c.packing.Load() != nil {
-		return
-	}
-	kind := compact.Kind{Object: c.object, Name: c.gvk, ManagedFields: c.settings.keepsManagedFields}
-	if again := feed.Again(lw); again != nil {
-		kind.Decode = func(raw []byte) (Object, error) {
-			var item listwatch.Item[Object]
-			item.Raw = raw
-			return again(item)
-		}
-		kind.Whole = c.settings.decodesAll
-	}
-	if c.guard != nil {
-		kind.Shown = func(obj Object) { c.guard.offer(nil, KeyOf(obj), obj) }
-		kind.Hidden = c.guard.hide
-	}
-	p, err := compact.NewPacker(kind, how)
-	if err != nil {
-		c.log.Error(err, "Cannot pack objects; they are held decoded")
-		return
-	}
-	c.packing.Store(p)
-	c.fifo.Pack(p)
 }
 
 // widenLocked makes the objects of the kind keep set too, and returns the first generation
@@ -385,13 +393,4 @@ func showWaitingLocked(c *core) {
 			h.turnLocked(h.holds, h.view.Load().namespaces)
 		}
 	}
-}
-
-// screen returns what the objects of w must match.
-func (w *watched) screen(u *upstream) feed.Screen {
-	s := feed.Screen{Matcher: w.matcher, Selects: w.scope.LabelSelector+w.scope.FieldSelector != "", Namespaced: u.namespaced}
-	if _, ok := w.lw.(reflector.Hosted); !ok && u.object == restclient.UnstructuredType {
-		s.Kind = u.kind
-	}
-	return s
 }

@@ -53,7 +53,6 @@ var broad = map[string]int{
 	"reconcile.Controller":            43, // the life cycle, its sources and its workers
 	"simulate/internal/kinds.Kind":    41, // what each part of the server asks of a kind
 	"simulate/kit.History":            53, // the questions that invariants ask of a run
-	"informer.core":                   47, // connects the parts of the informer behind all its handles
 }
 
 func TestHouse_TypesAreNarrow(t *testing.T) {
