@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flyball-dev/flyball/internal/commandline"
 )
 
 var whole = flag.Bool("whole", false, "write three modules, and run their tests with all seeds and on a real API server")
@@ -298,5 +300,22 @@ func TestRun_SaysWhatToWrite_Q3(t *testing.T) {
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v is there, want nothing", left, err)
+	}
+}
+
+// Whoever asks for help gets it, and no error.
+func TestCommands_HelpIsNoError_Q3(t *testing.T) {
+	for _, line := range []string{"crds -help", "pack -help", "pack help", "pack image -h", "pack chart --help"} {
+		var out, messages bytes.Buffer
+		command, args := others(strings.Fields(line))
+		if code := command(t.Context(), args, &out, &messages); code != 0 || !strings.Contains(messages.String(), "usage: flyball ") {
+			t.Errorf("flyball %s: exit code %d, want 0 and the usage:\n%s", line, code, &messages)
+		}
+	}
+	for _, line := range []string{"new -help", "add kind -help", "help", "-h", ""} {
+		var out, messages bytes.Buffer
+		if err := run(strings.Fields(line), &out, &messages); commandline.ExitCode(err) != 0 {
+			t.Errorf("flyball %s: %v", line, err)
+		}
 	}
 }

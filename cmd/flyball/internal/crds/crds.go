@@ -50,7 +50,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs.BoolVar(&c.floats, "floats", false, "allow float32 and float64, which JSON does not carry exactly")
 	fs.IntVar(&c.most, "max-description", -1, "`length` of a description in characters; 0: none, negative: any")
 	if err := commandline.Flags(fs, args); err != nil {
-		return usage
+		return commandline.ExitCode(err)
 	}
 	if c.check && c.out == "" {
 		fmt.Fprintln(stderr, "flyball crds: -check compares a file; name it with -o")

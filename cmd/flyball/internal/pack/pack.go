@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/flyball-dev/flyball/internal/commandline"
@@ -60,6 +61,9 @@ func Run(ctx context.Context, args []string, out, messages io.Writer) int {
 		for _, name := range []string{"image", "chart", "bundle", "sbom"} {
 			fmt.Fprintf(messages, "  flyball pack %-7s %s\n", name, commands[name].purpose)
 		}
+		if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+			return success
+		}
 		return usage
 	}
 	fs := flag.NewFlagSet("flyball pack "+args[0], flag.ContinueOnError)
@@ -70,7 +74,7 @@ func Run(ctx context.Context, args []string, out, messages io.Writer) int {
 	}
 	do := c.flags(fs)
 	if err := commandline.Flags(fs, args[1:]); err != nil {
-		return usage
+		return commandline.ExitCode(err)
 	}
 	if name := fs.Arg(0); fs.Lookup(name) != nil {
 		fmt.Fprintf(messages, "flyball pack %s: %q is a flag; write -%[2]s, or ./%[2]s for the directory\n", args[0], name)
