@@ -51,7 +51,7 @@ own-news: ## run two writers under SEEDS seeds (200): each foreign write wakes (
 	FLYBALL_OWN_NEWS_SEEDS=$(or $(SEEDS),200) $(GO) test -count=1 -timeout 2h -run '^TestOwnNews_EachForeignWriteWakes_R15' -v ./simulate/simtest
 zoo: ## measure how many seeds find each bug planted in the zoo's operators, and run those without a bug (ZOO_STARTS=n, some 20 minutes)
 	$(GO) test -count=1 -timeout 3h -run '^TestZoo_OperatorsWithoutABugAreRight' ./simulate/kit/zoo -zoo.right=300
-	$(GO) test -count=1 -timeout 3h -run '^TestZoo_SeedsToFindEachBug' -v ./simulate/kit/zoo -zoo.starts=$(or $(ZOO_STARTS),7) -zoo.most=$(or $(ZOO_MOST),1000)
+	$(GO) test -count=1 -timeout 3h -run '^TestZoo_SeedsToFindEachBug' -v ./simulate/kit/zoo -zoo.starts=$(or $(ZOO_STARTS),25) -zoo.most=$(or $(ZOO_MOST),1000)
 transcripts: control-plane ## hold the transcripts against a real server; UPDATE=1 writes what it answers; SEEDS=n compares n programs on both
 	kept=$$(mktemp -d) && $(if $(SEEDS),$(GO) test -count=1 -timeout $(TIMEOUT) -run TestRealPrograms ./simulate/internal/transcript/recorded -seeds=$(SEEDS) -golden="$$kept" -update && \
 		$(GO) test -count=1 -timeout $(TIMEOUT) -run TestPrograms ./simulate/internal/transcript -seeds=$(SEEDS) -golden="$$kept",$(GO) test -count=1 -timeout $(TIMEOUT) ./simulate/internal/transcript/recorded $(if $(UPDATE),-update)); \
