@@ -96,6 +96,8 @@ func (r *pools) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 			by := r.turn % len(workers) // rotates, to be fair
 			r.mu.Unlock()
 			workers = slices.Concat(workers[by:], workers[:by])
+		} else if err := r.wants(ctx, p); err != nil {
+			return reconcile.Result{}, err
 		}
 		for _, one := range workers[p.Spec.Workers:] {
 			if err := reconcile.IgnoreNotFound(r.client.Delete(ctx, one)); err != nil {
@@ -112,6 +114,17 @@ func (r *pools) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 		}
 	}
 	return reconcile.Result{}, r.report(ctx, p, int64(len(workers)))
+}
+
+// wants returns an error if the server has another generation of p: its watch may be silent while
+// that of the workers is not.
+func (r *pools) wants(ctx context.Context, p *pool) error {
+	is := &pool{TypeMeta: p.TypeMeta}
+	err := current(ctx, r.client, p, is)
+	if err == nil && is.Generation != p.Generation {
+		err = fmt.Errorf("%s has changed", informer.KeyOf(p))
+	}
+	return err
 }
 
 func (r *pools) of(p *pool) (out []*corev1.ConfigMap) {
