@@ -271,6 +271,28 @@ func TestStore_WatchesSeeWhatTheCacheShows(t *testing.T) {
 	expect(t, "when it has caught up", next(t, w), "ADDED b@3 ADDED c@4")
 }
 
+// A resource that lags by itself has its changes later, also if those that all watches lagged behind
+// by are compacted.
+func TestStore_CompactionDuringALagTakesNothingFromAKindThatLagsAlone_S6(t *testing.T) {
+	d := &faults.Delivery{}
+	s := New(Options{Cache: d})
+	put(s, things, "a", "1")
+	s.Reshow(func() { d.LagTo(2) })
+	put(s, things, "b", "1")
+	s.Compact()
+	s.Reshow(func() { d.LagKindTo(things, 4) })
+	put(s, things, "c", "1")
+	remove(s, things, "a")
+	s.Reshow(func() { d.LagTo(0) })
+	opts := from(0)
+	opts.Initial = true
+	w := s.Watch(t.Context(), opts)
+	defer w.Close()
+	expect(t, "a watch of the kind", next(t, w), "ADDED a@2 ADDED b@3 ADDED c@4 BOOKMARK @4")
+	s.Reshow(func() { d.CatchUpKind(things) })
+	expect(t, "when it has caught up", next(t, w), "DELETED a@5")
+}
+
 // A watch that opens while a lag ends has each change once.
 func TestStore_WatchThatOpensWhileTheCacheCatchesUp_S6(t *testing.T) {
 	for range 200 {

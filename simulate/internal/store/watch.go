@@ -240,6 +240,7 @@ func (s *Store) deliverLocked() {
 	changes, ok := s.mu.log.Since(s.mu.told, shown)
 	if !ok && shown > s.mu.told { // compacted while the cache lagged behind
 		s.eachWatchLocked(func(w *Watch) { w.failLocked(refusal.TooOld(s.mu.told, s.mu.log.Compacted).ErrStatus) })
+		changes, _ = s.mu.log.Since(s.mu.log.Compacted, shown) // a resource may still lag by itself
 	}
 	for _, c := range s.cache.Deliver(changes) {
 		for w := range s.mu.watches {
