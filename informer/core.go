@@ -179,9 +179,7 @@ func (c *core) snapshot() Snapshot {
 	return s
 }
 
-// Hooks of a simulation. Without one they are not called.
-
-// noteStoredLocked reports a batch to the simulation: each change, the last
+// noteStoredLocked reports a batch to the simulation, if there is one: each change, the last
 // with the version up to which the store is complete. A batch without changes
 // is one such note.
 func (c *core) noteStoredLocked(changes []store.Change, own bool) {

@@ -28,7 +28,7 @@ import (
 )
 
 // opener begins and ends scopes: it makes the Reflector of each, and the DeltaFIFO and the Indexer
-// know it. All runs in the core's critical section.
+// know it. Its methods need the core's critical section.
 type opener struct {
 	*upstream
 	opts       *Options

@@ -41,11 +41,7 @@ var commands = [][]string{{"go", "run", "./examples/website", "-demo"}, {"make",
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout)
-	if commandline.ExitCode(err) == 1 { // commandline has told of a misuse
-		fmt.Fprintln(os.Stderr, "cold:", err)
-	}
-	os.Exit(commandline.ExitCode(err))
+	commandline.Exit("cold", run(ctx, os.Args[1:], os.Stdout))
 }
 
 // run is main with explicit arguments and output.

@@ -42,11 +42,7 @@ const lanes = 2
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout)
-	if commandline.ExitCode(err) == 1 { // commandline has told of a misuse
-		fmt.Fprintln(os.Stderr, "test:", err)
-	}
-	os.Exit(commandline.ExitCode(err))
+	commandline.Exit("test", run(ctx, os.Args[1:], os.Stdout))
 }
 
 // run is main with explicit arguments and output.

@@ -37,6 +37,15 @@ func ExitCode(err error) int {
 	return 1
 }
 
+// Exit ends a program of this name, which err has ended. It prints err, unless Parse or Flags has.
+func Exit(name string, err error) {
+	code := ExitCode(err)
+	if code == 1 {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+	}
+	os.Exit(code)
+}
+
 // Parse parses args, which are flags alone, as fs.Parse does. Arguments are refused, with the
 // flag that is likely meant. fs.Output is told the error; the flag set's error handling
 // decides whether it is returned, ends the process, or panics.

@@ -47,11 +47,7 @@ const covered = 75
 var named = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicen[cs]e)([-._].*)?$`)
 
 func main() {
-	err := run(os.Args[1:], os.Stdout)
-	if commandline.ExitCode(err) == 1 { // commandline has told of a misuse
-		fmt.Fprintln(os.Stderr, "licenses:", err)
-	}
-	os.Exit(commandline.ExitCode(err))
+	commandline.Exit("licenses", run(os.Args[1:], os.Stdout))
 }
 
 func run(args []string, out io.Writer) error {

@@ -30,11 +30,7 @@ import (
 )
 
 func main() {
-	err := run(os.Args[1:], os.Stdout)
-	if commandline.ExitCode(err) == 1 { // commandline has told of a misuse
-		fmt.Fprintln(os.Stderr, "release:", err)
-	}
-	os.Exit(commandline.ExitCode(err))
+	commandline.Exit("release", run(os.Args[1:], os.Stdout))
 }
 
 func run(args []string, out io.Writer) error {
