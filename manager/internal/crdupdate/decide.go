@@ -15,8 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Annotation of a CustomResourceDefinition lists the hashes of what managers have installed, the
-// newest last. It identifies an older program by what it wants.
+// Annotation of a CustomResourceDefinition lists what managers have installed, the newest last: the
+// hash of the spec, and after a dash that of labels and annotations. It identifies an older program
+// by what it wants.
 const Annotation = "flyball.dev/crd-history"
 
 // most is how many hashes are kept.
@@ -67,36 +68,39 @@ const shown = 20
 // program works that wants want. have is the server's; nil: it has none. The result shares
 // parts with neither. The error is a *NarrowingError.
 func Decide(have, want map[string]any) (Decision, error) {
-	wanted := hash(want)
+	spec, whole := identify(want)
 	if have == nil {
 		out := runtime.DeepCopyJSON(want)
 		delete(out, "status")
-		annotate(out, []string{wanted})
+		annotate(out, []string{whole})
 		return Decision{Action: Create, Object: out}, nil
 	}
 	history := historyOf(have)
-	at := slices.Index(history, wanted)
+	newest := len(history) - 1
+	at, known := slices.Index(history, whole), lastOf(history, spec)
 	out := merge(have, want)
-	if equal(settled(have), settled(out)) {
-		if at >= 0 {
-			return Decision{}, nil
-		}
-		annotate(out, append(history, wanted))
+	before, after := settled(have), settled(out)
+	switch {
+	case equal(before, after) && at >= 0:
+		return Decision{}, nil
+	case equal(before, after):
+		annotate(out, append(history, whole))
 		return Decision{Action: Update, Object: out}, nil
-	}
-	if at >= 0 && at < len(history)-1 {
+	case at >= 0 && at < newest || known >= 0 && known < newest:
 		return Decision{Older: true}, nil
 	}
 	if lost := Narrowings(have, out); len(lost) > 0 {
-		if at >= 0 {
+		if known >= 0 {
 			return Decision{Older: true}, nil // by whoever changed it after this program's version
 		}
 		return Decision{}, &NarrowingError{lost}
 	}
-	if at < 0 {
-		history = append(history, wanted)
-	} else if len(Narrowings(out, have)) == 0 {
+	relabeled := at < 0 && equal(before["spec"], after["spec"])
+	if known >= 0 && !relabeled && len(Narrowings(out, have)) == 0 {
 		return Decision{Older: true}, nil
+	}
+	if at < 0 {
+		history = append(history, whole)
 	}
 	annotate(out, history)
 	return Decision{Action: Update, Object: out}, nil
@@ -144,7 +148,7 @@ func serviceOf(config node) node {
 
 // settled returns what decides whether two CustomResourceDefinitions are the same: the spec
 // with the server's defaults, labels and annotations without the history.
-func settled(crd map[string]any) any {
+func settled(crd map[string]any) node {
 	crd = runtime.DeepCopyJSON(crd)
 	spec := object(crd["spec"])
 	if spec == nil {
@@ -167,7 +171,7 @@ func settled(crd map[string]any) any {
 	metadata := object(crd["metadata"])
 	annotations := object(metadata["annotations"])
 	delete(annotations, Annotation)
-	return trimmed(node{"spec": spec, "labels": metadata["labels"], "annotations": annotations})
+	return node{"spec": trimmed(spec), "labels": metadata["labels"], "annotations": annotations}
 }
 
 // trimmed removes what the server leaves out: null, false, empty lists and empty texts, and
@@ -203,14 +207,36 @@ func trimmed(v any) any {
 	return v
 }
 
-// hash identifies what a program wants, its labels and annotations too.
-func hash(want map[string]any) string {
-	text, err := json.Marshal(settled(want)) // maps are sorted
+// identify returns what a program is known by: the hash of its spec, and that with the hash of its
+// labels and annotations, if it has some. A build with other labels is no newer than the spec is.
+func identify(want map[string]any) (spec, whole string) {
+	all := settled(want)
+	spec = hash(all["spec"])
+	whole = spec
+	labels, annotations := object(all["labels"]), object(all["annotations"])
+	if len(labels)+len(annotations) > 0 {
+		whole += "-" + hash([]any{labels, annotations})
+	}
+	return spec, whole
+}
+
+func hash(v any) string {
+	text, err := json.Marshal(v) // maps are sorted
 	if err != nil {
-		text = fmt.Append(nil, want["spec"]) // not JSON; the server refuses it
+		text = fmt.Append(nil, v) // not JSON; the server refuses it
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
+}
+
+// lastOf returns the place of the last program with a spec, or -1.
+func lastOf(history []string, spec string) int {
+	for i, entry := range slices.Backward(history) {
+		if of, _, _ := strings.Cut(entry, "-"); of == spec {
+			return i
+		}
+	}
+	return -1
 }
 
 func historyOf(crd map[string]any) []string {

@@ -172,6 +172,65 @@ func TestDecide_LabelsAloneAreAChange_O8(t *testing.T) {
 	}
 }
 
+// A build with other labels is not newer than the spec that it has.
+func TestDecide_LabelsMakeAnOlderProgramNoNewer_O8(t *testing.T) {
+	labeled := func(schema, version string) map[string]any {
+		crd := widget(t, schema)
+		crd["metadata"].(map[string]any)["labels"] = map[string]any{"version": version}
+		return crd
+	}
+	const a = `{type: object, properties: {a: {type: string}}}`
+	for name, b := range map[string]string{
+		"it lacks a property": `{type: object, properties: {a: {type: string}, b: {type: string}}}`,
+		"in words":            `{type: object, properties: {a: {type: string, description: said better}}}`,
+	} {
+		for first, program := range map[string]map[string]any{"without labels": widget(t, a), "with labels": labeled(a, "1.4.0")} {
+			s := &server{}
+			s.start(t, program)
+			if got := s.start(t, labeled(b, "2.0")); got != "update" {
+				t.Fatalf("%s, %s: the newer program does %q", name, first, got)
+			}
+			for _, version := range []string{"1.4.1", "1.4.2"} {
+				if got := s.start(t, labeled(a, version)); got != "older" {
+					t.Errorf("%s, %s: a patch of the older one does %q, want older", name, first, got)
+				}
+			}
+			if got := s.start(t, labeled(b, "2.0")); got != "keep" {
+				t.Errorf("%s, %s: the newer one then does %q, want keep", name, first, got)
+			}
+		}
+	}
+}
+
+// The same where the newer spec is narrower, as someone has put it there by hand.
+func TestDecide_LabelsMakeAWiderOlderProgramNoNewer_O8(t *testing.T) {
+	wide := widget(t, `{type: object, properties: {a: {type: string}, b: {type: string}}}`)
+	narrow := widget(t, `{type: object, properties: {a: {type: string}}}`)
+	s := &server{}
+	s.start(t, wide)
+	s.crd["spec"] = copied(t, narrow)["spec"]
+	s.start(t, narrow) // notes itself in the history
+	patch := copied(t, wide)
+	patch["metadata"].(map[string]any)["labels"] = map[string]any{"version": "1.4.1"}
+	if got := s.start(t, patch); got != "older" {
+		t.Errorf("a patch of the wide one does %q, want older", got)
+	}
+}
+
+// A label may be empty.
+func TestDecide_EmptyLabelsAreInstalled_O8(t *testing.T) {
+	want := widget(t, `{type: object}`)
+	s := &server{}
+	s.start(t, want)
+	want = copied(t, want)
+	want["metadata"].(map[string]any)["labels"] = map[string]any{"example.dev/watched": ""}
+	for _, does := range []string{"update", "keep"} {
+		if got := s.start(t, want); got != does {
+			t.Errorf("the program does %q, want %q", got, does)
+		}
+	}
+}
+
 func TestDecide_TheHistoryIsBounded(t *testing.T) {
 	s := &server{}
 	for n := range 100 {

@@ -7,7 +7,7 @@
 //	                     ├─▶ Decide ─▶ keep, create, update, or an error that names
 //	want, in the program ┘               each change that takes something from clients
 //
-// The annotation Annotation lists the hashes of what programs have installed. By
+// The annotation Annotation lists the hashes of the specs and labels that programs have installed. By
 // it a program whose spec was replaced knows that it is older, and leaves the newer one.
 // A program with a new spec replaces the one on the server, unless that narrows it.
 //

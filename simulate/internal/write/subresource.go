@@ -14,8 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
@@ -156,7 +158,7 @@ func (p *Path) checkDisruption(ctx context.Context, q *Request, dryRun bool) err
 	if dryRun {
 		return disrupted(budget)
 	}
-	spent := &Request{Verb: q.Verb, User: q.User, Kind: p.Kinds.Stored(disruptionBudgets), Namespace: q.Namespace, Name: budget.Name, Subresource: "status"}
+	spent := &Request{Verb: q.Verb, User: q.User, Kind: p.Kinds.Stored(disruptionBudgets), Namespace: q.Namespace, Name: budget.Name, Subresource: "status", Manager: "kube-apiserver"}
 	_, _, err := p.Change(ctx, spent, false, func(old *object.Object) (*object.Object, error) {
 		budget, err := object.TypedOf[policyv1.PodDisruptionBudget](old)
 		if err == nil {
@@ -165,9 +167,21 @@ func (p *Path) checkDisruption(ctx context.Context, q *Request, dryRun bool) err
 		if err != nil {
 			return nil, err
 		}
+		status := &budget.Status
+		if status.DisruptionsAllowed--; status.DisruptionsAllowed == 0 {
+			meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: policyv1.DisruptionAllowedCondition,
+				Status: metav1.ConditionFalse, Reason: policyv1.InsufficientPodsReason, ObservedGeneration: status.ObservedGeneration})
+		}
+		if status.DisruptedPods == nil {
+			status.DisruptedPods = map[string]metav1.Time{}
+		}
+		status.DisruptedPods[q.Name] = jsonvalue.Now()
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+		if err != nil {
+			return nil, err
+		}
 		obj := old.Copy()
-		jsonvalue.SetIn(obj.Fields, int64(budget.Status.DisruptionsAllowed)-1, "status", "disruptionsAllowed")
-		jsonvalue.SetIn(obj.Fields, jsonvalue.Now().UTC().Format(time.RFC3339), "status", "disruptedPods", q.Name)
+		obj.Fields["status"] = fields
 		return obj, spent.Own(old, obj)
 	})
 	return err
@@ -181,15 +195,30 @@ func disrupted(budget *policyv1.PodDisruptionBudget) error {
 			Message: fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Name)}}
 		return refusal
 	}
-	if budget.Status.DisruptionsAllowed <= 0 {
-		refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
-		refusal.ErrStatus.Details.Causes = append(refusal.ErrStatus.Details.Causes, metav1.StatusCause{
-			Type:    policyv1.DisruptionBudgetCause,
-			Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, budget.Status.DesiredHealthy, budget.Status.CurrentHealthy),
-		})
-		return refusal
+	if budget.Status.DisruptionsAllowed > 0 {
+		return nil
 	}
-	return nil
+	refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	refusal.ErrStatus.Details.Causes = append(refusal.ErrStatus.Details.Causes, metav1.StatusCause{
+		Type: policyv1.DisruptionBudgetCause, Message: "The disruption budget " + budget.Name + why(budget.Status),
+	})
+	return refusal
+}
+
+// why says why a budget allows no disruption.
+func why(status policyv1.PodDisruptionBudgetStatus) string {
+	const no = " does not allow evicting pods currently"
+	c := meta.FindStatusCondition(status.Conditions, policyv1.DisruptionAllowedCondition)
+	told := c != nil && c.Status == metav1.ConditionFalse && c.Message != ""
+	switch {
+	case told && c.Reason == policyv1.SyncFailedReason:
+		return no + " because it failed sync: " + c.Message
+	case status.CurrentHealthy <= status.DesiredHealthy:
+		return fmt.Sprintf(" needs %d healthy pods and has %d currently", status.DesiredHealthy, status.CurrentHealthy)
+	case told:
+		return fmt.Sprintf("%s (%s): %s", no, c.Reason, c.Message)
+	}
+	return no
 }
 
 func isReady(pod *object.Object) bool {
@@ -217,7 +246,7 @@ func (p *Path) budgetsOf(q *Request, pod *object.Object) (guards []*policyv1.Pod
 			continue
 		}
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-		if err == nil && !selector.Empty() && selector.Matches(object.LabelSet(pod)) {
+		if err == nil && selector.Matches(object.LabelSet(pod)) {
 			guards = append(guards, budget)
 		}
 	}

@@ -141,8 +141,8 @@ func (w *walk) fields(s *source, d declared, in *ast.StructType, to step) {
 				w.problems.add(name.Pos(), "%s.%s: %v", to.path, name.Name, err)
 			}
 		}
-		if _, options, _ := strings.Cut(tag, ","); slices.Contains(strings.Split(options, ","), "string") && !has(f, "Type=") && !has(f, "Schemaless") {
-			w.problems.add(names[0].Pos(), "%s.%s: the json option string makes Go read text where the schema says %s; remove the option, or add the marker +kubebuilder:validation:Type=string",
+		if _, options, _ := strings.Cut(tag, ","); slices.Contains(strings.Split(options, ","), "string") && !has(f, "Type=string") && !has(f, "Schemaless") {
+			w.problems.add(names[0].Pos(), "%s.%s: the json option string quotes the value in JSON, and the schema is that of %s; remove the option, or add the marker +kubebuilder:validation:Type=string",
 				to.path, names[0].Name, types.ExprString(f.Type))
 		}
 		if has(f, "Schemaless") {
