@@ -71,9 +71,11 @@ type ChildSetOptions struct {
 	// whether the parent is still what the cache has: that it exists, is not being deleted
 	// since, and has the same generation and labels, or without a generation the same
 	// resourceVersion. That needs the right to get parents, and costs one request per call
-	// that sends any. Otherwise, while the watch of the parents is late, the children of a
-	// deleted parent are created as fast as the garbage collector deletes them, and those of
-	// one that another process serves by now (manager.Sharding) are written by both.
+	// that sends any. Otherwise, while the watch of the parents is late, children that the parent
+	// wants by now are pruned, the children of a deleted parent are created as fast as the
+	// garbage collector deletes them, and those of one that another process serves by now
+	// (manager.Sharding) are written by both. A watch that has gone silent is late for up to
+	// 150 seconds, and where the server sends no bookmarks for up to ten and a half minutes.
 	AskParent bool
 }
 

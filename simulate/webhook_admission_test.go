@@ -228,3 +228,33 @@ func TestServer_WebhooksHaveToMakeSense_S15(t *testing.T) {
 		}
 	}
 }
+
+func TestServer_EvictsAnUnreadyPodOnlyAsItWasSeen_S8(t *testing.T) {
+	h := newHookServer(t)
+	pod := "/api/v1/namespaces/ns/pods/p"
+	send := func(method, path, media, body string, code int) string {
+		t.Helper()
+		answer := directly(h.Server, method, path, media, body)
+		if answer.Code != code {
+			t.Fatalf("%s %s: got %d %s, want %d", method, path, answer.Code, answer.Body, code)
+		}
+		return answer.Body.String()
+	}
+	ready := func(status string) {
+		send("PATCH", pod+"/status", "application/strategic-merge-patch+json", `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"`+status+`"}]}}`, 200)
+	}
+	send("POST", "/api/v1/namespaces/ns/pods", "application/json", `{"metadata":{"name":"p","labels":{"app":"p"}},"spec":{"containers":[{"name":"c","image":"i"}]}}`, 201)
+	ready("False")
+	send("POST", "/apis/policy/v1/namespaces/ns/poddisruptionbudgets", "application/json",
+		`{"metadata":{"name":"b"},"spec":{"minAvailable":1,"unhealthyPodEvictionPolicy":"AlwaysAllow","selector":{"matchLabels":{"app":"p"}}}}`, 201)
+	h.answers["slow"] = func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		ready("True") // between the check of the budget and the deletion
+		return &admissionv1.AdmissionResponse{Allowed: true}
+	}
+	h.configure("validating", "slow;  rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [DELETE]}]")
+	said := send("POST", pod+"/eviction", "application/json", `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}}`, 429)
+	if want := "The disruption budget b is still being processed by the server."; !strings.Contains(said, want) {
+		t.Errorf("got %s, want %s", said, want)
+	}
+	send("GET", pod, "", "", 200)
+}

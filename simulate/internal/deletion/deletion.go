@@ -38,7 +38,7 @@ type Store interface {
 // Delete deletes old, which is stored. It returns the object as the answer shows it, and
 // whether it was removed rather than marked. A dry run changes nothing.
 func Delete(store Store, kind *kinds.Kind, old *object.Object, opts *metav1.DeleteOptions) (obj *object.Object, removed bool, err error) {
-	if err := checkPreconditions(kind, old, opts.Preconditions); err != nil {
+	if err := CheckPreconditions(kind, old, opts.Preconditions); err != nil {
 		return nil, false, err
 	}
 	r, next, dryRun := kind.Held(), remaining(kind, old, opts), len(opts.DryRun) > 0
@@ -68,7 +68,8 @@ func Completes(old, obj *object.Object) bool {
 	return !object.Unset(was.GetDeletionTimestamp()) && len(is.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }
 
-func checkPreconditions(kind *kinds.Kind, old *object.Object, only *metav1.Preconditions) error {
+// CheckPreconditions refuses the deletion of an object that is not as its caller requires.
+func CheckPreconditions(kind *kinds.Kind, old *object.Object, only *metav1.Preconditions) error {
 	if only == nil {
 		return nil
 	}

@@ -111,12 +111,11 @@ func (w *walk) named(s *source, name string, at token.Pos, to step) {
 
 // encodesItself reports whether methods encode a type as its markers say.
 func (w *walk) encodesItself(s *source, name string, d declared) bool {
-	if slices.Contains(s.methods[name], "MarshalText") {
-		return true
-	}
-	if !slices.Contains(s.methods[name], "MarshalJSON") {
-		return false
-	}
+	return slices.Contains(s.methods[name], "MarshalText") || slices.Contains(s.methods[name], "MarshalJSON") && d.saysType()
+}
+
+// saysType reports whether a marker says the type in the schema.
+func (d declared) saysType() bool {
 	doc := d.spec.Doc
 	if doc == nil {
 		doc = d.decl.Doc
@@ -141,7 +140,7 @@ func (w *walk) fields(s *source, d declared, in *ast.StructType, to step) {
 				w.problems.add(name.Pos(), "%s.%s: %v", to.path, name.Name, err)
 			}
 		}
-		if _, options, _ := strings.Cut(tag, ","); slices.Contains(strings.Split(options, ","), "string") && !has(f, "Type=string") && !has(f, "Schemaless") {
+		if w.quotes(s, d.file, f.Type, tag) && !has(f, "Type=string") && !has(f, "Schemaless") {
 			w.problems.add(names[0].Pos(), "%s.%s: the json option string quotes the value in JSON, and the schema is that of %s; remove the option, or add the marker +kubebuilder:validation:Type=string",
 				to.path, names[0].Name, types.ExprString(f.Type))
 		}
@@ -228,7 +227,7 @@ func (w *walk) expr(s *source, file *ast.File, e ast.Expr, to step) ast.Expr {
 	case *ast.ArrayType:
 		replaceIn(&e.Elt, w.expr(s, file, e.Elt, to))
 	case *ast.MapType:
-		if !w.isString(s, file, e.Key, 0) {
+		if key, _ := w.basic(s, file, e.Key, 0); key != "string" {
 			w.problems.add(e.Key.Pos(), "%s: the keys of %s are not strings, as those of a JSON object are; use a map with string keys, or a list", to.path, types.ExprString(e))
 		}
 		replaceIn(&e.Value, w.expr(s, file, e.Value, to))
@@ -298,28 +297,52 @@ func (w *walk) external(pkg *loader.Package, name string, at token.Pos, to step)
 	w.named(w.source(pkg), name, at, to)
 }
 
-// isString reports whether a type is a string, or defined as one.
-func (w *walk) isString(s *source, file *ast.File, e ast.Expr, depth int) bool {
+// quotes reports whether the json option string makes a string in JSON of a value that has
+// another schema.
+func (w *walk) quotes(s *source, file *ast.File, e ast.Expr, tag string) bool {
+	_, options, _ := strings.Cut(tag, ",")
+	if !slices.Contains(strings.Split(options, ","), "string") {
+		return false
+	}
+	if p, ok := e.(*ast.StarExpr); ok {
+		e = p.X
+	}
+	of, differs := w.basic(s, file, e, 0)
+	known := types.Universe.Lookup(of) // of other types encoding/json ignores the option
+	if known == nil || differs {
+		return false
+	}
+	b, ok := known.Type().Underlying().(*types.Basic)
+	return ok && b.Info()&(types.IsBoolean|types.IsInteger|types.IsFloat|types.IsString) != 0
+}
+
+// basic returns the name of the predeclared type that a type is, or is defined as, and whether
+// the methods or markers of a type on the way make another JSON or schema of it. Empty: of
+// another type.
+func (w *walk) basic(s *source, file *ast.File, e ast.Expr, depth int) (name string, differs bool) {
 	switch e := e.(type) {
 	case *ast.Ident:
-		if d, here := s.types[e.Name]; here && depth < 10 {
-			return w.isString(s, d.file, d.spec.Type, depth+1)
+		d, here := s.types[e.Name]
+		switch {
+		case !here:
+			return e.Name, false
+		case depth < 10:
+			name, differs = w.basic(s, d.file, d.spec.Type, depth+1)
+			return name, differs || d.saysType() || slices.Contains(s.methods[e.Name], "MarshalText") || slices.Contains(s.methods[e.Name], "MarshalJSON")
 		}
-		return e.Name == "string"
 	case *ast.SelectorExpr:
 		from, ok := e.X.(*ast.Ident)
 		if !ok {
-			return false
+			break
 		}
-		pkg := s.imported(file, from.Name)
-		if pkg == nil {
-			return false
+		if pkg := s.imported(file, from.Name); pkg != nil {
+			there := w.source(pkg)
+			if _, ok := there.types[e.Sel.Name]; ok {
+				return w.basic(there, nil, &ast.Ident{Name: e.Sel.Name}, depth)
+			}
 		}
-		there := w.source(pkg)
-		d, ok := there.types[e.Sel.Name]
-		return ok && depth < 10 && w.isString(there, d.file, d.spec.Type, depth+1)
 	case *ast.ParenExpr:
-		return w.isString(s, file, e.X, depth)
+		return w.basic(s, file, e.X, depth)
 	}
-	return false
+	return "", false
 }
