@@ -9,8 +9,8 @@
 //
 // It has only tests. Each package proves its promises by itself, in virtual time; these
 // specs test all packages together: R1 and R4 from the first write to the last reconcile,
-// the table of docs/consistency.md, and what docs/bad-input.md says about servers, rights and
-// functions that fail.
+// the table of reads after own writes in hack/tools/bench/RESULTS.md, and what
+// docs/bad-input.md says about servers, rights and functions that fail.
 //
 // # Testing
 //
