@@ -93,13 +93,17 @@ func PodQuality(pod *corev1.Pod) corev1.PodQOSClass {
 	return corev1.PodQOSBurstable
 }
 
-// defaultNodeRanges makes the two fields for the ranges of a node agree. If only one is
-// set, it counts.
-func defaultNodeRanges(s *corev1.NodeSpec) {
+// defaultNode makes the two fields for the ranges of a node agree. If only one is set, it
+// counts.
+func defaultNode(o *corev1.Node) {
+	s := &o.Spec
 	switch {
 	case s.PodCIDR == "" && len(s.PodCIDRs) > 0:
 		s.PodCIDR = s.PodCIDRs[0]
 	case s.PodCIDR != "" && (len(s.PodCIDRs) == 0 || s.PodCIDRs[0] != s.PodCIDR):
 		s.PodCIDRs = []string{s.PodCIDR}
+	}
+	if o.Status.Allocatable == nil {
+		o.Status.Allocatable = o.Status.Capacity.DeepCopy()
 	}
 }

@@ -46,6 +46,11 @@ func defaultReplicationController(o *corev1.ReplicationController) {
 	defaultPodSpec(&o.Spec.Template.Spec)
 }
 
+func defaultReplicaSet(o *appsv1.ReplicaSet) {
+	OrElse(&o.Spec.Replicas, 1)
+	defaultPodSpec(&o.Spec.Template.Spec)
+}
+
 func defaultStatefulSet(o *appsv1.StatefulSet) {
 	s := &o.Spec
 	ZeroElse(&s.PodManagementPolicy, appsv1.OrderedReadyPodManagement)

@@ -16,6 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+func validatePodTemplate(o *corev1.PodTemplate) field.ErrorList {
+	return validateTemplate(&o.Template, field.NewPath("template"))
+}
+
 // workload is what the kinds that run Pods have in common.
 type workload struct {
 	kind     string // as a selector's error calls it
