@@ -181,6 +181,12 @@ func (m *matching) partners(left []int) (partners []int, fresh []bool) {
 			}
 		}
 	}
+	disputeShared(partners)
+	return partners, fresh
+}
+
+// disputeShared makes partners disputed that several elements have.
+func disputeShared(partners []int) {
 	claimed := map[int]int{}
 	for i, j := range partners {
 		if j < 0 {
@@ -191,7 +197,6 @@ func (m *matching) partners(left []int) (partners []int, fresh []bool) {
 		}
 		claimed[j] = i
 	}
-	return partners, fresh
 }
 
 // identifiedBy returns the elements by a field; nil: it does not identify each of them.

@@ -56,10 +56,7 @@ func (c *checks) settled(last bool) (failure string) {
 	all := slices.Clone(c.mu.settled)
 	c.mu.Unlock()
 	for _, one := range all {
-		text := ""
-		if err := one.f(); err != nil {
-			text = err.Error()
-		}
+		text := errorText(one.f())
 		if failure == "" && text != "" {
 			failure = one.name + ": " + text
 		}

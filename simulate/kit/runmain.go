@@ -90,11 +90,7 @@ func (o *outsider) takes(v Verb) bool {
 // left.
 func (o *outsider) exited(err error) (next func()) {
 	p := o.p
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	p.w.record.note(Event{What: Exited, Who: p.name, Text: text})
+	p.w.record.note(Event{What: Exited, Who: p.name, Text: errorText(err)})
 	p.mu.Lock()
 	dead, stopped, starts := p.mu.dead, p.mu.stopping, p.mu.next
 	p.mu.dead = true

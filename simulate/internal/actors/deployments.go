@@ -261,12 +261,10 @@ func (a deploymentController) tidy(ctx context.Context, r rollout) error {
 	}
 	slices.SortStableFunc(old, func(a, b *appsv1.ReplicaSet) int { return int(revision(a) - revision(b)) })
 	for _, set := range old[:max(0, len(old)-int(*limit))] {
-		about := Reference{replicaSetResource, object.NameOf(set)}
-		held := a.get(about)
-		if held == nil || set.Status.Replicas > 0 || *set.Spec.Replicas > 0 || set.Generation > set.Status.ObservedGeneration {
+		if set.Status.Replicas > 0 || *set.Spec.Replicas > 0 || set.Generation > set.Status.ObservedGeneration {
 			continue
 		}
-		if err := a.remove(ctx, about, held, "", nil); err != nil && !apierrors.IsNotFound(err) {
+		if err := a.discard(ctx, Reference{replicaSetResource, object.NameOf(set)}); err != nil {
 			return err
 		}
 	}

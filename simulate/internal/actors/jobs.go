@@ -135,11 +135,8 @@ func (a jobController) fit(ctx context.Context, w *jobWork) error {
 	wanted := w.wanted(len(living))
 	slices.SortStableFunc(living, sparedLess)
 	for _, pod := range living[:max(0, len(living)-wanted)] {
-		about := Reference{object.Pods, object.NameOf(pod)}
-		if held := a.get(about); held != nil {
-			if err := a.remove(ctx, about, held, "", nil); err != nil && !apierrors.IsNotFound(err) {
-				return err
-			}
+		if err := a.discard(ctx, Reference{object.Pods, object.NameOf(pod)}); err != nil {
+			return err
 		}
 		w.job.Status.Active--
 	}

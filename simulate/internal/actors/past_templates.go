@@ -100,11 +100,8 @@ func (r pastTemplates) tidy(ctx context.Context, limit *int32, used func(hash st
 		}
 	}
 	for _, is := range spare[:max(0, len(spare)-int(*limit))] {
-		about := Reference{revisionResource, object.NameOf(is)}
-		if held := r.get(about); held != nil {
-			if err := r.remove(ctx, about, held, "", nil); err != nil && !apierrors.IsNotFound(err) {
-				return err
-			}
+		if err := r.discard(ctx, Reference{revisionResource, object.NameOf(is)}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -13,7 +13,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -148,6 +147,11 @@ func (a statefulSetController) step(ctx context.Context, r *row) error {
 			return err
 		}
 	}
+	return a.replace(ctx, r)
+}
+
+// replace deletes the last Pod of an older template, which is created anew.
+func (a statefulSetController) replace(ctx context.Context, r *row) error {
 	strategy := r.set.Spec.UpdateStrategy
 	if strategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return nil
@@ -177,15 +181,10 @@ func (r *row) below(first int) (out []int) {
 }
 
 func (a statefulSetController) drop(ctx context.Context, pod *corev1.Pod) error {
-	about := Reference{object.Pods, object.NameOf(pod)}
-	held := a.get(about)
-	if held == nil || !object.Unset(pod.DeletionTimestamp) {
+	if !object.Unset(pod.DeletionTimestamp) {
 		return nil
 	}
-	if err := a.remove(ctx, about, held, "", nil); err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	return nil
+	return a.discard(ctx, Reference{object.Pods, object.NameOf(pod)})
 }
 
 // add creates the Pod of an ordinal, and the claims for its volumes.

@@ -152,13 +152,11 @@ type grants struct {
 func (m *bundle) permissions() ([]*grants, error) {
 	var all []*grants
 	of := func(account string) *grants {
-		for _, g := range all {
-			if g.account == account {
-				return g
-			}
+		i := slices.IndexFunc(all, func(g *grants) bool { return g.account == account })
+		if i < 0 {
+			i, all = len(all), append(all, &grants{account: account})
 		}
-		all = append(all, &grants{account: account})
-		return all[len(all)-1]
+		return all[i]
 	}
 	var problems []error
 	for _, binding := range m.base.Objects {

@@ -125,7 +125,7 @@ func (c *chart) place(o base.Object) {
 			}
 		case base.Object:
 			for key, one := range value {
-				if key != "data" && key != "stringData" && key != "binaryData" {
+				if !slices.Contains([]string{"data", "stringData", "binaryData"}, key) {
 					value[key] = walk(key, one)
 				}
 			}
@@ -135,7 +135,7 @@ func (c *chart) place(o base.Object) {
 			}
 		case string:
 			switch named := value == c.base.Namespace; {
-			case named && (key == "namespace" || key == "matchNames" || key == namespaceLabel):
+			case named && slices.Contains([]string{"namespace", "matchNames", namespaceLabel}, key):
 				return quoted
 			case strings.HasPrefix(key, "cert-manager.io/inject-") && strings.HasPrefix(value, c.base.Namespace+"/"):
 				return release + strings.TrimPrefix(value, c.base.Namespace)
