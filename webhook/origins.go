@@ -113,12 +113,10 @@ func run(list []hashed) (same, rest []hashed) {
 
 // differ reports whether elements that look the same hide different fields.
 func (m *matching) differ(same []hashed) bool {
-	for _, one := range same[1:] {
-		if !jsontree.Equal(m.original[same[0].index], m.original[one.index]) && (m.hides(one.index) || m.hides(same[0].index)) {
-			return true
-		}
-	}
-	return false
+	first := same[0].index
+	return slices.ContainsFunc(same[1:], func(one hashed) bool {
+		return !jsontree.Equal(m.original[first], m.original[one.index]) && (m.hides(one.index) || m.hides(first))
+	})
 }
 
 // identified matches the elements that are left.

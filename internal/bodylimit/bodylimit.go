@@ -14,6 +14,7 @@
 package bodylimit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,9 +106,7 @@ func Ensure(transport http.RoundTripper) http.RoundTripper {
 		}
 		t = wrapper.WrappedRoundTripper()
 	}
-	if transport == nil {
-		transport = http.DefaultTransport
-	}
+	transport = cmp.Or(transport, http.DefaultTransport)
 	return NewBudget().Wrap(transport)
 }
 

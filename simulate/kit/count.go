@@ -3,15 +3,15 @@
 
 package kit
 
-import "github.com/flyball-dev/flyball/manager"
+import (
+	"slices"
+
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+)
 
 func controllersSynced(s manager.Snapshot) bool {
-	for _, c := range s.Controllers {
-		if !c.Synced {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Controllers, func(c reconcile.Snapshot) bool { return !c.Synced })
 }
 
 // heldBack counts the keys that debounced sources of a process hold back.

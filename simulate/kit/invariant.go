@@ -5,6 +5,7 @@ package kit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -150,10 +151,5 @@ func (h *History) mains() map[string]bool {
 func (h *History) atRest() int { return h.last(Rest) }
 
 func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return slices.Sorted(maps.Keys(m))
 }

@@ -4,6 +4,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -108,9 +109,7 @@ func (a endpointKeeper) wanted(service *corev1.Service) (out []*discoveryv1.Endp
 		if pod == nil || pod.Status.PodIP == "" || ended(pod) {
 			continue
 		}
-		if first == nil {
-			first = pod
-		}
+		first = cmp.Or(first, pod)
 		endpoints = append(endpoints, endpointOf(service, pod))
 	}
 	for chunk := range slices.Chunk(endpoints, perSlice) {

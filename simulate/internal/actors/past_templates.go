@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -68,9 +69,7 @@ func (r pastTemplates) note(ctx context.Context, template *corev1.PodTemplateSpe
 	made := &appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}, Revision: next}
 	made.Namespace, made.Name = r.of.GetNamespace(), name
 	made.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: hash}
-	for key, value := range template.Labels {
-		made.Labels[key] = value
-	}
+	maps.Copy(made.Labels, template.Labels)
 	made.OwnerReferences = controlledBy(r.of, r.gvk)
 	if _, err = r.create(ctx, byControllers, revisionResource, made); apierrors.IsAlreadyExists(err) {
 		err = nil

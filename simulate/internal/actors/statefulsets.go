@@ -4,6 +4,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -222,9 +223,7 @@ func (r *row) status() appsv1.StatefulSetStatus {
 	was := r.set.Status
 	is := appsv1.StatefulSetStatus{ObservedGeneration: r.set.Generation, CollisionCount: new(int32(0)), Conditions: was.Conditions,
 		UpdateRevision: r.name, CurrentRevision: was.CurrentRevision}
-	if is.CurrentRevision == "" {
-		is.CurrentRevision = r.name
-	}
+	is.CurrentRevision = cmp.Or(is.CurrentRevision, r.name)
 	for n, pod := range r.pods {
 		if ended(pod) {
 			continue

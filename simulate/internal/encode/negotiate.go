@@ -90,12 +90,9 @@ func WantsPretty(r *http.Request) bool {
 			return pretty
 		}
 	}
-	for _, agent := range []string{"curl", "Wget", "Mozilla/5.0"} {
-		if strings.HasPrefix(r.UserAgent(), agent) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"curl", "Wget", "Mozilla/5.0"}, func(agent string) bool {
+		return strings.HasPrefix(r.UserAgent(), agent)
+	})
 }
 
 // Acceptable returns an error if the server has no form that r asks for, and reads the

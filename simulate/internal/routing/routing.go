@@ -67,7 +67,7 @@ func Route(r *http.Request, served *kinds.Registry) *Call {
 		return c
 	}
 	c.Verb = c.verb()
-	if c.prefixed && !c.watchable() {
+	if !c.watchable() {
 		c.Absent, c.Kind = refusal.Absent(), nil
 	}
 	return c
@@ -85,9 +85,9 @@ func splitVersion(path string) (gv schema.GroupVersion, rest []string) {
 	return gv, nil
 }
 
-// watchable reports whether the path can ask for a watch: of all objects, or of one.
+// watchable reports whether a path that asks for a watch names what can be watched.
 func (c *Call) watchable() bool {
-	return c.Subresource == "" && c.Kind.Allows("", "watch") && (c.Name == "" || c.Namespace != "" || !c.Kind.Namespaced)
+	return !c.prefixed || c.Subresource == "" && c.Kind.Allows("", "watch") && (c.Name == "" || c.Namespace != "" || !c.Kind.Namespaced)
 }
 
 func (c *Call) verb() string {

@@ -6,6 +6,7 @@
 package bundle
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,9 +48,7 @@ type Bundle struct {
 
 // New makes a bundle. It changes the base.
 func New(b *base.Rendered, opts Options) (*Bundle, error) {
-	if opts.Name == "" {
-		opts.Name = b.Deployment.Name()
-	}
+	opts.Name = cmp.Or(opts.Name, b.Deployment.Name())
 	if !regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`).MatchString(opts.Name) {
 		return nil, fmt.Errorf("%q is no name of a package: it has lower-case letters, digits and dashes; give another with -name", opts.Name)
 	}

@@ -6,6 +6,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -32,9 +33,7 @@ const note = "{{- /* Written by flyball's pack from a kustomize base. Changes he
 
 // Files returns the files of the chart. It changes the base.
 func Files(b *base.Rendered, opts Options) (map[string][]byte, error) {
-	if opts.Name == "" {
-		opts.Name = b.Deployment.Name()
-	}
+	opts.Name = cmp.Or(opts.Name, b.Deployment.Name())
 	if !regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`).MatchString(opts.Name) {
 		return nil, fmt.Errorf("%q is no name of a chart: it has lower-case letters, digits and dashes; give another with -name", opts.Name)
 	}
