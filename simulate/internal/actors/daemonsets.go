@@ -4,12 +4,14 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -166,15 +168,10 @@ func (a daemonSetController) fit(ctx context.Context, set *appsv1.DaemonSet, has
 
 func (a daemonSetController) add(ctx context.Context, set *appsv1.DaemonSet, hash, node string) error {
 	pod := podOf(&set.Spec.Template, set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))
-	if pod.Labels == nil {
-		pod.Labels = map[string]string{}
-	}
-	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = hash
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.ControllerRevisionHashLabelKey, hash)
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, ofDaemons...)
 	only := corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}}
-	if pod.Spec.Affinity == nil {
-		pod.Spec.Affinity = &corev1.Affinity{}
-	}
+	pod.Spec.Affinity = cmp.Or(pod.Spec.Affinity, &corev1.Affinity{})
 	pod.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{only}}}}}
 	_, err := a.create(ctx, byControllers, object.Pods, pod)

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -140,11 +141,8 @@ func sliceOf(service *corev1.Service, pod *corev1.Pod, endpoints []discoveryv1.E
 	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: endpoints}
 	slice.Namespace, slice.GenerateName = service.Namespace, service.Name+"-"
 	slice.Labels = maps.Clone(service.Labels)
-	if slice.Labels == nil {
-		slice.Labels = map[string]string{}
-	}
-	slice.Labels[discoveryv1.LabelServiceName] = service.Name
-	slice.Labels[discoveryv1.LabelManagedBy] = slicesKeeper
+	metav1.SetMetaDataLabel(&slice.ObjectMeta, discoveryv1.LabelServiceName, service.Name)
+	metav1.SetMetaDataLabel(&slice.ObjectMeta, discoveryv1.LabelManagedBy, slicesKeeper)
 	if service.Spec.ClusterIP == corev1.ClusterIPNone {
 		slice.Labels[corev1.IsHeadlessService] = ""
 	}

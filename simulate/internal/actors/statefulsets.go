@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -194,12 +195,9 @@ func (a statefulSetController) add(ctx context.Context, r *row, n int) error {
 	pod := podOf(&set.Spec.Template, set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
 	pod.GenerateName, pod.Name = "", fmt.Sprintf("%s-%d", set.Name, n)
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, set.Spec.ServiceName
-	if pod.Labels == nil {
-		pod.Labels = map[string]string{}
-	}
-	pod.Labels[appsv1.StatefulSetPodNameLabel] = pod.Name
-	pod.Labels[appsv1.PodIndexLabel] = strconv.Itoa(n)
-	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = r.name
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.StatefulSetPodNameLabel, pod.Name)
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.PodIndexLabel, strconv.Itoa(n))
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.ControllerRevisionHashLabelKey, r.name)
 	for _, template := range set.Spec.VolumeClaimTemplates {
 		claim := template.DeepCopy()
 		claim.Namespace, claim.Name = set.Namespace, template.Name+"-"+pod.Name

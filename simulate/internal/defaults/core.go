@@ -5,6 +5,7 @@ package defaults
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -24,13 +25,9 @@ func defaultSecret(o *corev1.Secret) {
 
 func defaultNamespace(o *corev1.Namespace) {
 	ZeroElse(&o.Status.Phase, corev1.NamespaceActive)
-	if o.Name == "" {
-		return // generated later
+	if o.Name != "" { // else it is generated later
+		metav1.SetMetaDataLabel(&o.ObjectMeta, corev1.LabelMetadataName, o.Name)
 	}
-	if o.Labels == nil {
-		o.Labels = map[string]string{}
-	}
-	o.Labels[corev1.LabelMetadataName] = o.Name
 }
 
 func defaultService(o *corev1.Service) {

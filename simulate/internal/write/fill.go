@@ -223,12 +223,9 @@ func fillJob(obj *object.Object) error {
 		return nil
 	}
 	uid := string(job.UID)
-	if job.Spec.Template.Labels == nil {
-		job.Spec.Template.Labels = map[string]string{}
-	}
 	for _, prefix := range []string{"", "batch.kubernetes.io/"} {
-		job.Spec.Template.Labels[prefix+"job-name"] = job.Name
-		job.Spec.Template.Labels[prefix+"controller-uid"] = uid
+		metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, prefix+"job-name", job.Name)
+		metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, prefix+"controller-uid", uid)
 	}
 	if job.Spec.Selector == nil {
 		job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"batch.kubernetes.io/controller-uid": uid}}
