@@ -5,6 +5,7 @@ package informer
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -81,8 +82,7 @@ func (d *differ) compare(was, is reflect.Value) {
 	case reflect.Slice, reflect.Array:
 		d.lists(was, is)
 	case reflect.Float32, reflect.Float64:
-		a, b := was.Float(), is.Float()
-		d.equal(a == b || a != a && b != b)
+		d.equal(cmp.Compare(was.Float(), is.Float()) == 0) // NaN equals NaN
 	default:
 		d.equal(was.Equal(is))
 	}

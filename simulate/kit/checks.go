@@ -92,3 +92,11 @@ func (c *checks) watch(ctx context.Context, failed func()) {
 		}
 	}
 }
+
+// errorText returns the text of an error, or an empty one if there is none.
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -3,15 +3,15 @@
 
 package kit
 
-import (
-	"slices"
-
-	"github.com/flyball-dev/flyball/manager"
-	"github.com/flyball-dev/flyball/reconcile"
-)
+import "github.com/flyball-dev/flyball/manager"
 
 func controllersSynced(s manager.Snapshot) bool {
-	return !slices.ContainsFunc(s.Controllers, func(c reconcile.Snapshot) bool { return !c.Synced })
+	for _, c := range s.Controllers {
+		if !c.Synced {
+			return false
+		}
+	}
+	return true
 }
 
 // heldBack counts the keys that debounced sources of a process hold back.

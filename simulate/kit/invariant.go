@@ -150,6 +150,4 @@ func (h *History) mains() map[string]bool {
 // atRest returns the index of the Rest event; -1: the run never came to rest.
 func (h *History) atRest() int { return h.last(Rest) }
 
-func sortedKeys[V any](m map[string]V) []string {
-	return slices.Sorted(maps.Keys(m))
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

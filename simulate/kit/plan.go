@@ -154,13 +154,9 @@ func Swarm(ops ...Op) Plan {
 // Without returns the plan without the operations with the same faults as ops, whatever
 // their amount or duration, as in kit.Swarm().Without(kit.Rewind(1)).
 func (p Plan) Without(ops ...Op) Plan {
-	out := make(Plan, 0, len(p))
-	for _, op := range p {
-		if !slices.ContainsFunc(ops, func(other Op) bool { return other.Verb == op.Verb }) {
-			out = append(out, op)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(p), func(op Op) bool {
+		return slices.ContainsFunc(ops, func(other Op) bool { return other.Verb == op.Verb })
+	})
 }
 
 // drawn returns the plan of one seed with all choices made. Draws are named by

@@ -392,14 +392,6 @@ func (p *process) snapshot() (s manager.Snapshot, ok bool) {
 	return m.Snapshot(), true
 }
 
-// errorText returns the text of an error, or an empty one if there is none.
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
 // asked keeps a request of a reconcile and its result, to explain a key that never
 // comes to rest.
 func (p *process) asked(r *http.Request, answer *http.Response, err error) {

@@ -92,12 +92,9 @@ func (r pastTemplates) tidy(ctx context.Context, limit *int32, used func(hash st
 	if limit == nil {
 		return nil
 	}
-	var spare []*appsv1.ControllerRevision
-	for _, is := range r.kept() {
-		if !used(is.Labels[appsv1.ControllerRevisionHashLabelKey]) {
-			spare = append(spare, is)
-		}
-	}
+	spare := without(r.kept(), func(is *appsv1.ControllerRevision) bool {
+		return used(is.Labels[appsv1.ControllerRevisionHashLabelKey])
+	})
 	for _, is := range spare[:max(0, len(spare)-int(*limit))] {
 		if err := r.discard(ctx, Reference{revisionResource, object.NameOf(is)}); err != nil {
 			return err

@@ -74,13 +74,8 @@ func (r rollout) all() []*appsv1.ReplicaSet {
 }
 
 // active returns the ReplicaSets that should have Pods.
-func active(sets []*appsv1.ReplicaSet) (out []*appsv1.ReplicaSet) {
-	for _, set := range sets {
-		if *set.Spec.Replicas > 0 {
-			out = append(out, set)
-		}
-	}
-	return out
+func active(sets []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
+	return without(sets, func(set *appsv1.ReplicaSet) bool { return *set.Spec.Replicas <= 0 })
 }
 
 func sum(sets []*appsv1.ReplicaSet, of func(*appsv1.ReplicaSet) int32) (n int32) {

@@ -186,13 +186,13 @@ func (p *Path) fillService(obj, old *object.Object) error {
 			spec.HealthCheckNodePort = p.Allotter.NodePort()
 		}
 	}
-	p.allotNodePorts(spec, &before.Spec)
+	setNodePorts(spec, &before.Spec, p.Allotter.NodePort)
 	return object.Retype(obj, service)
 }
 
-// allotNodePorts keeps the node ports of the spec before, which is zero for a new Service, and
-// allots those that are missing.
-func (p *Path) allotNodePorts(spec, before *corev1.ServiceSpec) {
+// setNodePorts keeps the node ports of the spec before, which is zero for a new Service, and sets
+// those that are missing.
+func setNodePorts(spec, before *corev1.ServiceSpec, free func() int32) {
 	external := spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer && ptr.Deref(spec.AllocateLoadBalancerNodePorts, true)
 	for i := range spec.Ports {
 		port := &spec.Ports[i]
@@ -208,7 +208,7 @@ func (p *Path) allotNodePorts(spec, before *corev1.ServiceSpec) {
 			}
 		}
 		if port.NodePort == 0 {
-			port.NodePort = p.Allotter.NodePort()
+			port.NodePort = free()
 		}
 	}
 }
