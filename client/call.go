@@ -38,31 +38,13 @@ const (
 	verbWatch
 )
 
-func (v verb) String() string {
-	switch v {
-	case verbGet:
-		return "get"
-	case verbList:
-		return "list"
-	case verbCreate:
-		return "create"
-	case verbUpdate:
-		return "update"
-	case verbPatch:
-		return "patch"
-	case verbApply:
-		return "apply"
-	case verbDelete:
-		return "delete"
-	case verbDeleteAllOf:
-		return "delete all of"
-	case verbEvict:
-		return "evict"
-	case verbWatch:
-		return "watch"
-	}
-	return "call"
+var verbNames = map[verb]string{
+	verbGet: "get", verbList: "list", verbCreate: "create", verbUpdate: "update", verbPatch: "patch",
+	verbApply: "apply", verbDelete: "delete", verbDeleteAllOf: "delete all of", verbEvict: "evict",
+	verbWatch: "watch",
 }
+
+func (v verb) String() string { return cmp.Or(verbNames[v], "call") }
 
 // statusName is the name of both the field and the subresource.
 const statusName = "status"

@@ -72,10 +72,9 @@ func List[T informer.Object](ctx context.Context, c *Client, opts ...Option) ite
 					err = errors.New("the object has no name")
 				}
 				if err != nil {
-					if !yield(none, at.wrap(undecodable(at, item, fmt.Errorf("item %d of the list: %w", given, err)))) {
-						return
-					}
-				} else if !yield(obj, nil) {
+					obj, err = none, at.wrap(undecodable(at, item, fmt.Errorf("item %d of the list: %w", given, err)))
+				}
+				if !yield(obj, err) {
 					return
 				}
 				given++

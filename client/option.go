@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,10 +86,8 @@ func (HandOver) fits() verb { return verbApply }
 
 func (o HandOver) set(c *callOptions) error {
 	c.handOver = o
-	for _, owner := range o {
-		if owner == "" {
-			return errors.New("a field owner to hand over from is empty")
-		}
+	if slices.Contains(o, "") {
+		return errors.New("a field owner to hand over from is empty")
 	}
 	return nil
 }

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,9 +112,7 @@ func elementsOf(at *call, obj, from informer.Object) ([]JSONOp, error) {
 		return nil, err
 	}
 	operations, unsure := operationsOf(before, after)
-	if at.preconditions.ResourceVersion == "" {
-		at.preconditions.ResourceVersion = from.GetResourceVersion()
-	}
+	at.preconditions.ResourceVersion = cmp.Or(at.preconditions.ResourceVersion, from.GetResourceVersion())
 	if err := at.ofVersion(from); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -187,9 +188,7 @@ func flatten(v reflect.Value, depth int, into map[string]field) {
 			continue
 		}
 		f := field{value: v.Field(i), depth: depth, tagged: name != "", quoted: quotes(options, sf.Type)}
-		if name == "" {
-			name = sf.Name
-		}
+		name = cmp.Or(name, sf.Name)
 		f.omits = omits(options) || printsUnasked(t, name)
 		if old, double := into[name]; double {
 			f = dominant(old, f)
@@ -228,12 +227,8 @@ func dominant(a, b field) field {
 }
 
 func omits(options string) bool {
-	for option := range strings.SplitSeq(options, ",") {
-		if option == "omitempty" || option == "omitzero" {
-			return true
-		}
-	}
-	return false
+	all := strings.Split(options, ",")
+	return slices.Contains(all, "omitempty") || slices.Contains(all, "omitzero")
 }
 
 func quotes(options string, t reflect.Type) bool {

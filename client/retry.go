@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -128,10 +129,7 @@ func delay(ctx context.Context, at *call, wait time.Duration, why error) bool {
 type retryAfterReader struct{ next http.RoundTripper }
 
 func (r retryAfterReader) RoundTrip(req *http.Request) (*http.Response, error) {
-	next := r.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
+	next := cmp.Or(r.next, http.DefaultTransport)
 	resp, err := next.RoundTrip(req)
 	if t, ok := effects.ReporterOf(req.Context()).(*attempt); ok && resp != nil {
 		t.code = resp.StatusCode

@@ -5,6 +5,7 @@ package informer
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -80,23 +81,10 @@ func (d *differ) compare(was, is reflect.Value) {
 		d.maps(was, is)
 	case reflect.Slice, reflect.Array:
 		d.lists(was, is)
-	case reflect.String:
-		d.equal(was.String() == is.String())
-	case reflect.Bool:
-		d.equal(was.Bool() == is.Bool())
 	case reflect.Float32, reflect.Float64:
-		a, b := was.Float(), is.Float()
-		d.equal(a == b || a != a && b != b)
-	case reflect.Complex64, reflect.Complex128:
-		d.equal(was.Complex() == is.Complex())
-	case reflect.Chan, reflect.UnsafePointer:
-		d.equal(was.Pointer() == is.Pointer())
+		d.equal(cmp.Compare(was.Float(), is.Float()) == 0) // NaN equals NaN
 	default:
-		if was.CanInt() {
-			d.equal(was.Int() == is.Int())
-		} else {
-			d.equal(was.Uint() == is.Uint())
-		}
+		d.equal(was.Equal(is))
 	}
 }
 

@@ -155,6 +155,13 @@ type Options struct {
 	config   string                // the file that was read
 }
 
+func impersonationMisuse(as rest.ImpersonationConfig) error {
+	if as.UserName == "" && (as.UID != "" || len(as.Groups) > 0 || len(as.Extra) > 0) {
+		return errors.New("no UserName to impersonate is set, which servers require with groups, extra and UID; give -as too")
+	}
+	return nil
+}
+
 // complete sets the defaults and returns an error for misuse.
 func (o *Options) complete() error {
 	misuse := append(o.misuse, o.readBorrowed())
@@ -171,9 +178,7 @@ func (o *Options) complete() error {
 	}
 	o.GracePeriod = cmp.Or(o.GracePeriod, defaultGracePeriod)
 	o.StuckAfter = cmp.Or(o.StuckAfter, health.DefaultStuckAfter)
-	if as := o.Impersonate; as.UserName == "" && (as.UID != "" || len(as.Groups) > 0 || len(as.Extra) > 0) {
-		misuse = append(misuse, errors.New("no UserName to impersonate is set, which servers require with groups, extra and UID; give -as too"))
-	}
+	misuse = append(misuse, impersonationMisuse(o.Impersonate))
 	if o.LeaderElection != nil && o.LeaderElection.Off {
 		o.LeaderElection = nil
 	}

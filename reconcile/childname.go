@@ -4,6 +4,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base32"
 	"strconv"
@@ -106,9 +107,7 @@ func (r nameRule) cut(name, whole string) string {
 			out = append(out, c)
 		}
 	}
-	for len(out) > 0 && !isAlphanumeric(out[len(out)-1]) {
-		out = out[:len(out)-1]
-	}
+	out = bytes.TrimRightFunc(out, func(c rune) bool { return !isAlphanumeric(byte(c)) })
 	if len(out) == 0 {
 		out = append(out, 'x')
 	}

@@ -4,6 +4,8 @@
 package reconcile
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,9 +69,5 @@ func (f *failures[K]) note(key K, a action, err error) {
 func (f *failures[K]) all() []Failure[K] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := make([]Failure[K], 0, len(f.mu.of))
-	for _, failure := range f.mu.of {
-		all = append(all, failure)
-	}
-	return all
+	return slices.AppendSeq(make([]Failure[K], 0, len(f.mu.of)), maps.Values(f.mu.of))
 }

@@ -4,6 +4,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -71,12 +72,8 @@ func (c *Controller[K]) take(p part) (first, again bool) {
 // prepare sets what the first context carries.
 func (c *Controller[K]) prepare(ctx context.Context) {
 	given := instruments.Of(ctx)
-	if c.witness == nil {
-		c.witness = given.Witness
-	}
-	if c.provider == nil {
-		c.provider = given.TracerProvider
-	}
+	c.witness = cmp.Or(c.witness, given.Witness)
+	c.provider = cmp.Or(c.provider, given.TracerProvider)
 	c.cutOff = given.CutOff
 	if c.provider != nil {
 		c.traces = newTraces[K](c.name, c.provider)

@@ -60,34 +60,11 @@ func needed(r *http.Request) (right Right, ok bool) {
 		right.Namespace, parts = parts[1], parts[2:]
 	}
 	right.Resource = parts[0]
-	if len(parts) > 1 {
-		right.Name = parts[1]
-	}
-	if len(parts) > 2 {
+	parts = append(parts, "", "")
+	if right.Name = parts[1]; parts[2] != "" {
 		right.Resource += "/" + parts[2]
 	}
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-		switch {
-		case watch:
-			right.Verb = "watch"
-		case right.Name == "":
-			right.Verb = "list"
-		default:
-			right.Verb = "get"
-		}
-	case http.MethodPost:
-		right.Verb = "create"
-	case http.MethodPut:
-		right.Verb = "update"
-	case http.MethodPatch:
-		right.Verb = "patch"
-	case http.MethodDelete:
-		right.Verb = "delete"
-		if right.Name == "" {
-			right.Verb = "deletecollection"
-		}
-	default:
+	if right.Verb = verbOf(r.Method, watch, right.Name == ""); right.Verb == "" {
 		return Right{}, false
 	}
 	if name, found := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name="); found && right.Name == "" {
@@ -107,3 +84,21 @@ func (r Right) key() key { return key{r.Verb, r.Group, r.Resource} }
 
 // errNothing is the error of a Check without requests.
 var errNothing = errors.New("no request was recorded: pass the program's configuration through Recorder.Config, or set kit.Config.Rights")
+
+// verbOf returns the verb of a request for an object or, with all, for a collection. It is empty
+// for other methods.
+func verbOf(method string, watch, all bool) string {
+	verb := map[string]string{
+		http.MethodGet: "get", http.MethodHead: "get", http.MethodPost: "create",
+		http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
+	}[method]
+	switch {
+	case verb == "get" && watch:
+		return "watch"
+	case verb == "get" && all:
+		return "list"
+	case verb == "delete" && all:
+		return "deletecollection"
+	}
+	return verb
+}

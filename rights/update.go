@@ -4,6 +4,7 @@
 package rights
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -88,10 +89,7 @@ func rulesFor(rights []Right) []string {
 	out := make([]string, 0, len(subjects))
 	for _, s := range subjects {
 		slices.SortFunc(granted[s], func(a, b string) int { return strings.Index(verbs, a) - strings.Index(verbs, b) })
-		group := s.group
-		if group == "" {
-			group = `""`
-		}
+		group := cmp.Or(s.group, `""`)
 		text := "  - apiGroups: [" + group + "]\n    resources: [" + s.resource + "]\n"
 		if s.names != "" {
 			text += "    resourceNames: [" + s.names + "]\n"

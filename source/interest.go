@@ -4,6 +4,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -37,21 +38,14 @@ const (
 	DeletionChanged
 )
 
+var interestNames = map[Interest]string{
+	SpecChanged: "spec", StatusChanged: "status", LabelsChanged: "labels",
+	AnnotationsChanged: "annotations", DeletionChanged: "deletion",
+}
+
 // String returns the interest in lower case.
 func (i Interest) String() string {
-	switch i {
-	case SpecChanged:
-		return "spec"
-	case StatusChanged:
-		return "status"
-	case LabelsChanged:
-		return "labels"
-	case AnnotationsChanged:
-		return "annotations"
-	case DeletionChanged:
-		return "deletion"
-	}
-	return fmt.Sprintf("interest %d", uint8(i))
+	return cmp.Or(interestNames[i], fmt.Sprintf("interest %d", uint8(i)))
 }
 
 func (i Interest) judge(c change, _ informer.Object) verdict {

@@ -167,12 +167,7 @@ func (k keyring) signs(authority *keypair.Pair, now time.Time) bool {
 }
 
 func covers(leaf *x509.Certificate, names []string) bool {
-	for _, name := range names {
-		if leaf.VerifyHostname(name) != nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(names, func(name string) bool { return leaf.VerifyHostname(name) != nil })
 }
 
 func namesOf(leaf *x509.Certificate) []string {

@@ -113,12 +113,10 @@ func run(list []hashed) (same, rest []hashed) {
 
 // differ reports whether elements that look the same hide different fields.
 func (m *matching) differ(same []hashed) bool {
-	for _, one := range same[1:] {
-		if !jsontree.Equal(m.original[same[0].index], m.original[one.index]) && (m.hides(one.index) || m.hides(same[0].index)) {
-			return true
-		}
-	}
-	return false
+	first := same[0].index
+	return slices.ContainsFunc(same[1:], func(one hashed) bool {
+		return !jsontree.Equal(m.original[first], m.original[one.index]) && (m.hides(one.index) || m.hides(first))
+	})
 }
 
 // identified matches the elements that are left.
@@ -181,6 +179,12 @@ func (m *matching) partners(left []int) (partners []int, fresh []bool) {
 			}
 		}
 	}
+	disputeShared(partners)
+	return partners, fresh
+}
+
+// disputeShared makes partners disputed that several elements have.
+func disputeShared(partners []int) {
 	claimed := map[int]int{}
 	for i, j := range partners {
 		if j < 0 {
@@ -191,7 +195,6 @@ func (m *matching) partners(left []int) (partners []int, fresh []bool) {
 		}
 		claimed[j] = i
 	}
-	return partners, fresh
 }
 
 // identifiedBy returns the elements by a field; nil: it does not identify each of them.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"reflect"
@@ -215,9 +216,7 @@ func (s *Server) registerConversion(kind schema.GroupKind, versions map[string]v
 	s.mu.Lock()
 	first := len(s.mu.kinds) == 0
 	kinds := conversions{kind: versions}
-	for other, its := range s.mu.kinds {
-		kinds[other] = its
-	}
+	maps.Copy(kinds, s.mu.kinds)
 	s.mu.kinds = kinds
 	s.mu.Unlock()
 	if first {

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,11 +120,7 @@ func released(e *entry) bool {
 func (c *kinds) slots() []*slot {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	out := make([]*slot, 0, len(c.mu.entries))
-	for _, s := range c.mu.entries {
-		out = append(out, s)
-	}
-	return out
+	return slices.Collect(maps.Values(c.mu.entries))
 }
 
 // GetInformer implements cache.Informers.

@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -33,9 +34,7 @@ func NewClient(cfg *rest.Config, opts client.Options) (client.Client, error) {
 		}
 	}
 	observed := *opts.HTTPClient
-	if observed.Transport == nil {
-		observed.Transport = http.DefaultTransport
-	}
+	observed.Transport = cmp.Or(observed.Transport, http.DefaultTransport)
 	observed.Transport = watched.Wrap(observed.Transport)
 	reads := *opts.Cache
 	reads.EnableReadYourWritesConsistency = nil // the cache has it without waiting

@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -40,12 +41,8 @@ func complete(cfg *rest.Config, opts cache.Options) (*rest.Config, config, error
 		return nil, c, fmt.Errorf("make the cache: the REST configuration is nil")
 	}
 	cfg = rest.CopyConfig(cfg)
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
-	}
-	if c.Scheme == nil {
-		c.Scheme = clientscheme.Scheme
-	}
+	cfg.UserAgent = cmp.Or(cfg.UserAgent, rest.DefaultKubernetesUserAgent())
+	c.Scheme = cmp.Or(c.Scheme, clientscheme.Scheme)
 	if c.HTTPClient == nil {
 		made, err := rest.HTTPClientFor(cfg)
 		if err != nil {
@@ -84,10 +81,7 @@ func through(with *http.Client, cfg *rest.Config) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the cache: %w", err)
 	}
-	transport := with.Transport
-	if transport == nil {
-		transport = http.DefaultTransport
-	}
+	transport := cmp.Or(with.Transport, http.DefaultTransport)
 	return &rest.Config{
 		Host: server.String(), APIPath: cfg.APIPath, ContentConfig: cfg.ContentConfig, UserAgent: cfg.UserAgent,
 		Transport: transport, Timeout: cfg.Timeout,
@@ -131,24 +125,14 @@ func (c config) planOf(kind schema.GroupVersionKind, namespaced bool) plan {
 
 // orElse returns c with what it does not set taken from other.
 func orElse(c, other cache.Config) cache.Config {
-	if c.LabelSelector == nil {
-		c.LabelSelector = other.LabelSelector
-	}
-	if c.FieldSelector == nil {
-		c.FieldSelector = other.FieldSelector
-	}
+	c.LabelSelector = cmp.Or(c.LabelSelector, other.LabelSelector)
+	c.FieldSelector = cmp.Or(c.FieldSelector, other.FieldSelector)
 	if c.Transform == nil {
 		c.Transform = other.Transform
 	}
-	if c.UnsafeDisableDeepCopy == nil {
-		c.UnsafeDisableDeepCopy = other.UnsafeDisableDeepCopy
-	}
-	if c.EnableWatchBookmarks == nil {
-		c.EnableWatchBookmarks = other.EnableWatchBookmarks
-	}
-	if c.SyncPeriod == nil {
-		c.SyncPeriod = other.SyncPeriod
-	}
+	c.UnsafeDisableDeepCopy = cmp.Or(c.UnsafeDisableDeepCopy, other.UnsafeDisableDeepCopy)
+	c.EnableWatchBookmarks = cmp.Or(c.EnableWatchBookmarks, other.EnableWatchBookmarks)
+	c.SyncPeriod = cmp.Or(c.SyncPeriod, other.SyncPeriod)
 	return c
 }
 
@@ -176,10 +160,7 @@ func (p plan) scopes() []informer.Scope {
 		if c.LabelSelector != nil {
 			s.LabelSelector = c.LabelSelector.String()
 		}
-		field := c.FieldSelector
-		if field == nil {
-			field = fields.Everything()
-		}
+		field := cmp.Or(c.FieldSelector, fields.Everything())
 		if name == "" {
 			name, _ = field.RequiresExactMatch("metadata.namespace") // fewer rights suffice
 			for _, other := range names[1:] {

@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -133,8 +134,6 @@ func (e *entry) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.R
 
 // AddEventHandlerWithOptions implements cache.Informer. Without a period the handler has that of the plan.
 func (e *entry) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, opts toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
-	if opts.ResyncPeriod == nil {
-		opts.ResyncPeriod = &e.period
-	}
+	opts.ResyncPeriod = cmp.Or(opts.ResyncPeriod, &e.period)
 	return e.SharedIndexInformer.AddEventHandlerWithOptions(h, opts)
 }

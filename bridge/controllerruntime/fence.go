@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,9 +73,7 @@ func Fence(cfg *rest.Config, opts ctrl.Options) (*rest.Config, ctrl.Options, err
 	opts.LeaderElectionResourceLockInterface = &lock{Interface: inner, gate: gate, lease: span}
 	if given := opts.Client.HTTPClient; given != nil {
 		fenced := *given
-		if fenced.Transport == nil {
-			fenced.Transport = http.DefaultTransport
-		}
+		fenced.Transport = cmp.Or(fenced.Transport, http.DefaultTransport)
 		fenced.Transport = gate.Wrap(fenced.Transport)
 		opts.Client.HTTPClient = &fenced
 	}

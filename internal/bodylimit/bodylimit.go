@@ -14,11 +14,13 @@
 package bodylimit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -104,9 +106,7 @@ func Ensure(transport http.RoundTripper) http.RoundTripper {
 		}
 		t = wrapper.WrappedRoundTripper()
 	}
-	if transport == nil {
-		transport = http.DefaultTransport
-	}
+	transport = cmp.Or(transport, http.DefaultTransport)
 	return NewBudget().Wrap(transport)
 }
 
@@ -141,20 +141,13 @@ func streams(req *http.Request) bool {
 	}
 	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
 	for i, part := range parts {
-		named := i >= 2 && (parts[i-2] == "pods" || parts[i-2] == "services" || parts[i-2] == "nodes")
-		switch part {
-		case "watch":
-			if i >= 2 && parts[i-2] == "api" || i >= 3 && parts[i-3] == "apis" {
-				return true // deprecated watches: /api/v1/watch, /apis/group/version/watch
-			}
-		case "proxy":
-			if named {
-				return true
-			}
-		case "log", "exec", "attach", "portforward":
-			if named && i == len(parts)-1 {
-				return true
-			}
+		named := i >= 2 && slices.Contains([]string{"pods", "services", "nodes"}, parts[i-2])
+		last := i == len(parts)-1
+		switch {
+		case part == "watch" && (i >= 2 && parts[i-2] == "api" || i >= 3 && parts[i-3] == "apis"):
+			return true // deprecated watches: /api/v1/watch, /apis/group/version/watch
+		case named && (part == "proxy" || last && slices.Contains([]string{"log", "exec", "attach", "portforward"}, part)):
+			return true
 		}
 	}
 	return false

@@ -4,6 +4,7 @@
 package costly
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"reflect"
@@ -134,16 +135,12 @@ func (c *compiler) addFields(p *Plan, t reflect.Type) {
 		if f.Anonymous && name == "" && inner.Kind() == reflect.Struct {
 			if e := c.compile(inner); e != p {
 				for name, field := range e.fields {
-					if p.fields[name] == nil {
-						p.fields[name] = field
-					}
+					p.fields[name] = cmp.Or(p.fields[name], field)
 				}
 			}
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		p.fields[name] = c.compile(f.Type)
 	}
 }

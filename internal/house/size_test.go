@@ -46,9 +46,9 @@ func TestHouse_SizeOfTheHouse(t *testing.T) {
 	}{
 		{"modules", modules, 8},
 		{"packages", len(packages), 195},
-		{"lines of Go without tests", lines, 136_000},
+		{"lines of Go without tests", lines, 135_250},
 		{"tests at the root", rootTests, 0},
-		{"functions with more than 15 branches", branchy, 79},
+		{"functions with more than 15 branches", branchy, 28},
 		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 36_000},
 	} {
 		t.Logf("%7d %s", c.now, c.what)

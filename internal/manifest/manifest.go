@@ -85,11 +85,7 @@ func Read(paths []string, what string, wanted func(*unstructured.Unstructured) b
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			for _, object := range objects {
-				if wanted(object) {
-					all = append(all, object)
-				}
-			}
+			all = append(all, slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !wanted(o) })...)
 		}
 		if len(all) == before {
 			return nil, fmt.Errorf("%q has no %s", path, what)

@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -138,17 +139,11 @@ func (c controllerCollector) reconciles(s *samples, x reconcile.Snapshot) {
 // resultOf returns the name of an outcome in dashboards. A conflict is a requeue,
 // because it is not an error here.
 func resultOf(o reconcile.Outcome) string {
-	switch o {
-	case reconcile.OutcomeDone:
-		return "success"
-	case reconcile.OutcomeAfter:
-		return "requeue_after"
-	case reconcile.OutcomeRetry, reconcile.OutcomeConflict:
-		return "requeue"
-	case reconcile.OutcomeStopped:
-		return "stopped"
-	}
-	return "error"
+	return cmp.Or(map[reconcile.Outcome]string{
+		reconcile.OutcomeDone: "success", reconcile.OutcomeAfter: "requeue_after",
+		reconcile.OutcomeRetry: "requeue", reconcile.OutcomeConflict: "requeue",
+		reconcile.OutcomeStopped: "stopped",
+	}[o], "error")
 }
 
 // sendHistogram sends a histogram that was counted elsewhere.

@@ -5,8 +5,10 @@ package writegate
 
 import (
 	"errors"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -74,11 +76,7 @@ func (s *writes) ended() <-chan struct{} {
 func (s *writes) all() []*watched {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*watched, 0, len(s.mu.under))
-	for w := range s.mu.under {
-		all = append(all, w)
-	}
-	return all
+	return slices.Collect(maps.Keys(s.mu.under))
 }
 
 // settle waits until no write is in flight; after limit it cuts off the rest. The gate

@@ -56,10 +56,7 @@ func (c *checks) settled(last bool) (failure string) {
 	all := slices.Clone(c.mu.settled)
 	c.mu.Unlock()
 	for _, one := range all {
-		text := ""
-		if err := one.f(); err != nil {
-			text = err.Error()
-		}
+		text := errorText(one.f())
 		if failure == "" && text != "" {
 			failure = one.name + ": " + text
 		}
@@ -94,4 +91,12 @@ func (c *checks) watch(ctx context.Context, failed func()) {
 			}
 		}
 	}
+}
+
+// errorText returns the text of an error, or an empty one if there is none.
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }

@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,15 +13,9 @@ import (
 
 // is reports whether e is the start or end of a fault with one of these verbs.
 func (e Event) is(verbs ...Verb) bool {
-	if e.What != Fault && e.What != Over {
-		return false
-	}
-	for _, v := range verbs {
-		if e.Name == string(v) || strings.HasPrefix(e.Name, string(v)+" ") {
-			return true
-		}
-	}
-	return false
+	return (e.What == Fault || e.What == Over) && slices.ContainsFunc(verbs, func(v Verb) bool {
+		return e.Name == string(v) || strings.HasPrefix(e.Name, string(v)+" ")
+	})
 }
 
 // harms reports whether a fault affects requests, watches or all workers, not just one

@@ -249,13 +249,15 @@ func (f *faults) aim(t *target) bool {
 	if i := slices.IndexFunc(running, func(p *process) bool { return t.request != nil && p.name == t.request.Client }); i >= 0 {
 		t.process = running[i] // the process that sends the write
 	}
-	of := subjects[t.op.Verb]
 	if t.op.Verb == repeat || isCall(t.request) && t.op.Verb == reject {
 		return isCall(t.request)
 	}
-	if of == theServer || of == aProcess {
-		return true
-	}
+	of := subjects[t.op.Verb]
+	return of == theServer || of == aProcess || f.aimAtKind(t, of)
+}
+
+// aimAtKind chooses the kind and the object of an operation with such a subject.
+func (f *faults) aimAtKind(t *target, of about) bool {
 	kinds := f.server.Watched()
 	if of == aCustomKind {
 		kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !f.server.IsCustom(r) })

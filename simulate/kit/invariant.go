@@ -5,6 +5,7 @@ package kit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -149,11 +150,4 @@ func (h *History) mains() map[string]bool {
 // atRest returns the index of the Rest event; -1: the run never came to rest.
 func (h *History) atRest() int { return h.last(Rest) }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

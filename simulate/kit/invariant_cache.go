@@ -6,6 +6,7 @@ package kit
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -221,12 +222,7 @@ func nothingUnseenIsErased(h *History) (out []Violation) {
 }
 
 func sortedStores(c caches) []store {
-	out := make([]store, 0, len(c))
-	for s := range c {
-		out = append(out, s)
-	}
-	slices.SortFunc(out, func(a, b store) int {
+	return slices.SortedFunc(maps.Keys(c), func(a, b store) int {
 		return cmp.Or(cmp.Compare(a.who, b.who), cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
 	})
-	return out
 }

@@ -4,6 +4,8 @@
 package kit
 
 import (
+	"maps"
+	"strings"
 	"sync"
 	"time"
 )
@@ -25,9 +27,9 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 	if rest < 0 {
 		return nil // see V7
 	}
-	owed := map[line]int{}              // added and not begun since, by event index
-	told := map[string]map[string]int{} // not mapped yet, by process and then source and object
-	last := map[handler]map[string]int{}
+	owed := map[line]int{}        // added and not begun since, by event index
+	unmapped := map[mapping]int{} // told and not mapped yet, by event index
+	last := map[handler]int{}
 	stores := caches{}
 	led, begun := newLeadership(h), map[worker]bool{}
 	for i, e := range h.Events[:rest] {
@@ -36,20 +38,13 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 		case Stored:
 			stores.take(e, i)
 		case Told:
-			if told[e.Who] == nil {
-				told[e.Who] = map[string]int{}
-			}
-			told[e.Who][e.Name+" "+e.Key] = i
-			of := handler{e.Who, e.Kind, e.Name, e.Count}
-			if last[of] == nil {
-				last[of] = map[string]int{}
-			}
-			last[of][e.Key] = i
+			unmapped[mapping{e.Who, e.Name + " " + e.Key}] = i
+			last[handler{e.Who, e.Kind, e.Name, e.Key, e.Count}] = i
 			if !stores.shows(e) {
 				out = append(out, violated(i, "%s received %s %s at version %d, which no store of its process has yet", e.Name, e.Kind, e.Key, e.Version))
 			}
 		case Judged:
-			delete(told[e.Who], "source "+e.Name+" "+e.Key)
+			delete(unmapped, mapping{e.Who, "source " + e.Name + " " + e.Key})
 		case Enqueued:
 			if _, ok := owed[lineOf(e)]; !ok {
 				owed[lineOf(e)] = i
@@ -60,7 +55,7 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 			delete(owed, lineOf(e))
 			begun[worker{e.Who, e.Kind}] = true
 		case Crashed, Exited:
-			delete(told, e.Who)
+			maps.DeleteFunc(unmapped, func(m mapping, _ int) bool { return m.who == e.Who })
 		}
 	}
 	for l, i := range owed {
@@ -68,18 +63,14 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 			out = append(out, violated(i, "%s was added and never reconciled after it", l))
 		}
 	}
-	for who := range told {
-		for what, i := range told[who] {
-			if alive[who] && len(what) > 7 && what[:7] == "source " {
-				out = append(out, violated(i, "%s received %s and never decided on it", who, what))
-			}
+	for m, i := range unmapped {
+		if alive[m.who] && strings.HasPrefix(m.what, "source ") {
+			out = append(out, violated(i, "%s received %s and never decided on it", m.who, m.what))
 		}
 	}
-	for of, events := range last {
-		for key, i := range events {
-			if e := h.Events[i]; alive[of.who] && !stores.holds(e) {
-				out = append(out, violated(i, "%s of %s was last told of %s %s at version %d, and its store holds another", of.name, of.who, of.kind, key, e.Version))
-			}
+	for of, i := range last {
+		if e := h.Events[i]; alive[of.who] && !stores.holds(e) {
+			out = append(out, violated(i, "%s of %s was last told of %s %s at version %d, and its store holds another", of.name, of.who, of.kind, of.key, e.Version))
 		}
 	}
 	return sorted(out)
@@ -87,9 +78,13 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 
 type worker struct{ who, controller string }
 
+// mapping is an object that a source of a process maps to keys.
+type mapping struct{ who, what string }
+
+// handler is a handler of a process, and an object that it is told of.
 type handler struct {
-	who, kind, name string
-	id              int
+	who, kind, name, key string
+	id                   int
 }
 
 // shows reports whether a store of e's process and kind has had e.

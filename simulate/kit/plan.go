@@ -154,13 +154,9 @@ func Swarm(ops ...Op) Plan {
 // Without returns the plan without the operations with the same faults as ops, whatever
 // their amount or duration, as in kit.Swarm().Without(kit.Rewind(1)).
 func (p Plan) Without(ops ...Op) Plan {
-	out := make(Plan, 0, len(p))
-	for _, op := range p {
-		if !slices.ContainsFunc(ops, func(other Op) bool { return other.Verb == op.Verb }) {
-			out = append(out, op)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(p), func(op Op) bool {
+		return slices.ContainsFunc(ops, func(other Op) bool { return other.Verb == op.Verb })
+	})
 }
 
 // drawn returns the plan of one seed with all choices made. Draws are named by
@@ -280,26 +276,22 @@ func (p Plan) misuse() error {
 			return fmt.Errorf("Config.Faults has an operation with the verb %q, which is none; make operations with the functions of package kit, such as kit.Crash()", op.Verb)
 		}
 		w := op.When
-		if op.Process != "" && subjects[op.Verb] != aProcess {
-			return fmt.Errorf("Config.Faults: %s is a fault of the server, which all processes share; leave In(%q) out", op.Verb, op.Process)
-		}
-		if set := cmp.Or(w.Write, w.Event, w.Before, w.After); set != "" && w.Nth < 1 {
-			return fmt.Errorf("Config.Faults: %s is to happen before number %d of %s; count from 1", op.Verb, w.Nth, set)
-		}
-		if op.Verb == timeTravel && op.Amount < 1 {
-			return fmt.Errorf("Config.Faults: time travel goes behind %d revisions; give at least 1, such as kit.TimeTravel(6, time.Second)", op.Amount)
-		}
-		if op.Verb == rewind && op.Amount < 1 {
-			return fmt.Errorf("Config.Faults: rewind undoes %d revisions; give at least 1, such as kit.Rewind(5)", op.Amount)
-		}
-		if op.Verb == reject && (op.Code < 400 || op.Code > 599 || op.Amount < 1) {
-			return fmt.Errorf("Config.Faults: reject refuses %d writes with %d; give at least 1, and a code from 400 to 599, such as kit.Reject(2, 422)", op.Amount, op.Code)
-		}
-		if w.User && w.Before == "" && w.After == "" {
-			return fmt.Errorf("Config.Faults: %s has ByUser and names no write of the user; say which, such as kit.Pause(time.Second).AfterWrite(\"update ConfigMap\", 1).ByUser()", op.Verb)
-		}
-		if w.Rate < 0 || w.Rate > 1000 {
-			return fmt.Errorf("Config.Faults: %s has a rate of %v a second; give one from 0 to 1000", op.Verb, w.Rate)
+		set := cmp.Or(w.Write, w.Event, w.Before, w.After)
+		for _, rule := range []struct {
+			broken bool
+			text   string
+		}{
+			{op.Process != "" && subjects[op.Verb] != aProcess, fmt.Sprintf("%s is a fault of the server, which all processes share; leave In(%q) out", op.Verb, op.Process)},
+			{set != "" && w.Nth < 1, fmt.Sprintf("%s is to happen before number %d of %s; count from 1", op.Verb, w.Nth, set)},
+			{op.Verb == timeTravel && op.Amount < 1, fmt.Sprintf("time travel goes behind %d revisions; give at least 1, such as kit.TimeTravel(6, time.Second)", op.Amount)},
+			{op.Verb == rewind && op.Amount < 1, fmt.Sprintf("rewind undoes %d revisions; give at least 1, such as kit.Rewind(5)", op.Amount)},
+			{op.Verb == reject && (op.Code < 400 || op.Code > 599 || op.Amount < 1), fmt.Sprintf("reject refuses %d writes with %d; give at least 1, and a code from 400 to 599, such as kit.Reject(2, 422)", op.Amount, op.Code)},
+			{w.User && w.Before == "" && w.After == "", fmt.Sprintf("%s has ByUser and names no write of the user; say which, such as kit.Pause(time.Second).AfterWrite(\"update ConfigMap\", 1).ByUser()", op.Verb)},
+			{w.Rate < 0 || w.Rate > 1000, fmt.Sprintf("%s has a rate of %v a second; give one from 0 to 1000", op.Verb, w.Rate)},
+		} {
+			if rule.broken {
+				return fmt.Errorf("Config.Faults: %s", rule.text)
+			}
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,9 +63,7 @@ const margin = 300 * time.Millisecond
 func (e Event) subresource() string {
 	path, _, _ := strings.Cut(e.Text, "?")
 	_, name, _ := strings.Cut(e.Key, "/")
-	if name == "" {
-		name = e.Key
-	}
+	name = cmp.Or(name, e.Key)
 	if _, sub, ok := strings.Cut(path, "/"+name+"/"); ok && name != "" && !strings.Contains(sub, "/") {
 		return "/" + sub
 	}

@@ -181,11 +181,7 @@ func (p *process) exited(err error) (next func()) {
 	if p.outside != nil {
 		return p.outside.exited(err)
 	}
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	p.w.record.note(Event{What: Exited, Who: p.name, Quiet: p.isDead() || p.stops(), Text: text})
+	p.w.record.note(Event{What: Exited, Who: p.name, Quiet: p.isDead() || p.stops(), Text: errorText(err)})
 	lost := errors.Is(err, manager.ErrLeadershipLost)
 	p.mu.Lock()
 	dead, stopped, starts := p.mu.dead, p.mu.stopping, p.mu.next
@@ -403,11 +399,8 @@ func (p *process) asked(r *http.Request, answer *http.Response, err error) {
 	if !ok {
 		return
 	}
-	how := ""
-	switch {
-	case err != nil:
-		how = err.Error()
-	default:
+	how := errorText(err)
+	if err == nil {
 		how = fmt.Sprint(answer.StatusCode)
 	}
 	path := r.URL.Path

@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -34,9 +35,7 @@ func RunMain(w *World, name string, main func(ctx context.Context, cfg *rest.Con
 		w.Fatalf("misuse: RunMain: main is nil; give the function that runs the program, func(ctx context.Context, cfg *rest.Config) error")
 	}
 	w.record.drift()
-	if w.history.Inexact == "" {
-		w.history.Inexact = drifting
-	}
+	w.history.Inexact = cmp.Or(w.history.Inexact, drifting)
 	w.run("RunMain", &program{w: w, name: name, main: main})
 }
 
@@ -90,11 +89,7 @@ func (o *outsider) takes(v Verb) bool {
 // left.
 func (o *outsider) exited(err error) (next func()) {
 	p := o.p
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	p.w.record.note(Event{What: Exited, Who: p.name, Text: text})
+	p.w.record.note(Event{What: Exited, Who: p.name, Text: errorText(err)})
 	p.mu.Lock()
 	dead, stopped, starts := p.mu.dead, p.mu.stopping, p.mu.next
 	p.mu.dead = true

@@ -5,6 +5,7 @@ package kit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -144,9 +145,7 @@ func (s *Service) serve(r *http.Request, body []byte, asked Event) *recorded {
 	}
 	a := newRecorded()
 	s.handler.ServeHTTP(a, given())
-	if a.code == 0 {
-		a.code = http.StatusOK
-	}
+	a.code = cmp.Or(a.code, http.StatusOK)
 	if s.made != nil {
 		if object := s.made(given(), a.code); object != "" {
 			s.w.record.note(Event{What: Made, Who: asked.Who, Kind: s.name, Key: object, Request: asked.Request, Run: asked.Run})

@@ -121,9 +121,7 @@ func (s *shrinking) singled() {
 				continue
 			}
 			once := op.At(e.At.Round(time.Millisecond))
-			if once.Kind == "" {
-				once.Kind = e.Kind
-			}
+			once.Kind = cmp.Or(once.Kind, e.Kind)
 			each = append(each, once)
 		}
 		if _, taken := s.fails(slices.Concat(s.out.Least.Plan[:i], each, s.out.Least.Plan[i+1:])); taken {
@@ -175,10 +173,7 @@ func (s step) String() string { return fmt.Sprintf("%12s %s", s.at, s.what) }
 // client.
 func (h *History) steps() (out []step) {
 	for i, e := range h.Events {
-		who := programOf(e.Who)
-		if who == "" {
-			who = e.Who
-		}
+		who := cmp.Or(programOf(e.Who), e.Who)
 		switch {
 		case e.What == Stopping:
 			return out

@@ -16,6 +16,7 @@
 package simtest
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -49,9 +50,7 @@ type Server struct {
 // New does not modify or keep them. Errors fail t.
 func New(t testing.TB, scheme *runtime.Scheme, objects ...runtime.Object) *Server {
 	t.Helper()
-	if scheme == nil {
-		scheme = clientscheme.Scheme
-	}
+	scheme = cmp.Or(scheme, clientscheme.Scheme)
 	given := make([]runtime.Object, 0, len(objects))
 	clustered, defined := map[schema.GroupKind]bool{}, map[string]bool{}
 	var namespaces []string

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -62,12 +63,7 @@ func cgroupLimit(root fs.FS) int64 {
 }
 
 func hasController(list, name string) bool {
-	for c := range strings.SplitSeq(list, ",") {
-		if c == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Split(list, ","), name)
 }
 
 // limitAbove returns the least limit in file of the cgroup and those above it.

@@ -45,6 +45,8 @@ const (
 	formReference // by the reference
 )
 
+func (f form) isScalar() bool { return f >= formBool && f <= formFloat }
+
 // node is the plan of the values of one type in one place.
 type node struct {
 	form   form
@@ -114,11 +116,11 @@ func alone(t reflect.Type, tag string) reflect.Type {
 }
 
 func (c *compiler) ofKind(n *node, t reflect.Type, sel *fields.Set) (err error) {
+	n.form = formReference
 	switch t.Kind() {
 	case reflect.String:
-		n.form = formString
-		if t == numberType {
-			n.form = formReference
+		if t != numberType {
+			n.form = formString
 		}
 	case reflect.Bool:
 		n.form = formBool
@@ -135,7 +137,7 @@ func (c *compiler) ofKind(n *node, t reflect.Type, sel *fields.Set) (err error) 
 		n.form = formPointer
 		n.elem, err = c.node(t.Elem(), sel, true)
 		// A scalar takes less time and memory than its place in the table.
-		n.shares = err == nil && n.elem.size > 0 && (n.elem.form < formBool || n.elem.form > formFloat)
+		n.shares = err == nil && n.elem.size > 0 && !n.elem.form.isScalar()
 	case reflect.Slice:
 		n.form = formSlice
 		if t.Elem().Kind() == reflect.Uint8 {
@@ -145,12 +147,9 @@ func (c *compiler) ofKind(n *node, t reflect.Type, sel *fields.Set) (err error) 
 	case reflect.Map:
 		return c.ofMap(n, t)
 	case reflect.Interface:
-		n.form = formReference
 		if t.NumMethod() == 0 {
 			n.form, n.tree = formAny, &branch{}
 		}
-	default:
-		n.form = formReference
 	}
 	return err
 }

@@ -283,6 +283,18 @@ func isOpaque(t reflect.Type) bool {
 	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) && reflect.PointerTo(t).Implements(unmarshalerType)
 }
 
+var (
+	scalars = map[reflect.Kind]kind{
+		reflect.Bool: boolean, reflect.Int32: int32s, reflect.Uint32: int32s, reflect.Int64: int64s,
+		reflect.Uint64: int64s, reflect.Float64: float64s, reflect.Float32: float32s,
+	}
+	specials = map[reflect.Type]kind{timeType: instant, microTimeType: microInstant, quantityType: quantity}
+)
+
+func isBytes(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && t.Elem().PkgPath() == ""
+}
+
 // kind sets the kind of the field's values by their type: the wire type in the
 // tags of Kubernetes is not always that of the generated code.
 func (c *compiler) kind(into *field, sel *fields.Set) (err error) {
@@ -290,23 +302,15 @@ func (c *compiler) kind(into *field, sel *fields.Set) (err error) {
 	if readsItself(t) {
 		sel = nil
 	}
+	if scalar, ok := scalars[t.Kind()]; ok {
+		into.kind = scalar
+		return nil
+	}
+	if special, ok := specials[t]; ok {
+		into.kind = special
+		return nil
+	}
 	switch {
-	case t.Kind() == reflect.Bool:
-		into.kind = boolean
-	case t.Kind() == reflect.Int32 || t.Kind() == reflect.Uint32:
-		into.kind = int32s
-	case t.Kind() == reflect.Int64 || t.Kind() == reflect.Uint64:
-		into.kind = int64s
-	case t.Kind() == reflect.Float64:
-		into.kind = float64s
-	case t.Kind() == reflect.Float32:
-		into.kind = float32s
-	case t == timeType:
-		into.kind = instant
-	case t == microTimeType:
-		into.kind = microInstant
-	case t == quantityType:
-		into.kind = quantity
 	case t.Kind() == reflect.Struct && isGenerated(t):
 		into.kind = struc
 		if into.of, err = c.message(t, sel, false, into.alone); err == nil {
@@ -326,7 +330,7 @@ func (c *compiler) kind(into *field, sel *fields.Set) (err error) {
 		}
 	case t.Kind() == reflect.String:
 		into.kind = text
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && t.Elem().PkgPath() == "":
+	case isBytes(t):
 		into.kind = data
 	default:
 		return fmt.Errorf("%s is not read", t)

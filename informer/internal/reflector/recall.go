@@ -47,9 +47,17 @@ func (r *Reflector) recall(ctx context.Context, p steps.Progress, o steps.Outcom
 		}
 		was, err = r.recalled(ctx, n.key, p.Last)
 	}
-	if undone := n.ended && was != 0 && was < n.version || !n.ended && was != n.version; err == nil && undone {
+	if err == nil && n.undoneAt(was) {
 		r.Wants.Add(steps.Demand{Reason: steps.RelistUndone, Elsewhere: true})
 	}
+}
+
+// undoneAt reports whether a history lacks the event, if it has the object at a version, or none (0).
+func (e shown) undoneAt(found base.Version) bool {
+	if e.ended {
+		return found != 0 && found < e.version
+	}
+	return found != e.version
 }
 
 // newestPresent returns the object with the newest version up to last, not that of an own write

@@ -19,6 +19,23 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 )
 
+// resultsOf are the meanings of this module's own errors.
+var resultsOf = []struct {
+	err    error
+	result result
+}{
+	{errors.ErrUnsupported, resultRejected},
+	{gate.ErrHeld, ResultHeld},
+	{base.ErrSlow, resultSlow},
+	{base.ErrEndless, ResultEndless},
+	{base.ErrStuck, resultStuck},
+	{base.ErrOlder, resultOlder},
+	{base.ErrMixed, resultExpired},
+	{base.ErrSilent, ResultSilent},
+	{base.ErrOverdue, ResultEnded},
+	{ErrDemanded, ResultDemanded},
+}
+
 // Classify returns the meaning of an error of a list or watch.
 func Classify(err error) (r result, retryAfter time.Duration) {
 	if e, ok := errors.AsType[*base.NotServedError](err); ok {
@@ -36,27 +53,12 @@ func Classify(err error) (r result, retryAfter time.Duration) {
 	if _, ok := errors.AsType[*headroom.NoRoomError](err); ok {
 		return resultNoRoom, 0
 	}
+	for _, known := range resultsOf {
+		if errors.Is(err, known.err) {
+			return known.result, 0
+		}
+	}
 	switch {
-	case errors.Is(err, errors.ErrUnsupported):
-		return resultRejected, 0
-	case errors.Is(err, gate.ErrHeld):
-		return ResultHeld, 0
-	case errors.Is(err, base.ErrSlow):
-		return resultSlow, 0
-	case errors.Is(err, base.ErrEndless):
-		return ResultEndless, 0
-	case errors.Is(err, base.ErrStuck):
-		return resultStuck, 0
-	case errors.Is(err, base.ErrOlder):
-		return resultOlder, 0
-	case errors.Is(err, base.ErrMixed):
-		return resultExpired, 0
-	case errors.Is(err, base.ErrSilent):
-		return ResultSilent, 0
-	case errors.Is(err, base.ErrOverdue):
-		return ResultEnded, 0
-	case errors.Is(err, ErrDemanded):
-		return ResultDemanded, 0
 	case base.IsNetwork(err):
 		return ResultUnreachable, 0
 	case errors.Is(err, io.ErrUnexpectedEOF):

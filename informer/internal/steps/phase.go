@@ -216,6 +216,19 @@ func (p Progress) noting(o Outcome) Progress {
 	return p
 }
 
+func notServed(p Progress, o Outcome) Decision {
+	p.Refusals++
+	d := Decision{Next: p}
+	if p.Phase == PhaseWatch {
+		d = relist(p, o, relistNotServed, false)
+	}
+	d.pace, d.State = paceSlow, base.StateNotServed
+	if o.Result == resultUnlisted {
+		d.State = base.StateMisuse // waiting does not help
+	}
+	return d
+}
+
 func judge(p Progress, o Outcome) Decision {
 	switch o.Result {
 	case ResultCompleted:
@@ -232,17 +245,7 @@ func judge(p Progress, o Outcome) Decision {
 		d.State = base.StateUnauthorized
 		return d
 	case resultNotServed, resultUnlisted:
-		p.Refusals++
-		state := base.StateNotServed
-		if o.Result == resultUnlisted {
-			state = base.StateMisuse // waiting does not help
-		}
-		if p.Phase != PhaseWatch {
-			return Decision{Next: p, pace: paceSlow, State: state}
-		}
-		d := relist(p, o, relistNotServed, false)
-		d.pace, d.State = paceSlow, state
-		return d
+		return notServed(p, o)
 	case resultUnselectable:
 		return unselectable(p, o)
 	case ResultUnreachable:

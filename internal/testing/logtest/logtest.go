@@ -137,6 +137,24 @@ func (p *program) wanted() []string {
 	return []string{"Reconcile failed; retrying", "Reconcile panicked", "Quarantined objects", "flyball_reconcile_outcomes_total", "/readyz"}
 }
 
+// addFailing adds a controller that panics and one that fails.
+func (p *program) addFailing(mgr *manager.Manager) error {
+	for _, name := range []string{"panics", "fails"} {
+		c := reconcile.New(name, func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+			err := p.refused(ctx, mgr.Client())
+			if name == "panics" {
+				panic(err)
+			}
+			return reconcile.Result{}, err
+		}, reconcile.Options{Workers: 1})
+		c.Watch(source.Kind(informer.For[*corev1.Secret](mgr.Informers()), source.Self))
+		if err := mgr.Add(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (p *program) run(ctx context.Context, cfg *rest.Config) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -148,7 +166,6 @@ func (p *program) run(ctx context.Context, cfg *rest.Config) error {
 		return err
 	}
 	events := mgr.Events("canary")
-	secrets := informer.For[*corev1.Secret](mgr.Informers())
 	steps := p.steps(mgr)
 	c := reconcile.New("canary", func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 		if key.Name != firstSecret {
@@ -169,19 +186,9 @@ func (p *program) run(ctx context.Context, cfg *rest.Config) error {
 		})
 		return reconcile.Result{}, nil
 	}, reconcile.Options{Workers: 1})
-	c.Watch(source.Kind(secrets, source.Self))
-	for _, name := range []string{"panics", "fails"} {
-		other := reconcile.New(name, func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-			err := p.refused(ctx, mgr.Client())
-			if name == "panics" {
-				panic(err)
-			}
-			return reconcile.Result{}, err
-		}, reconcile.Options{Workers: 1})
-		other.Watch(source.Kind(secrets, source.Self))
-		if err := mgr.Add(other); err != nil {
-			return err
-		}
+	c.Watch(source.Kind(informer.For[*corev1.Secret](mgr.Informers()), source.Self))
+	if err := p.addFailing(mgr); err != nil {
+		return err
 	}
 	if err := mgr.Add(c); err != nil {
 		return err

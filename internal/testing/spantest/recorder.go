@@ -45,13 +45,7 @@ func (r *Recorder) Spans() []*Span {
 
 // Named returns the spans whose names begin with prefix.
 func (r *Recorder) Named(prefix string) []*Span {
-	var named []*Span
-	for _, s := range r.Spans() {
-		if strings.HasPrefix(s.Name, prefix) {
-			named = append(named, s)
-		}
-	}
-	return named
+	return slices.DeleteFunc(r.Spans(), func(s *Span) bool { return !strings.HasPrefix(s.Name, prefix) })
 }
 
 type tracer struct {

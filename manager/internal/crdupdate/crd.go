@@ -16,36 +16,11 @@ func Narrowings(from, to map[string]any) []Narrowing {
 	if is(f, "preserveUnknownFields") && !is(t, "preserveUnknownFields") {
 		c.note("spec.preserveUnknownFields", "it changes to false: the server drops fields without a schema")
 	}
-	held := names(object(from["status"])["storedVersions"])
-	after := versions(t)
-	for _, v := range inOrder(f) {
-		name := text(v["name"])
-		if is(v, "storage") {
-			held[name] = true
-		}
-		now, kept := after[name]
-		switch {
-		case !kept && held[name]:
-			c.note(name, "the version is removed, and status.storedVersions has it: objects may be stored in it")
-		case !kept && is(v, "served"):
-			c.note(name, "the version is removed, and is served")
-		case !kept:
-		case is(v, "served") && !is(now, "served"):
-			c.note(name, "the version is no longer served")
-		case is(v, "served") || held[name]:
-			c.version(name, v, now)
-		}
-		delete(held, name)
-	}
-	for name := range held {
-		if after[name] == nil {
-			c.note(name, "the version is missing, and status.storedVersions has it: objects may be stored in it")
-		}
-	}
+	c.versions(f, t, names(object(from["status"])["storedVersions"]))
 	if strategy(t) != "Webhook" && !is(t, "preserveUnknownFields") {
 		c.storage(f, t)
 	}
-	if strategy(f) == "Webhook" && strategy(t) != "Webhook" && len(after) > 1 {
+	if strategy(f) == "Webhook" && strategy(t) != "Webhook" && len(versions(t)) > 1 {
 		c.note("spec.conversion", "the webhook is removed: the server no longer converts fields between versions")
 	}
 	slices.SortStableFunc(c.found, compareNames)
@@ -139,3 +114,32 @@ func inOrder(spec node) (out []node) {
 }
 
 func list(v any) []any { l, _ := v.([]any); return l }
+
+// versions compares the versions. stored has those of stored objects, as the status says.
+func (c *comparison) versions(from, to node, stored map[string]bool) {
+	after := versions(to)
+	for _, v := range inOrder(from) {
+		name := text(v["name"])
+		if is(v, "storage") {
+			stored[name] = true
+		}
+		now, kept := after[name]
+		switch {
+		case !kept && stored[name]:
+			c.note(name, "the version is removed, and status.storedVersions has it: objects may be stored in it")
+		case !kept && is(v, "served"):
+			c.note(name, "the version is removed, and is served")
+		case !kept:
+		case is(v, "served") && !is(now, "served"):
+			c.note(name, "the version is no longer served")
+		case is(v, "served") || stored[name]:
+			c.version(name, v, now)
+		}
+		delete(stored, name)
+	}
+	for name := range stored {
+		if after[name] == nil {
+			c.note(name, "the version is missing, and status.storedVersions has it: objects may be stored in it")
+		}
+	}
+}

@@ -180,7 +180,7 @@ func trimmed(v any) any {
 	switch v := v.(type) {
 	case node:
 		for key, value := range v {
-			if key == "default" || key == "enum" || key == "example" {
+			if slices.Contains([]string{"default", "enum", "example"}, key) {
 				continue // values of users
 			}
 			if key == "properties" {

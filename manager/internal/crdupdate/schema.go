@@ -146,13 +146,21 @@ func (c *comparison) bounds(path string, from, to node) {
 		if before == nil && b.lower && b.exclusive == "" {
 			before = number(0) // a length is never negative
 		}
-		tighter := before == nil || b.lower && after.Cmp(before) > 0 || !b.lower && after.Cmp(before) < 0 ||
-			after.Cmp(before) == 0 && b.exclusive != "" && is(to, b.exclusive) && !is(from, b.exclusive)
-		if !tighter {
-			continue
+		order := 1 // any bound is tighter than none
+		if before != nil {
+			order = after.Cmp(before)
+			if !b.lower {
+				order = -order
+			}
 		}
-		c.note(path, "%s changes from %s to %s", b.keyword, bound(from, b.keyword, b.exclusive), bound(to, b.keyword, b.exclusive))
+		if order > 0 || order == 0 && is(to, b.exclusive) && !is(from, b.exclusive) {
+			c.note(path, "%s changes from %s to %s", b.keyword, bound(from, b.keyword, b.exclusive), bound(to, b.keyword, b.exclusive))
+		}
 	}
+	c.multiples(path, from, to)
+}
+
+func (c *comparison) multiples(path string, from, to node) {
 	if after := number(to["multipleOf"]); after != nil && after.Sign() != 0 {
 		if before := number(from["multipleOf"]); before == nil || !new(big.Rat).Quo(before, after).IsInt() {
 			c.note(path, "multipleOf changes from %s to %s", show(from["multipleOf"]), show(to["multipleOf"]))
@@ -267,10 +275,8 @@ func (c *comparison) properties(path string, from, to node, root bool) {
 	if is(to, "x-kubernetes-embedded-resource") && !is(from, "x-kubernetes-embedded-resource") {
 		c.note(path, "it must be a whole object, with apiVersion and kind")
 	}
-	named := maps.Clone(object(from["properties"]))
-	if named == nil {
-		named = node{}
-	}
+	named := node{}
+	maps.Copy(named, object(from["properties"]))
 	maps.Copy(named, object(to["properties"]))
 	if is(from, "x-kubernetes-embedded-resource") {
 		for _, name := range served {
@@ -290,6 +296,11 @@ func (c *comparison) properties(path string, from, to node, root bool) {
 			c.schema(path+"."+name, f, t, false)
 		}
 	}
+	c.additional(path, from, to)
+}
+
+// additional compares the values of properties that have no schema of their own.
+func (c *comparison) additional(path string, from, to node) {
 	switch f, t := others(from), others(to); {
 	case f == nil || !holdsObjects(to):
 	case t == nil:

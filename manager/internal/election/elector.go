@@ -4,6 +4,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -221,9 +222,7 @@ func (e *Elector) prepare(sim simhook.Hooks) {
 			name = host
 		}
 	}
-	if name == "" {
-		name = "replica"
-	}
+	name = cmp.Or(name, "replica")
 	e.lease.setIdentity(name + "_" + chance)
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -143,10 +144,7 @@ func (r *Recorder) Sign(l *coordinationv1.Lease, holder string, what election.Le
 	said := about(l, holder, what == election.Release)
 	said.Written = r.written(watched, what == election.Claim)
 	text := said.encode()
-	if l.Annotations == nil {
-		l.Annotations = map[string]string{}
-	}
-	l.Annotations[Annotation] = text
+	metav1.SetMetaDataAnnotation(&l.ObjectMeta, Annotation, text)
 	if text == "" {
 		delete(l.Annotations, Annotation)
 	}

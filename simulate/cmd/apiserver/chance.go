@@ -8,8 +8,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,10 +148,7 @@ func (c *chance) again(ctx context.Context, mean time.Duration, of uint64, fault
 // cut ends the present watches.
 func (c *chance) cut(s *simulate.Server) {
 	c.mu.Lock()
-	var watched []schema.GroupResource
-	for r := range c.mu.watched {
-		watched = append(watched, r)
-	}
+	watched := slices.Collect(maps.Keys(c.mu.watched))
 	c.mu.Unlock()
 	for _, r := range watched {
 		s.CloseWatches(r)

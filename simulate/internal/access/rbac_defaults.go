@@ -6,6 +6,7 @@ package access
 import (
 	_ "embed"
 	"encoding/json"
+	"maps"
 	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -41,9 +42,7 @@ var DefaultRoles = sync.OnceValue(func() (out []*object.Object) {
 	for _, line := range table {
 		role := &rbacv1.ClusterRole{AggregationRule: line.AggregationRule, Rules: line.Rules}
 		role.Name, role.Labels = line.Name, map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"}
-		for name, value := range line.Labels {
-			role.Labels[name] = value
-		}
+		maps.Copy(role.Labels, line.Labels)
 		role.Annotations = map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"}
 		made := runtime.Object(role)
 		if line.Kind != "ClusterRole" {

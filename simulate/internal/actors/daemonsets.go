@@ -4,13 +4,14 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -96,6 +97,17 @@ func (a daemonSetController) act(ctx context.Context, about Reference) (time.Dur
 	})
 }
 
+// mostUnavailable returns how many Pods of so many nodes a rolling update may make unavailable.
+func mostUnavailable(set *appsv1.DaemonSet, nodes int) int {
+	most := 1
+	if u := set.Spec.UpdateStrategy.RollingUpdate; u != nil && u.MaxUnavailable != nil {
+		if n, err := intstr.GetScaledValueFromIntOrPercent(u.MaxUnavailable, nodes, true); err == nil {
+			most = max(n, 1)
+		}
+	}
+	return most
+}
+
 // boundFor returns the node that a Pod of a DaemonSet runs on or is meant for.
 func boundFor(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
@@ -135,12 +147,7 @@ func (a daemonSetController) fit(ctx context.Context, set *appsv1.DaemonSet, has
 			missing++
 		}
 	}
-	most := 1
-	if u := set.Spec.UpdateStrategy.RollingUpdate; u != nil && u.MaxUnavailable != nil {
-		if n, err := intstr.GetScaledValueFromIntOrPercent(u.MaxUnavailable, len(nodes), true); err == nil {
-			most = max(n, 1)
-		}
-	}
+	most := mostUnavailable(set, len(nodes))
 	for _, pod := range pods {
 		old := pod.Labels[appsv1.ControllerRevisionHashLabelKey] != hash && set.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType
 		switch {
@@ -152,11 +159,8 @@ func (a daemonSetController) fit(ctx context.Context, set *appsv1.DaemonSet, has
 		default:
 			continue
 		}
-		about := Reference{object.Pods, object.NameOf(pod)}
-		if held := a.get(about); held != nil {
-			if err := a.remove(ctx, about, held, "", nil); err != nil && !apierrors.IsNotFound(err) {
-				return err
-			}
+		if err := a.discard(ctx, Reference{object.Pods, object.NameOf(pod)}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -164,15 +168,10 @@ func (a daemonSetController) fit(ctx context.Context, set *appsv1.DaemonSet, has
 
 func (a daemonSetController) add(ctx context.Context, set *appsv1.DaemonSet, hash, node string) error {
 	pod := podOf(&set.Spec.Template, set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))
-	if pod.Labels == nil {
-		pod.Labels = map[string]string{}
-	}
-	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = hash
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.ControllerRevisionHashLabelKey, hash)
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, ofDaemons...)
 	only := corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}}
-	if pod.Spec.Affinity == nil {
-		pod.Spec.Affinity = &corev1.Affinity{}
-	}
+	pod.Spec.Affinity = cmp.Or(pod.Spec.Affinity, &corev1.Affinity{})
 	pod.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{only}}}}}
 	_, err := a.create(ctx, byControllers, object.Pods, pod)

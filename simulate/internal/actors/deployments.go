@@ -253,20 +253,13 @@ func (a deploymentController) tidy(ctx context.Context, r rollout) error {
 	if limit == nil || *limit == math.MaxInt32 {
 		return nil
 	}
-	var old []*appsv1.ReplicaSet
-	for _, set := range r.old {
-		if object.Unset(set.DeletionTimestamp) {
-			old = append(old, set)
-		}
-	}
+	old := without(r.old, func(set *appsv1.ReplicaSet) bool { return !object.Unset(set.DeletionTimestamp) })
 	slices.SortStableFunc(old, func(a, b *appsv1.ReplicaSet) int { return int(revision(a) - revision(b)) })
 	for _, set := range old[:max(0, len(old)-int(*limit))] {
-		about := Reference{replicaSetResource, object.NameOf(set)}
-		held := a.get(about)
-		if held == nil || set.Status.Replicas > 0 || *set.Spec.Replicas > 0 || set.Generation > set.Status.ObservedGeneration {
+		if set.Status.Replicas > 0 || *set.Spec.Replicas > 0 || set.Generation > set.Status.ObservedGeneration {
 			continue
 		}
-		if err := a.remove(ctx, about, held, "", nil); err != nil && !apierrors.IsNotFound(err) {
+		if err := a.discard(ctx, Reference{replicaSetResource, object.NameOf(set)}); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -12,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -56,6 +57,10 @@ func selects(service *corev1.Service, pod *object.Object) bool {
 	return pod != nil && len(service.Spec.Selector) > 0 && labels.SelectorFromSet(service.Spec.Selector).Matches(object.LabelSet(pod))
 }
 
+func sameEndpoints(a, b *discoveryv1.EndpointSlice) bool {
+	return equality.Semantic.DeepEqual(a.Endpoints, b.Endpoints) && equality.Semantic.DeepEqual(a.Ports, b.Ports) && maps.Equal(a.Labels, b.Labels)
+}
+
 func (a endpointKeeper) act(ctx context.Context, about Reference) (time.Duration, error) {
 	service := read[corev1.Service](a.controllers, about)
 	if service == nil || !object.Unset(service.DeletionTimestamp) || len(service.Spec.Selector) == 0 || service.Spec.Type == corev1.ServiceTypeExternalName {
@@ -68,14 +73,14 @@ func (a endpointKeeper) act(ctx context.Context, about Reference) (time.Duration
 			continue
 		}
 		if len(wanted) == 0 {
-			if err := a.remove(ctx, held, a.get(held), "", nil); err != nil && !apierrors.IsNotFound(err) {
+			if err := a.discard(ctx, held); err != nil {
 				return 0, err
 			}
 			continue
 		}
 		is := wanted[0]
 		wanted = wanted[1:]
-		if equality.Semantic.DeepEqual(slice.Endpoints, is.Endpoints) && equality.Semantic.DeepEqual(slice.Ports, is.Ports) && maps.Equal(slice.Labels, is.Labels) {
+		if sameEndpoints(slice, is) {
 			continue
 		}
 		if _, err := update(ctx, a.controllers, byControllers, held, "", func(slice *discoveryv1.EndpointSlice) {
@@ -105,9 +110,7 @@ func (a endpointKeeper) wanted(service *corev1.Service) (out []*discoveryv1.Endp
 		if pod == nil || pod.Status.PodIP == "" || ended(pod) {
 			continue
 		}
-		if first == nil {
-			first = pod
-		}
+		first = cmp.Or(first, pod)
 		endpoints = append(endpoints, endpointOf(service, pod))
 	}
 	for chunk := range slices.Chunk(endpoints, perSlice) {
@@ -138,11 +141,8 @@ func sliceOf(service *corev1.Service, pod *corev1.Pod, endpoints []discoveryv1.E
 	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: endpoints}
 	slice.Namespace, slice.GenerateName = service.Namespace, service.Name+"-"
 	slice.Labels = maps.Clone(service.Labels)
-	if slice.Labels == nil {
-		slice.Labels = map[string]string{}
-	}
-	slice.Labels[discoveryv1.LabelServiceName] = service.Name
-	slice.Labels[discoveryv1.LabelManagedBy] = slicesKeeper
+	metav1.SetMetaDataLabel(&slice.ObjectMeta, discoveryv1.LabelServiceName, service.Name)
+	metav1.SetMetaDataLabel(&slice.ObjectMeta, discoveryv1.LabelManagedBy, slicesKeeper)
 	if service.Spec.ClusterIP == corev1.ClusterIPNone {
 		slice.Labels[corev1.IsHeadlessService] = ""
 	}

@@ -126,20 +126,12 @@ func (a jobController) expire(ctx context.Context, about Reference, job *batchv1
 
 // fit creates missing Pods, and deletes surplus ones.
 func (a jobController) fit(ctx context.Context, w *jobWork) error {
-	var living []*corev1.Pod
-	for _, pod := range w.pods {
-		if lives(pod) {
-			living = append(living, pod)
-		}
-	}
+	living := without(w.pods, func(pod *corev1.Pod) bool { return !lives(pod) })
 	wanted := w.wanted(len(living))
 	slices.SortStableFunc(living, sparedLess)
 	for _, pod := range living[:max(0, len(living)-wanted)] {
-		about := Reference{object.Pods, object.NameOf(pod)}
-		if held := a.get(about); held != nil {
-			if err := a.remove(ctx, about, held, "", nil); err != nil && !apierrors.IsNotFound(err) {
-				return err
-			}
+		if err := a.discard(ctx, Reference{object.Pods, object.NameOf(pod)}); err != nil {
+			return err
 		}
 		w.job.Status.Active--
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -68,9 +69,7 @@ func (r pastTemplates) note(ctx context.Context, template *corev1.PodTemplateSpe
 	made := &appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}, Revision: next}
 	made.Namespace, made.Name = r.of.GetNamespace(), name
 	made.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: hash}
-	for key, value := range template.Labels {
-		made.Labels[key] = value
-	}
+	maps.Copy(made.Labels, template.Labels)
 	made.OwnerReferences = controlledBy(r.of, r.gvk)
 	if _, err = r.create(ctx, byControllers, revisionResource, made); apierrors.IsAlreadyExists(err) {
 		err = nil
@@ -93,18 +92,12 @@ func (r pastTemplates) tidy(ctx context.Context, limit *int32, used func(hash st
 	if limit == nil {
 		return nil
 	}
-	var spare []*appsv1.ControllerRevision
-	for _, is := range r.kept() {
-		if !used(is.Labels[appsv1.ControllerRevisionHashLabelKey]) {
-			spare = append(spare, is)
-		}
-	}
+	spare := without(r.kept(), func(is *appsv1.ControllerRevision) bool {
+		return used(is.Labels[appsv1.ControllerRevisionHashLabelKey])
+	})
 	for _, is := range spare[:max(0, len(spare)-int(*limit))] {
-		about := Reference{revisionResource, object.NameOf(is)}
-		if held := r.get(about); held != nil {
-			if err := r.remove(ctx, about, held, "", nil); err != nil && !apierrors.IsNotFound(err) {
-				return err
-			}
+		if err := r.discard(ctx, Reference{revisionResource, object.NameOf(is)}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -169,12 +169,9 @@ func fits(pod *corev1.Pod, node *corev1.Node) bool {
 	if node.Spec.Unschedulable && !tolerates(pod, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}) {
 		return false
 	}
-	for _, taint := range node.Spec.Taints {
-		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !tolerates(pod, taint) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Effect != corev1.TaintEffectPreferNoSchedule && !tolerates(pod, taint)
+	})
 }
 
 func tolerates(pod *corev1.Pod, taint corev1.Taint) bool {

@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
@@ -71,12 +70,7 @@ func (a replicaSetController) fit(ctx context.Context, set *appsv1.ReplicaSet, p
 	}
 	slices.SortStableFunc(pods, sparedLess)
 	for _, pod := range pods[:min(-lack, burst)] {
-		about := Reference{object.Pods, object.NameOf(pod)}
-		held := a.get(about)
-		if held == nil {
-			continue
-		}
-		if err := a.remove(ctx, about, held, "", nil); err != nil && !apierrors.IsNotFound(err) {
+		if err := a.discard(ctx, Reference{object.Pods, object.NameOf(pod)}); err != nil {
 			return err
 		}
 	}

@@ -12,10 +12,12 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/rand"
 )
@@ -72,13 +74,8 @@ func (r rollout) all() []*appsv1.ReplicaSet {
 }
 
 // active returns the ReplicaSets that should have Pods.
-func active(sets []*appsv1.ReplicaSet) (out []*appsv1.ReplicaSet) {
-	for _, set := range sets {
-		if *set.Spec.Replicas > 0 {
-			out = append(out, set)
-		}
-	}
-	return out
+func active(sets []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
+	return without(sets, func(set *appsv1.ReplicaSet) bool { return *set.Spec.Replicas <= 0 })
 }
 
 func sum(sets []*appsv1.ReplicaSet, of func(*appsv1.ReplicaSet) int32) (n int32) {
@@ -265,25 +262,19 @@ func (r rollout) next() int64 {
 // annotate copies annotations of the Deployment to the present ReplicaSet, and sets its
 // revision. A lower revision that it had goes into its history.
 func (r rollout) annotate(set *appsv1.ReplicaSet, fresh bool) {
-	if set.Annotations == nil {
-		set.Annotations = map[string]string{}
-	}
 	for name, value := range r.of.Annotations {
 		switch name {
 		case appliedAnnotation, revisionAnnotation, historyAnnotation, desiredAnnotation, mostAnnotation, rollbackAnnotation:
 		default:
-			set.Annotations[name] = value
+			metav1.SetMetaDataAnnotation(&set.ObjectMeta, name, value)
 		}
 	}
 	if next, was := r.next(), revision(set); next > was {
 		if was > 0 {
-			history := set.Annotations[historyAnnotation]
-			if history != "" {
-				history += ","
-			}
-			set.Annotations[historyAnnotation] = history + strconv.FormatInt(was, 10)
+			history := set.Annotations[historyAnnotation] + "," + strconv.FormatInt(was, 10)
+			set.Annotations[historyAnnotation] = strings.TrimPrefix(history, ",")
 		}
-		set.Annotations[revisionAnnotation] = strconv.FormatInt(next, 10)
+		metav1.SetMetaDataAnnotation(&set.ObjectMeta, revisionAnnotation, strconv.FormatInt(next, 10))
 	}
 	if fresh {
 		r.measure(set)
@@ -292,12 +283,9 @@ func (r rollout) annotate(set *appsv1.ReplicaSet, fresh bool) {
 
 // measure notes on a ReplicaSet the size of the Deployment when it was scaled.
 func (r rollout) measure(set *appsv1.ReplicaSet) {
-	if set.Annotations == nil {
-		set.Annotations = map[string]string{}
-	}
 	surge, _ := r.bounds()
-	set.Annotations[desiredAnnotation] = strconv.Itoa(int(*r.of.Spec.Replicas))
-	set.Annotations[mostAnnotation] = strconv.Itoa(int(*r.of.Spec.Replicas + surge))
+	metav1.SetMetaDataAnnotation(&set.ObjectMeta, desiredAnnotation, strconv.Itoa(int(*r.of.Spec.Replicas)))
+	metav1.SetMetaDataAnnotation(&set.ObjectMeta, mostAnnotation, strconv.Itoa(int(*r.of.Spec.Replicas+surge)))
 }
 
 // hashOf returns a text that differs between templates.
@@ -315,16 +303,8 @@ func hashOf(template *corev1.PodTemplateSpec, collisions *int32) string {
 func (r rollout) fresh() *appsv1.ReplicaSet {
 	d, template := r.of, r.of.Spec.Template.DeepCopy()
 	hash := hashOf(&d.Spec.Template, d.Status.CollisionCount)
-	template.Labels = maps.Clone(template.Labels)
-	if template.Labels == nil {
-		template.Labels = map[string]string{}
-	}
-	template.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
-	selector := d.Spec.Selector.DeepCopy()
-	if selector.MatchLabels == nil {
-		selector.MatchLabels = map[string]string{}
-	}
-	selector.MatchLabels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
+	metav1.SetMetaDataLabel(&template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, hash)
+	selector := metav1.CloneSelectorAndAddLabel(d.Spec.Selector, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	set := &appsv1.ReplicaSet{}
 	set.Namespace, set.Name = d.Namespace, d.Name+"-"+hash
 	set.Labels = maps.Clone(template.Labels)

@@ -4,6 +4,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,7 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -148,6 +149,11 @@ func (a statefulSetController) step(ctx context.Context, r *row) error {
 			return err
 		}
 	}
+	return a.replace(ctx, r)
+}
+
+// replace deletes the last Pod of an older template, which is created anew.
+func (a statefulSetController) replace(ctx context.Context, r *row) error {
 	strategy := r.set.Spec.UpdateStrategy
 	if strategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return nil
@@ -177,15 +183,10 @@ func (r *row) below(first int) (out []int) {
 }
 
 func (a statefulSetController) drop(ctx context.Context, pod *corev1.Pod) error {
-	about := Reference{object.Pods, object.NameOf(pod)}
-	held := a.get(about)
-	if held == nil || !object.Unset(pod.DeletionTimestamp) {
+	if !object.Unset(pod.DeletionTimestamp) {
 		return nil
 	}
-	if err := a.remove(ctx, about, held, "", nil); err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	return nil
+	return a.discard(ctx, Reference{object.Pods, object.NameOf(pod)})
 }
 
 // add creates the Pod of an ordinal, and the claims for its volumes.
@@ -194,12 +195,9 @@ func (a statefulSetController) add(ctx context.Context, r *row, n int) error {
 	pod := podOf(&set.Spec.Template, set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
 	pod.GenerateName, pod.Name = "", fmt.Sprintf("%s-%d", set.Name, n)
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, set.Spec.ServiceName
-	if pod.Labels == nil {
-		pod.Labels = map[string]string{}
-	}
-	pod.Labels[appsv1.StatefulSetPodNameLabel] = pod.Name
-	pod.Labels[appsv1.PodIndexLabel] = strconv.Itoa(n)
-	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = r.name
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.StatefulSetPodNameLabel, pod.Name)
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.PodIndexLabel, strconv.Itoa(n))
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.ControllerRevisionHashLabelKey, r.name)
 	for _, template := range set.Spec.VolumeClaimTemplates {
 		claim := template.DeepCopy()
 		claim.Namespace, claim.Name = set.Namespace, template.Name+"-"+pod.Name
@@ -223,9 +221,7 @@ func (r *row) status() appsv1.StatefulSetStatus {
 	was := r.set.Status
 	is := appsv1.StatefulSetStatus{ObservedGeneration: r.set.Generation, CollisionCount: new(int32(0)), Conditions: was.Conditions,
 		UpdateRevision: r.name, CurrentRevision: was.CurrentRevision}
-	if is.CurrentRevision == "" {
-		is.CurrentRevision = r.name
-	}
+	is.CurrentRevision = cmp.Or(is.CurrentRevision, r.name)
 	for n, pod := range r.pods {
 		if ended(pod) {
 			continue

@@ -6,6 +6,7 @@ package actors
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -65,4 +66,14 @@ func (c *controllers) remove(ctx context.Context, about Reference, seen *object.
 		opts.PropagationPolicy = &policy
 	}
 	return c.cluster.Delete(ctx, byControllers, about, &opts)
+}
+
+// discard deletes an object that may be gone already.
+func (c *controllers) discard(ctx context.Context, about Reference) error {
+	if held := c.get(about); held != nil {
+		if err := c.remove(ctx, about, held, "", nil); !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
 }

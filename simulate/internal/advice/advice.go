@@ -66,17 +66,9 @@ func ofDefinition(old, obj *object.Object) (texts []string) {
 	if old != nil {
 		known, knownSets = ofSchemas(old)
 	}
-	for _, format := range formats {
-		if !slices.Contains(known, format) {
-			texts = append(texts, format)
-		}
-	}
-	for _, set := range sets {
-		if !slices.Contains(knownSets, set) {
-			texts = append(texts, set)
-		}
-	}
-	return texts
+	return slices.Concat(
+		slices.DeleteFunc(formats, func(format string) bool { return slices.Contains(known, format) }),
+		slices.DeleteFunc(sets, func(set string) bool { return slices.Contains(knownSets, set) }))
 }
 
 func ofSchemas(obj *object.Object) (formats, sets []string) {

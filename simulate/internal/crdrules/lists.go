@@ -8,41 +8,50 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // listsAndMaps validates the extensions that define how lists and maps are merged.
 func (w *schemaWalk) listsAndMaps(s *apiextensions.JSONSchemaProps, path *field.Path) {
-	if s.XPreserveUnknownFields != nil && !*s.XPreserveUnknownFields {
+	if !ptr.Deref(s.XPreserveUnknownFields, true) {
 		w.add(field.Invalid(path.Child("x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined"))
 	}
-	if kind := s.XMapType; kind != nil {
-		w.typed(s, path, "object", "x-kubernetes-map-type")
-		if !slices.Contains([]string{"atomic", "granular"}, *kind) {
-			w.add(field.NotSupported(path.Child("x-kubernetes-map-type"), *kind, []string{"atomic", "granular"}))
+	for _, t := range []struct {
+		name, of string
+		value    *string
+		known    []string
+	}{
+		{"x-kubernetes-map-type", "object", s.XMapType, []string{"atomic", "granular"}},
+		{"x-kubernetes-list-type", "array", s.XListType, []string{"atomic", "set", "map"}},
+	} {
+		if t.value == nil {
+			continue
+		}
+		w.typed(s, path, t.of, t.name)
+		if !slices.Contains(t.known, *t.value) {
+			w.add(field.NotSupported(path.Child(t.name), *t.value, t.known))
 		}
 	}
-	if kind := s.XListType; kind != nil {
-		w.typed(s, path, "array", "x-kubernetes-list-type")
-		if *kind == "set" && s.Type == "array" && s.Items != nil && s.Items.Schema != nil {
-			w.setItems(s.Items.Schema, path.Child("items"))
-		}
-		if !slices.Contains([]string{"atomic", "set", "map"}, *kind) {
-			w.add(field.NotSupported(path.Child("x-kubernetes-list-type"), *kind, []string{"atomic", "set", "map"}))
-		}
+	list := ptr.Deref(s.XListType, "")
+	var items *apiextensions.JSONSchemaProps
+	if s.Items != nil {
+		items = s.Items.Schema
 	}
-	isMap := s.XListType != nil && *s.XListType == "map"
-	if len(s.XListMapKeys) > 0 && !isMap {
+	if list == "set" && s.Type == "array" && items != nil {
+		w.setItems(items, path.Child("items"))
+	}
+	if len(s.XListMapKeys) > 0 && list != "map" {
 		const must = "must be map if x-kubernetes-list-map-keys is non-empty"
 		if s.XListType == nil {
 			w.add(field.Required(path.Child("x-kubernetes-list-type"), must))
 		} else {
-			w.add(field.Invalid(path.Child("x-kubernetes-list-type"), *s.XListType, must))
+			w.add(field.Invalid(path.Child("x-kubernetes-list-type"), list, must))
 		}
 	}
-	if isMap {
+	if list == "map" {
 		w.listMap(s, path)
 	}
-	if s.XListType != nil && s.Items != nil && s.Items.Schema != nil && (isMap || *s.XListType == "set") {
+	if items != nil && (list == "map" || list == "set") {
 		w.keyed(s, path.Child("items"))
 	}
 }

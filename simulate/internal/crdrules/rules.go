@@ -6,6 +6,7 @@
 package crdrules
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -86,10 +87,7 @@ func (r *Rules) version(v *apiextensions.CustomResourceDefinitionVersion, path *
 	for _, problem := range deprecationProblems(v.Deprecated, v.DeprecationWarning) {
 		errs = append(errs, field.Invalid(path.Child("deprecationWarning"), v.DeprecationWarning, problem))
 	}
-	subresources := v.Subresources
-	if subresources == nil {
-		subresources = r.CRD.Spec.Subresources
-	}
+	subresources := cmp.Or(v.Subresources, r.CRD.Spec.Subresources)
 	hasStatus := subresources != nil && subresources.Status != nil
 	errs = append(errs, r.schema(v.Schema, hasStatus, v.Name, path.Child("schema"))...)
 	errs = append(errs, validSubresources(v.Subresources, path.Child("subresources"))...)

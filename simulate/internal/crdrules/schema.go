@@ -123,18 +123,19 @@ func (w *schemaWalk) walk(s *apiextensions.JSONSchemaProps, at spot) {
 	}
 }
 
+// within returns the position of a schema inside that of at.
+func (at spot) within(path *field.Path) spot {
+	at.path, at.root, at.rules = path, false, nil
+	return at
+}
+
 // children walks the schemas inside s.
 func (w *schemaWalk) children(s *apiextensions.JSONSchemaProps, at spot) {
-	within := func(path *field.Path) spot {
-		next := at
-		next.path, next.root, next.rules = path, false, nil
-		return next
-	}
 	if more := s.AdditionalProperties; more != nil {
 		if len(s.Properties) > 0 && (!more.Allows || more.Schema != nil) {
 			w.add(field.Forbidden(at.path.Child("additionalProperties"), "additionalProperties and properties are mutual exclusive"))
 		}
-		next := within(at.path.Child("additionalProperties"))
+		next := at.within(at.path.Child("additionalProperties"))
 		next.rules = at.rules.values(s)
 		if at.metadata {
 			next.noDefaults = new("inside additionalProperties applying to object metadata")
@@ -143,7 +144,7 @@ func (w *schemaWalk) children(s *apiextensions.JSONSchemaProps, at spot) {
 	}
 	for _, name := range jsonvalue.SortedKeys(s.Properties) {
 		property := s.Properties[name]
-		next := within(at.path.Child("properties").Key(name))
+		next := at.within(at.path.Child("properties").Key(name))
 		next.rules = at.rules.property(s, name)
 		if !cel.MapIsCorrelatable(s.XMapType) && next.unpaired == nil {
 			next.unpaired = at.path
@@ -156,30 +157,36 @@ func (w *schemaWalk) children(s *apiextensions.JSONSchemaProps, at spot) {
 		}
 		w.walk(&property, next)
 	}
-	w.walk(s.Not, within(at.path.Child("not")))
+	w.walk(s.Not, at.within(at.path.Child("not")))
 	for _, list := range []struct {
 		name string
 		of   []apiextensions.JSONSchemaProps
 	}{{"allOf", s.AllOf}, {"oneOf", s.OneOf}, {"anyOf", s.AnyOf}} {
 		for i := range list.of {
-			w.walk(&list.of[i], within(at.path.Child(list.name).Index(i)))
+			w.walk(&list.of[i], at.within(at.path.Child(list.name).Index(i)))
 		}
 	}
 	for _, name := range jsonvalue.SortedKeys(s.Definitions) {
 		definition := s.Definitions[name]
-		w.walk(&definition, within(at.path.Child("definitions").Key(name)))
+		w.walk(&definition, at.within(at.path.Child("definitions").Key(name)))
 	}
-	if s.Items != nil {
-		next := within(at.path.Child("items"))
-		next.rules = at.rules.items(s)
-		if (s.XListType == nil || *s.XListType != "map") && next.unpaired == nil {
-			next.unpaired = at.path
-		}
-		w.walk(s.Items.Schema, next)
-		for i := range s.Items.JSONSchemas {
-			next.path, next.rules = at.path.Child("items").Index(i), nil
-			w.walk(&s.Items.JSONSchemas[i], next)
-		}
+	w.items(s, at)
+}
+
+// items walks the schemas of the items of a list.
+func (w *schemaWalk) items(s *apiextensions.JSONSchemaProps, at spot) {
+	if s.Items == nil {
+		return
+	}
+	next := at.within(at.path.Child("items"))
+	next.rules = at.rules.items(s)
+	if (s.XListType == nil || *s.XListType != "map") && next.unpaired == nil {
+		next.unpaired = at.path
+	}
+	w.walk(s.Items.Schema, next)
+	for i := range s.Items.JSONSchemas {
+		next.path, next.rules = at.path.Child("items").Index(i), nil
+		w.walk(&s.Items.JSONSchemas[i], next)
 	}
 }
 

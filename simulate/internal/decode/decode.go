@@ -8,6 +8,7 @@ package decode
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 
@@ -116,10 +117,7 @@ func decodeTyped(k *kinds.Kind, media string, body []byte) (*object.Object, []er
 	if !ok {
 		return nil, nil, apierrors.NewBadRequest("no serializer defined for " + media)
 	}
-	serializer := info.StrictSerializer
-	if serializer == nil {
-		serializer = info.Serializer
-	}
+	serializer := cmp.Or(info.StrictSerializer, info.Serializer)
 	typed, given, err := serializer.Decode(body, &k.GroupVersionKind, nil)
 	var problems []error
 	if strict, is := runtime.AsStrictDecodingError(err); is && typed != nil {

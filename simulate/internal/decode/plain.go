@@ -134,22 +134,32 @@ func (p Patch) plainlyOn(kind *kinds.Kind, old *object.Object) *object.Object {
 	if _, ok := fields["metadata"].(map[string]any); !ok {
 		return nil
 	}
-	obj := &object.Object{}
-	if kind.Builtin {
-		typed, err := gotypes.Scheme().New(kind.GroupVersionKind)
-		if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, typed, true) != nil {
-			return nil
-		}
-		defaults.Set(typed)
-		if obj, err = kinds.ObjectOfTyped(kind, typed); err != nil {
-			return nil
-		}
-	} else {
-		obj.Fields = runtime.DeepCopyJSON(fields)
+	obj := objectOf(kind, fields)
+	if obj == nil {
+		return nil
+	}
+	ownership.SetEntries(obj, ownership.EntriesOf(old))
+	return obj
+}
+
+// objectOf decodes fields, which it does not modify, and sets defaults. It returns nil if there
+// are problems to report.
+func objectOf(kind *kinds.Kind, fields map[string]any) *object.Object {
+	if !kind.Builtin {
+		obj := &object.Object{Fields: runtime.DeepCopyJSON(fields)}
 		if unknown, err := coerce(kind, obj.Fields); err != nil || len(unknown) > 0 {
 			return nil
 		}
+		return obj
 	}
-	ownership.SetEntries(obj, ownership.EntriesOf(old))
+	typed, err := gotypes.Scheme().New(kind.GroupVersionKind)
+	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, typed, true) != nil {
+		return nil
+	}
+	defaults.Set(typed)
+	obj, err := kinds.ObjectOfTyped(kind, typed)
+	if err != nil {
+		return nil
+	}
 	return obj
 }

@@ -10,49 +10,25 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
-// defaultCluster sets the defaults of the kinds that administrators and drivers write.
-func defaultCluster(obj runtime.Object) {
-	switch o := obj.(type) {
-	case *storagev1.StorageClass:
-		OrElse(&o.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
-		OrElse(&o.VolumeBindingMode, storagev1.VolumeBindingImmediate)
-	case *storagev1.CSIDriver:
-		defaultDriver(&o.Spec)
-	case *flowcontrolv1.FlowSchema:
-		ZeroElse(&o.Spec.MatchingPrecedence, 1000)
-	case *flowcontrolv1.PriorityLevelConfiguration:
-		defaultPriorityLevel(&o.Spec)
-	case *admissionv1.ValidatingAdmissionPolicy:
-		OrElse(&o.Spec.FailurePolicy, admissionv1.Fail)
-		defaultMatch(o.Spec.MatchConstraints)
-	case *admissionv1.ValidatingAdmissionPolicyBinding:
-		defaultMatch(o.Spec.MatchResources)
-	case *admissionv1.MutatingAdmissionPolicy:
-		OrElse(&o.Spec.FailurePolicy, admissionv1.Fail)
-		defaultMatch(o.Spec.MatchConstraints)
-	case *admissionv1.MutatingAdmissionPolicyBinding:
-		defaultMatch(o.Spec.MatchResources)
-	case *resourcev1.ResourceClaim:
-		defaultDevices(&o.Spec.Devices)
-	case *resourcev1.ResourceClaimTemplate:
-		defaultDevices(&o.Spec.Spec.Devices)
-	case *resourcev1.ResourceSlice:
-		for _, d := range o.Spec.Devices {
-			for i := range d.Taints {
-				OrElse(&d.Taints[i].TimeAdded, jsonvalue.Now())
-			}
+func defaultStorageClass(o *storagev1.StorageClass) {
+	OrElse(&o.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+	OrElse(&o.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+}
+
+func defaultResourceSlice(o *resourcev1.ResourceSlice) {
+	for _, d := range o.Spec.Devices {
+		for i := range d.Taints {
+			OrElse(&d.Taints[i].TimeAdded, jsonvalue.Now())
 		}
-	case *resourcev1.DeviceTaintRule:
-		OrElse(&o.Spec.Taint.TimeAdded, jsonvalue.Now())
 	}
 }
 
-func defaultDriver(s *storagev1.CSIDriverSpec) {
+func defaultDriver(o *storagev1.CSIDriver) {
+	s := &o.Spec
 	OrElse(&s.AttachRequired, true)
 	OrElse(&s.PodInfoOnMount, false)
 	OrElse(&s.StorageCapacity, false)
@@ -65,7 +41,8 @@ func defaultDriver(s *storagev1.CSIDriverSpec) {
 	}
 }
 
-func defaultPriorityLevel(s *flowcontrolv1.PriorityLevelConfigurationSpec) {
+func defaultPriorityLevel(o *flowcontrolv1.PriorityLevelConfiguration) {
+	s := &o.Spec
 	if s.Exempt != nil {
 		OrElse(&s.Exempt.NominalConcurrencyShares, 0)
 		OrElse(&s.Exempt.LendablePercent, 0)
@@ -80,6 +57,11 @@ func defaultPriorityLevel(s *flowcontrolv1.PriorityLevelConfigurationSpec) {
 		ZeroElse(&q.Queues, 64)
 		ZeroElse(&q.QueueLengthLimit, 50)
 	}
+}
+
+func defaultPolicy(failure **admissionv1.FailurePolicyType, match *admissionv1.MatchResources) {
+	OrElse(failure, admissionv1.Fail)
+	defaultMatch(match)
 }
 
 func defaultMatch(m *admissionv1.MatchResources) {

@@ -5,6 +5,7 @@ package defaults
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -24,13 +25,9 @@ func defaultSecret(o *corev1.Secret) {
 
 func defaultNamespace(o *corev1.Namespace) {
 	ZeroElse(&o.Status.Phase, corev1.NamespaceActive)
-	if o.Name == "" {
-		return // generated later
+	if o.Name != "" { // else it is generated later
+		metav1.SetMetaDataLabel(&o.ObjectMeta, corev1.LabelMetadataName, o.Name)
 	}
-	if o.Labels == nil {
-		o.Labels = map[string]string{}
-	}
-	o.Labels[corev1.LabelMetadataName] = o.Name
 }
 
 func defaultService(o *corev1.Service) {
@@ -93,13 +90,17 @@ func PodQuality(pod *corev1.Pod) corev1.PodQOSClass {
 	return corev1.PodQOSBurstable
 }
 
-// defaultNodeRanges makes the two fields for the ranges of a node agree. If only one is
-// set, it counts.
-func defaultNodeRanges(s *corev1.NodeSpec) {
+// defaultNode makes the two fields for the ranges of a node agree. If only one is set, it
+// counts.
+func defaultNode(o *corev1.Node) {
+	s := &o.Spec
 	switch {
 	case s.PodCIDR == "" && len(s.PodCIDRs) > 0:
 		s.PodCIDR = s.PodCIDRs[0]
 	case s.PodCIDR != "" && (len(s.PodCIDRs) == 0 || s.PodCIDRs[0] != s.PodCIDR):
 		s.PodCIDRs = []string{s.PodCIDR}
+	}
+	if o.Status.Allocatable == nil {
+		o.Status.Allocatable = o.Status.Capacity.DeepCopy()
 	}
 }

@@ -9,103 +9,84 @@ package defaults
 
 import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // Set sets the defaults of an object.
 func Set(obj runtime.Object) {
 	dropEmpty(obj)
-	switch o := obj.(type) {
-	case *corev1.Pod:
-		defaultPod(o)
-	case *corev1.PodTemplate:
-		defaultPodSpec(&o.Template.Spec)
-	case *corev1.ReplicationController:
-		defaultReplicationController(o)
-	case *corev1.Service:
-		defaultService(o)
-	case *corev1.Secret:
-		defaultSecret(o)
-	case *corev1.Namespace:
-		defaultNamespace(o)
-	case *corev1.PersistentVolumeClaim:
-		OrElse(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
-		defaultDataSource(&o.Spec)
-	case *corev1.PersistentVolume:
-		defaultVolume(o)
-	case *corev1.LimitRange:
-		for i := range o.Spec.Limits {
-			defaultLimits(&o.Spec.Limits[i])
-		}
-	case *corev1.Node:
-		defaultNodeRanges(&o.Spec)
-		if o.Status.Allocatable == nil {
-			o.Status.Allocatable = o.Status.Capacity.DeepCopy()
-		}
-	case *autoscalingv2.HorizontalPodAutoscaler:
-		Autoscaler(o)
-	case *autoscalingv1.HorizontalPodAutoscaler:
-		OrElse(&o.Spec.MinReplicas, 1)
-	case *schedulingv1.PriorityClass:
-		OrElse(&o.PreemptionPolicy, corev1.PreemptLowerPriority)
-	case *admissionv1.ValidatingWebhookConfiguration:
-		for i := range o.Webhooks {
-			w := &o.Webhooks[i]
-			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.Rules, w.ClientConfig.Service)
-		}
-	case *admissionv1.MutatingWebhookConfiguration:
-		for i := range o.Webhooks {
-			w := &o.Webhooks[i]
-			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.Rules, w.ClientConfig.Service)
-			OrElse(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
-		}
-	case *apiextensionsv1.CustomResourceDefinition:
-		apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(o)
-	case *corev1.Endpoints:
-		defaultEndpoints(o)
-	case *appsv1.Deployment:
-		defaultDeployment(o)
-	case *appsv1.ReplicaSet:
-		OrElse(&o.Spec.Replicas, 1)
-		defaultPodSpec(&o.Spec.Template.Spec)
-	case *appsv1.StatefulSet:
-		defaultStatefulSet(o)
-	case *appsv1.DaemonSet:
-		defaultDaemonSet(o)
-	case *batchv1.Job:
-		defaultJob(o)
-	case *batchv1.CronJob:
-		defaultCronJob(o)
-	case *networkingv1.NetworkPolicy:
-		defaultNetworkPolicy(o)
-	case *discoveryv1.EndpointSlice:
-		for i := range o.Ports {
-			OrElse(&o.Ports[i].Name, "")
-			OrElse(&o.Ports[i].Protocol, corev1.ProtocolTCP)
-		}
-	case *rbacv1.RoleBinding:
-		defaultBinding(&o.RoleRef, o.Subjects)
-	case *rbacv1.ClusterRoleBinding:
-		defaultBinding(&o.RoleRef, o.Subjects)
-	case *networkingv1.IngressClass:
-		if o.Spec.Parameters != nil {
-			OrElse(&o.Spec.Parameters.Scope, networkingv1.IngressClassParametersReferenceScopeCluster)
-		}
-	default:
-		defaultCluster(obj)
-	}
+	setters.Default(obj)
+}
+
+// setters has the function that sets the defaults of each Go type.
+var setters = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	add(s, defaultPod)
+	add(s, func(o *corev1.PodTemplate) { defaultPodSpec(&o.Template.Spec) })
+	add(s, defaultReplicationController)
+	add(s, defaultService)
+	add(s, defaultSecret)
+	add(s, defaultNamespace)
+	add(s, defaultClaim)
+	add(s, defaultVolume)
+	add(s, defaultLimitRange)
+	add(s, defaultNode)
+	add(s, defaultEndpoints)
+	add(s, defaultEndpointSlice)
+	add(s, Autoscaler)
+	add(s, func(o *autoscalingv1.HorizontalPodAutoscaler) { OrElse(&o.Spec.MinReplicas, 1) })
+	add(s, func(o *schedulingv1.PriorityClass) { OrElse(&o.PreemptionPolicy, corev1.PreemptLowerPriority) })
+	add(s, defaultValidatingHooks)
+	add(s, defaultMutatingHooks)
+	add(s, apiextensionsv1.SetObjectDefaults_CustomResourceDefinition)
+	add(s, defaultDeployment)
+	add(s, defaultReplicaSet)
+	add(s, defaultStatefulSet)
+	add(s, defaultDaemonSet)
+	add(s, defaultJob)
+	add(s, defaultCronJob)
+	add(s, defaultNetworkPolicy)
+	add(s, defaultIngressClass)
+	add(s, func(o *rbacv1.RoleBinding) { defaultBinding(&o.RoleRef, o.Subjects) })
+	add(s, func(o *rbacv1.ClusterRoleBinding) { defaultBinding(&o.RoleRef, o.Subjects) })
+	add(s, defaultStorageClass)
+	add(s, defaultDriver)
+	add(s, func(o *flowcontrolv1.FlowSchema) { ZeroElse(&o.Spec.MatchingPrecedence, 1000) })
+	add(s, defaultPriorityLevel)
+	add(s, func(o *admissionv1.ValidatingAdmissionPolicy) {
+		defaultPolicy(&o.Spec.FailurePolicy, o.Spec.MatchConstraints)
+	})
+	add(s, func(o *admissionv1.MutatingAdmissionPolicy) {
+		defaultPolicy(&o.Spec.FailurePolicy, o.Spec.MatchConstraints)
+	})
+	add(s, func(o *admissionv1.ValidatingAdmissionPolicyBinding) { defaultMatch(o.Spec.MatchResources) })
+	add(s, func(o *admissionv1.MutatingAdmissionPolicyBinding) { defaultMatch(o.Spec.MatchResources) })
+	add(s, func(o *resourcev1.ResourceClaim) { defaultDevices(&o.Spec.Devices) })
+	add(s, func(o *resourcev1.ResourceClaimTemplate) { defaultDevices(&o.Spec.Spec.Devices) })
+	add(s, defaultResourceSlice)
+	add(s, func(o *resourcev1.DeviceTaintRule) { OrElse(&o.Spec.Taint.TimeAdded, jsonvalue.Now()) })
+	return s
+}()
+
+func add[T any, P interface {
+	*T
+	runtime.Object
+}](s *runtime.Scheme, set func(P)) {
+	s.AddTypeDefaultingFunc(P(new(T)), func(obj any) { set(obj.(P)) })
 }
 
 // OrElse sets a pointer that is nil.
@@ -184,6 +165,21 @@ const (
 	HookPort    = 443
 )
 
+func defaultValidatingHooks(o *admissionv1.ValidatingWebhookConfiguration) {
+	for i := range o.Webhooks {
+		w := &o.Webhooks[i]
+		defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.Rules, w.ClientConfig.Service)
+	}
+}
+
+func defaultMutatingHooks(o *admissionv1.MutatingWebhookConfiguration) {
+	for i := range o.Webhooks {
+		w := &o.Webhooks[i]
+		defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.Rules, w.ClientConfig.Service)
+		OrElse(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
+	}
+}
+
 func defaultHook(failure **admissionv1.FailurePolicyType, match **admissionv1.MatchPolicyType, namespaces, objects **metav1.LabelSelector, seconds **int32,
 	rules []admissionv1.RuleWithOperations, service *admissionv1.ServiceReference) {
 	OrElse(failure, admissionv1.Fail)
@@ -204,6 +200,19 @@ func defaultEndpoints(o *corev1.Endpoints) {
 		for j := range o.Subsets[i].Ports {
 			ZeroElse(&o.Subsets[i].Ports[j].Protocol, corev1.ProtocolTCP)
 		}
+	}
+}
+
+func defaultEndpointSlice(o *discoveryv1.EndpointSlice) {
+	for i := range o.Ports {
+		OrElse(&o.Ports[i].Name, "")
+		OrElse(&o.Ports[i].Protocol, corev1.ProtocolTCP)
+	}
+}
+
+func defaultIngressClass(o *networkingv1.IngressClass) {
+	if o.Spec.Parameters != nil {
+		OrElse(&o.Spec.Parameters.Scope, networkingv1.IngressClassParametersReferenceScopeCluster)
 	}
 }
 

@@ -94,8 +94,10 @@ func defaultVolume(o *corev1.PersistentVolume) {
 	defaultAzureDisk(s.AzureDisk)
 }
 
-// defaultDataSource makes dataSource and dataSourceRef of a claim agree.
-func defaultDataSource(s *corev1.PersistentVolumeClaimSpec) {
+// defaultClaim makes dataSource and dataSourceRef of a claim agree.
+func defaultClaim(o *corev1.PersistentVolumeClaim) {
+	s := &o.Spec
+	OrElse(&s.VolumeMode, corev1.PersistentVolumeFilesystem)
 	if d := s.DataSource; d != nil && s.DataSourceRef == nil && (d.APIGroup == nil || *d.APIGroup == "") && d.Kind != "PersistentVolumeClaim" {
 		s.DataSource = nil // a claim is populated from nothing else of the core API
 	}
@@ -107,11 +109,8 @@ func defaultDataSource(s *corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// defaultLimits derives default limits and requests from the minimum and maximum.
-func defaultLimits(l *corev1.LimitRangeItem) {
-	if l.Type != corev1.LimitTypeContainer {
-		return
-	}
+// defaultLimitRange derives default limits and requests from the minimum and maximum.
+func defaultLimitRange(o *corev1.LimitRange) {
 	fill := func(to *corev1.ResourceList, from corev1.ResourceList) {
 		for name, amount := range from {
 			if _, given := (*to)[name]; given {
@@ -123,9 +122,13 @@ func defaultLimits(l *corev1.LimitRangeItem) {
 			(*to)[name] = amount.DeepCopy()
 		}
 	}
-	fill(&l.Default, l.Max)
-	fill(&l.DefaultRequest, l.Default)
-	fill(&l.DefaultRequest, l.Min)
+	for i := range o.Spec.Limits {
+		if l := &o.Spec.Limits[i]; l.Type == corev1.LimitTypeContainer {
+			fill(&l.Default, l.Max)
+			fill(&l.DefaultRequest, l.Default)
+			fill(&l.DefaultRequest, l.Min)
+		}
+	}
 }
 
 // tokenSeconds is the default lifetime of a projected token.

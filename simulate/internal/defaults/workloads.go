@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -46,6 +47,11 @@ func defaultReplicationController(o *corev1.ReplicationController) {
 	defaultPodSpec(&o.Spec.Template.Spec)
 }
 
+func defaultReplicaSet(o *appsv1.ReplicaSet) {
+	OrElse(&o.Spec.Replicas, 1)
+	defaultPodSpec(&o.Spec.Template.Spec)
+}
+
 func defaultStatefulSet(o *appsv1.StatefulSet) {
 	s := &o.Spec
 	ZeroElse(&s.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
@@ -74,10 +80,7 @@ func defaultStatefulSet(o *appsv1.StatefulSet) {
 func defaultDaemonSet(o *appsv1.DaemonSet) {
 	s := &o.Spec
 	if _, given := o.Annotations[appsv1.DeprecatedTemplateGeneration]; !given {
-		if o.Annotations == nil {
-			o.Annotations = map[string]string{}
-		}
-		o.Annotations[appsv1.DeprecatedTemplateGeneration] = "0"
+		metav1.SetMetaDataAnnotation(&o.ObjectMeta, appsv1.DeprecatedTemplateGeneration, "0")
 	}
 	ZeroElse(&s.UpdateStrategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
 	if s.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {

@@ -5,6 +5,7 @@ package discovery
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha512"
 	"encoding/json"
 	"fmt"
@@ -150,10 +151,7 @@ func (x *Index) tellSwagger(w http.ResponseWriter, r *http.Request) {
 // tell answers in the form that r asks for. lasting means that the content of this path
 // never changes.
 func (d *rendered) tell(w http.ResponseWriter, r *http.Request, version string, lasting bool) {
-	accept := r.Header.Get("Accept")
-	if accept == "" {
-		accept = "*/*"
-	}
+	accept := cmp.Or(r.Header.Get("Accept"), "*/*")
 	w.Header().Set("Vary", "Accept")
 	protobuf := "com.github.proto-openapi.spec." + version + ".v1.0+protobuf"
 	body, err, media := d.json, error(nil), ""

@@ -56,24 +56,21 @@ func For(kind *kinds.Kind, accept string) Encoder {
 // clauseFor returns an encoder of a media type if a clause of an Accept header allows it.
 func clauseFor(kind *kinds.Kind, media string, clause goautoneg.Accept) (e Encoder, ok bool) {
 	family, name, _ := strings.Cut(media, "/")
-	if clause.Type != "*" && clause.Type != family || clause.SubType != "*" && clause.SubType != name {
+	if !slices.Contains([]string{"*", family}, clause.Type) || !slices.Contains([]string{"*", name}, clause.SubType) {
 		return e, false
 	}
 	e = Encoder{kind: kind, Protobuf: media == ContentProtobuf, yaml: media == ContentYAML, Pretty: clause.Params["pretty"] == "1"}
 	if stream := clause.Params["stream"]; stream != "" && (stream != "watch" || e.yaml) {
 		return e, false
 	}
-	if version := clause.Params["sv"]; version != "" && version != "v1" {
+	if !slices.Contains([]string{"", "v1"}, clause.Params["sv"]) {
 		return e, false
 	}
-	_, as := clause.Params["as"]
-	_, group := clause.Params["g"]
-	_, version := clause.Params["v"]
-	if !as && !group && !version {
+	if !slices.ContainsFunc([]string{"as", "g", "v"}, func(name string) bool { _, has := clause.Params[name]; return has }) {
 		return e, !e.Protobuf || kind == nil || kind.Builtin
 	}
 	e.as, e.version = clause.Params["as"], clause.Params["v"]
-	if kind == nil || clause.Params["g"] != metav1.GroupName || e.version != "v1" && e.version != "v1beta1" {
+	if kind == nil || clause.Params["g"] != metav1.GroupName || !slices.Contains([]string{"v1", "v1beta1"}, e.version) {
 		return e, false
 	}
 	switch e.as {
@@ -93,12 +90,9 @@ func WantsPretty(r *http.Request) bool {
 			return pretty
 		}
 	}
-	for _, agent := range []string{"curl", "Wget", "Mozilla/5.0"} {
-		if strings.HasPrefix(r.UserAgent(), agent) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"curl", "Wget", "Mozilla/5.0"}, func(agent string) bool {
+		return strings.HasPrefix(r.UserAgent(), agent)
+	})
 }
 
 // Acceptable returns an error if the server has no form that r asks for, and reads the

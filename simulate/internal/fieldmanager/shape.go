@@ -55,7 +55,7 @@ func (s *shaping) fields(old, is map[string]any, m *smd.Map, but ...string) bool
 	slices.Sort(names)
 	s.to = append(s.to, '{')
 	for _, name := range names {
-		if Contains(but, name) {
+		if slices.Contains(but, name) {
 			continue
 		}
 		s.word(name)
@@ -271,13 +271,4 @@ func (s *shaping) itemKeys(list []any, l *smd.List) (keys []string, ok bool) {
 		keys = append(keys, string(key))
 	}
 	return keys, true
-}
-
-func Contains(list []string, one string) bool {
-	for _, each := range list {
-		if each == one {
-			return true
-		}
-	}
-	return false
 }

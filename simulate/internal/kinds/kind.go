@@ -9,6 +9,7 @@
 package kinds
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -159,15 +160,9 @@ func (k *Kind) Allows(subresource, verb string) bool {
 
 // Completed returns the kind with its omitted fields filled in.
 func (k Kind) Completed() *Kind {
-	if k.Resource == "" {
-		k.Resource = strings.ToLower(k.Kind) + "s"
-	}
-	if k.Singular == "" {
-		k.Singular = strings.ToLower(k.Kind)
-	}
-	if k.ListKind == "" {
-		k.ListKind = k.Kind + "List"
-	}
+	k.Resource = cmp.Or(k.Resource, strings.ToLower(k.Kind)+"s")
+	k.Singular = cmp.Or(k.Singular, strings.ToLower(k.Kind))
+	k.ListKind = cmp.Or(k.ListKind, k.Kind+"List")
 	if k.Verbs == nil {
 		k.Verbs = split(allVerbs)
 	}
@@ -254,8 +249,6 @@ func GoType(gvk schema.GroupVersionKind) string { return gvk.Version + "." + gvk
 
 func GoInternalType(gvk schema.GroupVersionKind) string {
 	group, _, _ := strings.Cut(gvk.Group, ".")
-	if group == "" {
-		group = "core"
-	}
+	group = cmp.Or(group, "core")
 	return group + "." + gvk.Kind
 }

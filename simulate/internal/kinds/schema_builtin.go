@@ -58,7 +58,8 @@ func (b builtinSchema) typed(fields map[string]any) (runtime.Object, error) {
 }
 
 func (b builtinSchema) Validate(subresource string, fields, old map[string]any, found field.ErrorList) field.ErrorList {
-	if subresource != "" || !validation.HasRules(b.kind.GroupResource().String()) {
+	rule := validation.RuleOf(b.kind.GroupResource().String())
+	if subresource != "" || rule == nil {
 		return found
 	}
 	typed, err := b.typed(jsonvalue.Unmanaged(fields))
@@ -66,13 +67,13 @@ func (b builtinSchema) Validate(subresource string, fields, old map[string]any, 
 		return append(found, field.InternalError(nil, err))
 	}
 	if old == nil {
-		return append(found, validation.Validate(typed, nil)...)
+		return append(found, rule(typed, nil)...)
 	}
 	was, err := b.typed(jsonvalue.Unmanaged(old))
 	if err != nil {
 		return append(found, field.InternalError(nil, err))
 	}
-	return append(found, validation.Validate(typed, was)...)
+	return append(found, rule(typed, was)...)
 }
 
 // TypeConverter reads objects by the built-in type table.

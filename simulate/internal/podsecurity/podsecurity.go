@@ -62,9 +62,8 @@ func Check(objects Objects, w Write) error {
 	if w.Kind.GroupResource() == object.Namespaces {
 		return checkNamespace(objects, w)
 	}
-	path, has := templatePath(w.Kind.GroupResource().String())
-	pod := len(path) == 0
-	if !has || w.Subresource != "" && !(pod && w.Subresource == "ephemeralcontainers") {
+	path, has := templatePaths[w.Kind.GroupResource().String()]
+	if !has || w.Subresource != "" && w.Subresource != "ephemeralcontainers" {
 		return nil
 	}
 	namespace := objects.Get(object.Namespaces, types.NamespacedName{Name: w.Object.Meta().GetNamespace()})
@@ -79,7 +78,7 @@ func Check(objects Objects, w Write) error {
 	if template == nil || err != nil {
 		return err
 	}
-	if pod {
+	if len(path) == 0 { // a Pod
 		if w.Old != nil {
 			if before, err := templateOf(w.Old, path); err != nil || sameImages(before, template) {
 				return err
@@ -105,20 +104,18 @@ func policyOf(namespace *object.Object) (api.Policy, field.ErrorList) {
 	return api.PolicyToEvaluate(namespace.Meta().GetLabels(), api.Policy{Enforce: none, Audit: none, Warn: none})
 }
 
-// templatePath returns where objects of a resource hold the template of their Pods. A Pod is
-// one itself.
-func templatePath(resource string) (path []string, has bool) {
-	switch resource {
-	case "pods":
-		return nil, true
-	case "podtemplates":
-		return []string{"template"}, true
-	case "cronjobs.batch":
-		return []string{"spec", "jobTemplate", "spec", "template"}, true
-	case "replicationcontrollers", "replicasets.apps", "deployments.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch":
-		return []string{"spec", "template"}, true
-	}
-	return nil, false
+// templatePaths are where objects of a resource hold the template of their Pods. A Pod is one
+// itself.
+var templatePaths = map[string][]string{
+	"pods":                   nil,
+	"podtemplates":           {"template"},
+	"replicationcontrollers": {"spec", "template"},
+	"replicasets.apps":       {"spec", "template"},
+	"deployments.apps":       {"spec", "template"},
+	"statefulsets.apps":      {"spec", "template"},
+	"daemonsets.apps":        {"spec", "template"},
+	"jobs.batch":             {"spec", "template"},
+	"cronjobs.batch":         {"spec", "jobTemplate", "spec", "template"},
 }
 
 func templateOf(obj *object.Object, path []string) (*corev1.PodTemplateSpec, error) {

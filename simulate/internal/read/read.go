@@ -10,6 +10,7 @@
 package read
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -122,9 +123,7 @@ func (r *Reader) page(ctx context.Context, q Request, p queries.Page, most int) 
 		return state{}, refusal.TooOld(out.revision, tx.Compacted())
 	}
 	out.count = then.Count(p.Span)
-	if most == 0 {
-		most = out.count
-	}
+	most = cmp.Or(most, out.count)
 	out.objects = then.Take(p.Span, min(most, out.count))
 	if q.Sound {
 		for i, obj := range out.objects {

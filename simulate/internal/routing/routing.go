@@ -36,14 +36,8 @@ type Call struct {
 // Route finds out what a request is about.
 func Route(r *http.Request, served *kinds.Registry) *Call {
 	c := &Call{Request: r, Verb: strings.ToLower(r.Method)}
-	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	var gv schema.GroupVersion
-	switch {
-	case len(parts) > 2 && parts[0] == "api":
-		gv, parts = schema.GroupVersion{Version: parts[1]}, parts[2:]
-	case len(parts) > 3 && parts[0] == "apis":
-		gv, parts = schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:]
-	default:
+	gv, parts := splitVersion(r.URL.Path)
+	if parts == nil {
 		return c
 	}
 	if parts[0] == "watch" && len(parts) > 1 {
@@ -63,23 +57,37 @@ func Route(r *http.Request, served *kinds.Registry) *Call {
 		return c
 	}
 	c.Kind, c.Form = kind, kind
-	if len(parts) > 1 {
-		c.Name = parts[1]
-	}
-	if len(parts) > 2 {
-		if c.Subresource = parts[2]; !kind.HasSubresource(c.Subresource) {
-			c.Absent, c.Kind = refusal.Absent(), nil
-			if kind.Custom() {
-				c.Absent = apierrors.NewNotFound(kind.GroupResource(), c.Name)
-			}
-			return c
+	parts = append(parts, "", "")
+	c.Name, c.Subresource = parts[1], parts[2]
+	if c.Subresource != "" && !kind.HasSubresource(c.Subresource) {
+		c.Absent, c.Kind = refusal.Absent(), nil
+		if kind.Custom() {
+			c.Absent = apierrors.NewNotFound(kind.GroupResource(), c.Name)
 		}
+		return c
 	}
 	c.Verb = c.verb()
-	if c.prefixed && (c.Subresource != "" || !kind.Allows("", "watch") || c.Name != "" && c.Namespace == "" && kind.Namespaced) {
+	if !c.watchable() {
 		c.Absent, c.Kind = refusal.Absent(), nil
 	}
 	return c
+}
+
+// splitVersion returns the version of a resource's path, and what follows it; nil: it is not such a
+// path.
+func splitVersion(path string) (gv schema.GroupVersion, rest []string) {
+	switch parts := strings.Split(strings.Trim(path, "/"), "/"); {
+	case len(parts) > 2 && parts[0] == "api":
+		return schema.GroupVersion{Version: parts[1]}, parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		return schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:]
+	}
+	return gv, nil
+}
+
+// watchable reports whether a path that asks for a watch names what can be watched.
+func (c *Call) watchable() bool {
+	return !c.prefixed || c.Subresource == "" && c.Kind.Allows("", "watch") && (c.Name == "" || c.Namespace != "" || !c.Kind.Namespaced)
 }
 
 func (c *Call) verb() string {

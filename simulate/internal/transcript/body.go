@@ -90,18 +90,10 @@ func decodeProtobuf(raw []byte) (body any, err error) {
 // message is implemented by every type with a protobuf form.
 type message interface{ Unmarshal([]byte) error }
 
-// newMessage returns an empty object of a kind. Kinds that describe the API itself are in
+// newMessage returns an empty object of a kind. Some kinds of metadata and discovery are in
 // no scheme.
 func newMessage(kind schema.GroupVersionKind) (message, error) {
 	switch kind.Kind {
-	case "Status":
-		return &metav1.Status{}, nil
-	case "APIVersions":
-		return &metav1.APIVersions{}, nil
-	case "APIResourceList":
-		return &metav1.APIResourceList{}, nil
-	case "APIGroupList":
-		return &metav1.APIGroupList{}, nil
 	case "APIGroupDiscoveryList":
 		return &apidiscovery.APIGroupDiscoveryList{}, nil
 	case "PartialObjectMetadata":

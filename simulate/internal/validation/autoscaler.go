@@ -4,11 +4,25 @@
 package validation
 
 import (
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/simulate/internal/autoscaling"
 )
+
+func validateAutoscalers(obj, _ runtime.Object) field.ErrorList {
+	switch o := obj.(type) {
+	case *autoscalingv1.HorizontalPodAutoscaler:
+		return validateAutoscaler(autoscaling.Newer(o))
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		return validateAutoscaler(o)
+	}
+	return nil
+}
 
 // validateAutoscaler says what is wrong with an autoscaler of either version, in the
 // words of the later one.
@@ -41,9 +55,7 @@ func validateScaled(ref autoscalingv2.CrossVersionObjectReference, at *field.Pat
 			errs = append(errs, field.Required(at.Child(part.name), ""))
 			continue
 		}
-		for _, complaint := range content.IsPathSegmentName(part.value) {
-			errs = append(errs, field.Invalid(at.Child(part.name), part.value, complaint))
-		}
+		errs = append(errs, invalids(at.Child(part.name), part.value, content.IsPathSegmentName(part.value))...)
 	}
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	switch {

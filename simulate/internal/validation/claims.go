@@ -51,9 +51,7 @@ func validateClaimSpec(s *corev1.PersistentVolumeClaimSpec, path *field.Path) (e
 	if s.VolumeAttributesClassName != nil && *s.VolumeAttributesClassName != "" {
 		errs = append(errs, invalids(path.Child("volumeAttributesClassName"), *s.VolumeAttributesClassName, utilvalidation.IsDNS1123Subdomain(*s.VolumeAttributesClassName))...)
 	}
-	if s.VolumeMode != nil {
-		errs = append(errs, supported(*s.VolumeMode, path.Child("volumeMode"), corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
-	}
+	errs = append(errs, supportedIf(s.VolumeMode, path.Child("volumeMode"), corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
 	return append(errs, validateDataSources(s, path)...)
 }
 
@@ -104,9 +102,7 @@ func validateVolumeOfCluster(o, old *corev1.PersistentVolume) (errs field.ErrorL
 	if s.StorageClassName != "" {
 		errs = append(errs, invalids(path.Child("storageClassName"), s.StorageClassName, utilvalidation.IsDNS1123Subdomain(s.StorageClassName))...)
 	}
-	if s.VolumeMode != nil {
-		errs = append(errs, supported(*s.VolumeMode, path.Child("volumeMode"), corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
-	}
+	errs = append(errs, supportedIf(s.VolumeMode, path.Child("volumeMode"), corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
 	if s.HostPath != nil && s.HostPath.Path == "/" && s.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
 		errs = append(errs, field.Forbidden(path.Child("persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'"))
 	}

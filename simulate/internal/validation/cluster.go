@@ -28,9 +28,7 @@ func validateDisruptionBudget(o *policyv1.PodDisruptionBudget) (errs field.Error
 	if o.Spec.Selector != nil {
 		errs = append(errs, metav1validation.ValidateLabelSelector(o.Spec.Selector, selectorOptions, path.Child("selector"))...)
 	}
-	if p := o.Spec.UnhealthyPodEvictionPolicy; p != nil {
-		errs = append(errs, supported(*p, path.Child("unhealthyPodEvictionPolicy"), policyv1.AlwaysAllow, policyv1.IfHealthyBudget)...)
-	}
+	errs = append(errs, supportedIf(o.Spec.UnhealthyPodEvictionPolicy, path.Child("unhealthyPodEvictionPolicy"), policyv1.AlwaysAllow, policyv1.IfHealthyBudget)...)
 	return errs
 }
 

@@ -16,18 +16,14 @@ import (
 func validateData[V ~string | ~[]byte](data map[string]V, binary map[string][]byte, whole *field.Path) (errs field.ErrorList) {
 	total := 0
 	for _, name := range jsonvalue.SortedKeys(data) {
-		for _, problem := range utilvalidation.IsConfigMapKey(name) {
-			errs = append(errs, field.Invalid(field.NewPath("data").Key(name), name, problem))
-		}
+		errs = append(errs, invalids(field.NewPath("data").Key(name), name, utilvalidation.IsConfigMapKey(name))...)
 		if _, twice := binary[name]; twice {
 			errs = append(errs, field.Invalid(field.NewPath("data").Key(name), name, "duplicate of key present in binaryData"))
 		}
 		total += len(data[name])
 	}
 	for _, name := range jsonvalue.SortedKeys(binary) {
-		for _, problem := range utilvalidation.IsConfigMapKey(name) {
-			errs = append(errs, field.Invalid(field.NewPath("binaryData").Key(name), name, problem))
-		}
+		errs = append(errs, invalids(field.NewPath("binaryData").Key(name), name, utilvalidation.IsConfigMapKey(name))...)
 		total += len(binary[name])
 	}
 	if total > corev1.MaxSecretSize {

@@ -45,9 +45,7 @@ func validateContainers(s *corev1.PodSpec, path *field.Path) (errs field.ErrorLi
 		c, at := &s.Containers[i], path.Child("containers").Index(i)
 		errs = append(errs, scope.container(c, at)...)
 		errs = append(errs, scope.running(c, at)...)
-		if c.RestartPolicy != nil {
-			errs = append(errs, supported(*c.RestartPolicy, at.Child("restartPolicy"), corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure)...)
-		}
+		errs = append(errs, supportedIf(c.RestartPolicy, at.Child("restartPolicy"), corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure)...)
 		errs = append(errs, validateHostPorts(c, hostPorts, at.Child("ports"))...)
 	}
 	for i := range s.InitContainers {
@@ -159,15 +157,11 @@ func (s *containerScope) mounts(c *corev1.Container, path *field.Path) (errs fie
 	at := sets.New[string]()
 	for i, m := range c.VolumeMounts {
 		each := path.Index(i)
-		if m.Name == "" {
-			errs = append(errs, field.Required(each.Child("name"), ""))
-		}
+		errs = append(errs, required(each, "name", m.Name)...)
 		if s.volumes[m.Name] == nil {
 			errs = append(errs, field.NotFound(each.Child("name"), m.Name))
 		}
-		if m.MountPath == "" {
-			errs = append(errs, field.Required(each.Child("mountPath"), ""))
-		}
+		errs = append(errs, required(each, "mountPath", m.MountPath)...)
 		if at.Has(m.MountPath) {
 			errs = append(errs, field.Invalid(each.Child("mountPath"), m.MountPath, "must be unique"))
 		}
@@ -211,9 +205,7 @@ func (s *containerScope) devices(c *corev1.Container, path *field.Path) (errs fi
 	names := sets.New[string]()
 	for i, d := range c.VolumeDevices {
 		at := path.Index(i)
-		if d.Name == "" {
-			errs = append(errs, field.Required(at.Child("name"), ""))
-		}
+		errs = append(errs, required(at, "name", d.Name)...)
 		if names.Has(d.Name) {
 			errs = append(errs, field.Invalid(at.Child("name"), d.Name, "must be unique"))
 		}
@@ -224,9 +216,7 @@ func (s *containerScope) devices(c *corev1.Container, path *field.Path) (errs fi
 		case source.PersistentVolumeClaim == nil && source.Ephemeral == nil:
 			errs = append(errs, field.Invalid(at.Child("name"), d.Name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"))
 		}
-		if d.DevicePath == "" {
-			errs = append(errs, field.Required(at.Child("devicePath"), ""))
-		}
+		errs = append(errs, required(at, "devicePath", d.DevicePath)...)
 		errs = append(errs, climbing(d.DevicePath, at.Child("devicePath"))...)
 		if slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == d.Name }) {
 			errs = append(errs, field.Invalid(at.Child("name"), d.Name, "must not already exist in volumeMounts"))

@@ -8,27 +8,24 @@ import (
 
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateDevices says what is wrong with a new object of dynamic resource allocation.
-func validateDevices(obj runtime.Object) field.ErrorList {
-	spec := field.NewPath("spec")
-	switch o := obj.(type) {
-	case *resourcev1.DeviceClass:
-		return validateDeviceSelectors(o.Spec.Selectors, spec.Child("selectors"))
-	case *resourcev1.ResourceClaim:
-		return validateDeviceClaim(&o.Spec.Devices, spec.Child("devices"))
-	case *resourcev1.ResourceClaimTemplate:
-		return validateDeviceClaim(&o.Spec.Spec.Devices, spec.Child("spec", "devices"))
-	case *resourcev1.ResourceSlice:
-		return validateResourceSlice(&o.Spec, spec)
-	case *resourcev1.DeviceTaintRule:
-		return validateDeviceTaint(&o.Spec.Taint, spec.Child("taint"))
-	}
-	return nil
+func validateDeviceClass(o *resourcev1.DeviceClass) field.ErrorList {
+	return validateDeviceSelectors(o.Spec.Selectors, field.NewPath("spec", "selectors"))
+}
+
+func validateResourceClaim(o *resourcev1.ResourceClaim) field.ErrorList {
+	return validateDeviceClaim(&o.Spec.Devices, field.NewPath("spec", "devices"))
+}
+
+func validateResourceClaimTemplate(o *resourcev1.ResourceClaimTemplate) field.ErrorList {
+	return validateDeviceClaim(&o.Spec.Spec.Devices, field.NewPath("spec", "spec", "devices"))
+}
+
+func validateTaintRule(o *resourcev1.DeviceTaintRule) field.ErrorList {
+	return validateDeviceTaint(&o.Spec.Taint, field.NewPath("spec", "taint"))
 }
 
 func validateDeviceClaim(d *resourcev1.DeviceClaim, path *field.Path) (errs field.ErrorList) {
@@ -103,7 +100,8 @@ func validateDeviceSelectors(selectors []resourcev1.DeviceSelector, path *field.
 	return errs
 }
 
-func validateResourceSlice(s *resourcev1.ResourceSliceSpec, path *field.Path) (errs field.ErrorList) {
+func validateResourceSlice(o *resourcev1.ResourceSlice) (errs field.ErrorList) {
+	s, path := &o.Spec, field.NewPath("spec")
 	errs = validateDeviceDriver(s.Driver, path.Child("driver"))
 	errs = append(errs, required(path.Child("pool"), "name", s.Pool.Name)...)
 	places := 0

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -18,18 +17,8 @@ const lowestPrecedence = 10000
 // exemptLevel is the one level that nothing limits.
 const exemptLevel = "exempt"
 
-// validateFlows holds the kinds of priority and fairness.
-func validateFlows(obj runtime.Object) field.ErrorList {
-	switch o := obj.(type) {
-	case *flowcontrolv1.FlowSchema:
-		return validateFlowSchema(&o.Spec, field.NewPath("spec"))
-	case *flowcontrolv1.PriorityLevelConfiguration:
-		return validateLevel(o.Name, &o.Spec, field.NewPath("spec"))
-	}
-	return nil
-}
-
-func validateFlowSchema(s *flowcontrolv1.FlowSchemaSpec, path *field.Path) (errs field.ErrorList) {
+func validateFlowSchema(o *flowcontrolv1.FlowSchema) (errs field.ErrorList) {
+	s, path := &o.Spec, field.NewPath("spec")
 	switch at := path.Child("matchingPrecedence"); {
 	case s.MatchingPrecedence <= 0:
 		errs = append(errs, field.Invalid(at, s.MatchingPrecedence, "must be a positive value"))
@@ -72,7 +61,8 @@ func validateFlowRule(rule *flowcontrolv1.PolicyRulesWithSubjects, path *field.P
 	return errs
 }
 
-func validateLevel(name string, s *flowcontrolv1.PriorityLevelConfigurationSpec, path *field.Path) (errs field.ErrorList) {
+func validateLevel(o *flowcontrolv1.PriorityLevelConfiguration) (errs field.ErrorList) {
+	name, s, path := o.Name, &o.Spec, field.NewPath("spec")
 	if (name == exemptLevel) != (s.Type == flowcontrolv1.PriorityLevelEnablementExempt) && (name == exemptLevel || s.Type == flowcontrolv1.PriorityLevelEnablementExempt) {
 		errs = append(errs, field.Invalid(path.Child("type"), s.Type, "must be 'Exempt' if and only if `name` is 'exempt'"))
 	}

@@ -83,9 +83,7 @@ func validateJobSpec(s *batchv1.JobSpec, spec *field.Path) field.ErrorList {
 // validateIndexes holds what only Jobs with indexes have.
 func validateIndexes(s *batchv1.JobSpec, spec *field.Path) (errs field.ErrorList) {
 	indexed := s.CompletionMode != nil && *s.CompletionMode == batchv1.IndexedCompletion
-	if s.CompletionMode != nil {
-		errs = append(errs, supported(*s.CompletionMode, spec.Child("completionMode"), batchv1.NonIndexedCompletion, batchv1.IndexedCompletion)...)
-	}
+	errs = append(errs, supportedIf(s.CompletionMode, spec.Child("completionMode"), batchv1.NonIndexedCompletion, batchv1.IndexedCompletion)...)
 	if indexed && s.Completions == nil {
 		errs = append(errs, field.Required(spec.Child("completions"), "when completion mode is Indexed"))
 	}

@@ -122,9 +122,7 @@ func validatePolicyCommon(match *admissionv1.MatchResources, failure *admissionv
 	if match == nil {
 		errs = append(errs, field.Required(spec.Child("matchConstraints"), ""))
 	}
-	if failure != nil {
-		errs = append(errs, supported(*failure, spec.Child("failurePolicy"), admissionv1.Fail, admissionv1.Ignore)...)
-	}
+	errs = append(errs, supportedIf(failure, spec.Child("failurePolicy"), admissionv1.Fail, admissionv1.Ignore)...)
 	return errs
 }
 

@@ -4,6 +4,8 @@
 package validation
 
 import (
+	"strings"
+
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -24,8 +26,15 @@ func validateMetric(m *autoscalingv2.MetricSpec, path *field.Path) (errs field.E
 		autoscalingv2.ObjectMetricSourceType, autoscalingv2.PodsMetricSourceType, autoscalingv2.ResourceMetricSourceType); len(wrong) > 0 {
 		return append(errs, wrong...)
 	}
-	missing := func(name string) field.ErrorList {
-		return append(errs, field.Required(path.Child(name), "must populate information for the given metric source"))
+	at := path.Child(strings.ToLower(string(m.Type[:1])) + string(m.Type[1:]))
+	if map[autoscalingv2.MetricSourceType]bool{
+		autoscalingv2.ResourceMetricSourceType:          m.Resource == nil,
+		autoscalingv2.ContainerResourceMetricSourceType: m.ContainerResource == nil,
+		autoscalingv2.PodsMetricSourceType:              m.Pods == nil,
+		autoscalingv2.ObjectMetricSourceType:            m.Object == nil,
+		autoscalingv2.ExternalMetricSourceType:          m.External == nil,
+	}[m.Type] {
+		return append(errs, field.Required(at, "must populate information for the given metric source"))
 	}
 	needs := func(value string, path *field.Path, what string) {
 		if value == "" {
@@ -34,33 +43,19 @@ func validateMetric(m *autoscalingv2.MetricSpec, path *field.Path) (errs field.E
 	}
 	switch m.Type {
 	case autoscalingv2.ResourceMetricSourceType:
-		if m.Resource == nil {
-			return missing("resource")
-		}
-		needs(string(m.Resource.Name), path.Child("resource", "name"), "a resource name")
-		errs = append(errs, validateShare(&m.Resource.Target, path.Child("resource", "target"))...)
+		needs(string(m.Resource.Name), at.Child("name"), "a resource name")
+		errs = append(errs, validateShare(&m.Resource.Target, at.Child("target"))...)
 	case autoscalingv2.ContainerResourceMetricSourceType:
-		if m.ContainerResource == nil {
-			return missing("containerResource")
-		}
-		needs(string(m.ContainerResource.Name), path.Child("containerResource", "name"), "a resource name")
-		needs(m.ContainerResource.Container, path.Child("containerResource", "container"), "a container")
-		errs = append(errs, validateShare(&m.ContainerResource.Target, path.Child("containerResource", "target"))...)
+		needs(string(m.ContainerResource.Name), at.Child("name"), "a resource name")
+		needs(m.ContainerResource.Container, at.Child("container"), "a container")
+		errs = append(errs, validateShare(&m.ContainerResource.Target, at.Child("target"))...)
 	case autoscalingv2.PodsMetricSourceType:
-		if m.Pods == nil {
-			return missing("pods")
-		}
-		needs(m.Pods.Metric.Name, path.Child("pods", "metric", "name"), "a metric name")
-		at := path.Child("pods", "target")
-		errs = append(errs, validateTarget(&m.Pods.Target, at)...)
+		needs(m.Pods.Metric.Name, at.Child("metric", "name"), "a metric name")
+		errs = append(errs, validateTarget(&m.Pods.Target, at.Child("target"))...)
 		if m.Pods.Target.AverageValue == nil || m.Pods.Target.AverageValue.Sign() != 1 && len(errs) == 0 {
-			errs = append(errs, field.Required(at.Child("averageValue"), "must specify a positive target averageValue"))
+			errs = append(errs, field.Required(at.Child("target", "averageValue"), "must specify a positive target averageValue"))
 		}
 	case autoscalingv2.ObjectMetricSourceType:
-		if m.Object == nil {
-			return missing("object")
-		}
-		at := path.Child("object")
 		errs = append(errs, required(at.Child("describedObject"), "kind", m.Object.DescribedObject.Kind)...)
 		errs = append(errs, required(at.Child("describedObject"), "name", m.Object.DescribedObject.Name)...)
 		needs(m.Object.Metric.Name, at.Child("metric", "name"), "a metric name")
@@ -69,20 +64,25 @@ func validateMetric(m *autoscalingv2.MetricSpec, path *field.Path) (errs field.E
 			errs = append(errs, field.Required(at.Child("target", "averageValue"), "must set either a target value or averageValue"))
 		}
 	case autoscalingv2.ExternalMetricSourceType:
-		if m.External == nil {
-			return missing("external")
-		}
-		at := path.Child("external")
 		needs(m.External.Metric.Name, at.Child("metric", "name"), "a metric name")
-		errs = append(errs, validateTarget(&m.External.Target, at.Child("target"))...)
-		switch t := m.External.Target; {
-		case t.Value == nil && t.AverageValue == nil:
-			errs = append(errs, field.Required(at.Child("target", "averageValue"), "must set either a target value for metric or a per-pod target"))
-		case t.Value != nil && t.AverageValue != nil:
-			errs = append(errs, field.Forbidden(at.Child("target", "value"), "may not set both a target value for metric and a per-pod target"))
-		}
+		t, target := &m.External.Target, at.Child("target")
+		errs = append(errs, validateTarget(t, target)...)
+		errs = append(errs, oneOf(t.Value != nil, t.AverageValue != nil,
+			field.Required(target.Child("averageValue"), "must set either a target value for metric or a per-pod target"),
+			field.Forbidden(target.Child("value"), "may not set both a target value for metric and a per-pod target"))...)
 	}
 	return errs
+}
+
+// oneOf returns none if neither of two fields is set, and both if both are.
+func oneOf(a, b bool, none, both *field.Error) field.ErrorList {
+	switch {
+	case !a && !b:
+		return field.ErrorList{none}
+	case a && b:
+		return field.ErrorList{both}
+	}
+	return nil
 }
 
 // validateTarget is what holds for the targets of all metrics.
@@ -111,13 +111,9 @@ func validateShare(t *autoscalingv2.MetricTarget, path *field.Path) (errs field.
 	if t.AverageUtilization != nil && *t.AverageUtilization < 1 {
 		errs = append(errs, field.Invalid(share, *t.AverageUtilization, "must be greater than 0"))
 	}
-	switch {
-	case t.AverageUtilization == nil && t.AverageValue == nil:
-		errs = append(errs, field.Required(share, "must set either a target raw value or a target utilization"))
-	case t.AverageUtilization != nil && t.AverageValue != nil:
-		errs = append(errs, field.Forbidden(path.Child("averageValue"), "may not set both a target raw value and a target utilization"))
-	}
-	return errs
+	return append(errs, oneOf(t.AverageUtilization != nil, t.AverageValue != nil,
+		field.Required(share, "must set either a target raw value or a target utilization"),
+		field.Forbidden(path.Child("averageValue"), "may not set both a target raw value and a target utilization"))...)
 }
 
 // How long an autoscaler may look back, in seconds.
@@ -140,9 +136,7 @@ func validateBehavior(rules *autoscalingv2.HPAScalingRules, path *field.Path) (e
 	if t := rules.Tolerance; t != nil && t.Sign() < 0 {
 		errs = append(errs, field.Invalid(path.Child("tolerance"), t.String(), "must be greater than or equal to 0"))
 	}
-	if p := rules.SelectPolicy; p != nil {
-		errs = append(errs, supported(*p, path.Child("selectPolicy"), autoscalingv2.DisabledPolicySelect, autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect)...)
-	}
+	errs = append(errs, supportedIf(rules.SelectPolicy, path.Child("selectPolicy"), autoscalingv2.DisabledPolicySelect, autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect)...)
 	if len(rules.Policies) == 0 {
 		errs = append(errs, field.Required(path.Child("policies"), "must specify at least one Policy"))
 	}

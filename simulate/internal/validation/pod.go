@@ -74,6 +74,14 @@ func supported[T ~string](value T, path *field.Path, values ...T) field.ErrorLis
 	return field.ErrorList{field.NotSupported(path, value, values)}
 }
 
+// supportedIf is supported for a field that may not be there.
+func supportedIf[T ~string](value *T, path *field.Path, values ...T) field.ErrorList {
+	if value == nil {
+		return nil
+	}
+	return supported(*value, path, values...)
+}
+
 func nonNegative[N int32 | int64](path *field.Path, name string, value N) field.ErrorList {
 	return apivalidation.ValidateNonnegativeField(int64(value), path.Child(name))
 }
@@ -96,9 +104,7 @@ func invalids(path *field.Path, value any, problems []string) (errs field.ErrorL
 
 func validatePolicies(s *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	errs = supported(s.RestartPolicy, path.Child("restartPolicy"), corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
-	if s.PreemptionPolicy != nil {
-		errs = append(errs, supported(*s.PreemptionPolicy, path.Child("preemptionPolicy"), corev1.PreemptLowerPriority, corev1.PreemptNever)...)
-	}
+	errs = append(errs, supportedIf(s.PreemptionPolicy, path.Child("preemptionPolicy"), corev1.PreemptLowerPriority, corev1.PreemptNever)...)
 	if n := s.ActiveDeadlineSeconds; n != nil && (*n < 1 || *n > math.MaxInt32) {
 		errs = append(errs, field.Invalid(path.Child("activeDeadlineSeconds"), *n, utilvalidation.InclusiveRangeError(1, math.MaxInt32)))
 	}

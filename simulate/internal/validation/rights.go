@@ -37,6 +37,26 @@ func validateRules(rules []rbacv1.PolicyRule, namespaced bool) (errs field.Error
 	return errs
 }
 
+func validateRole(o *rbacv1.Role) field.ErrorList { return validateRules(o.Rules, true) }
+
+func validateClusterRole(o *rbacv1.ClusterRole) field.ErrorList { return validateRules(o.Rules, false) }
+
+func validateRoleBinding(o, old *rbacv1.RoleBinding) field.ErrorList {
+	b := binding{role: &o.RoleRef, subjects: o.Subjects, kinds: []string{"Role", "ClusterRole"}}
+	if old != nil {
+		b.old = &old.RoleRef
+	}
+	return b.validate()
+}
+
+func validateClusterRoleBinding(o, old *rbacv1.ClusterRoleBinding) field.ErrorList {
+	b := binding{role: &o.RoleRef, subjects: o.Subjects, kinds: []string{"ClusterRole"}}
+	if old != nil {
+		b.old = &old.RoleRef
+	}
+	return b.validate()
+}
+
 // binding is what bindings of both scopes have in common. old: the role that
 // an earlier state refers to.
 type binding struct {
@@ -53,9 +73,7 @@ func (b binding) validate() (errs field.ErrorList) {
 	if !slices.Contains(b.kinds, b.role.Kind) {
 		errs = append(errs, field.NotSupported(path.Child("kind"), b.role.Kind, b.kinds))
 	}
-	if b.role.Name == "" {
-		errs = append(errs, field.Required(path.Child("name"), ""))
-	}
+	errs = append(errs, required(path, "name", b.role.Name)...)
 	for i, s := range b.subjects {
 		errs = append(errs, validateSubject(s, len(b.kinds) > 1, field.NewPath("subjects").Index(i))...)
 	}
@@ -68,9 +86,7 @@ func (b binding) validate() (errs field.ErrorList) {
 }
 
 func validateSubject(s rbacv1.Subject, namespaced bool, path *field.Path) (errs field.ErrorList) {
-	if s.Name == "" {
-		errs = append(errs, field.Required(path.Child("name"), ""))
-	}
+	errs = append(errs, required(path, "name", s.Name)...)
 	group := rbacv1.GroupName
 	switch s.Kind {
 	case rbacv1.ServiceAccountKind:

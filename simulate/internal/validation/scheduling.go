@@ -206,12 +206,8 @@ func validateSpread(constraints []corev1.TopologySpreadConstraint, path *field.P
 				errs = append(errs, field.Invalid(at.Child("minDomains"), *c.MinDomains, fmt.Sprintf("can only use minDomains if whenUnsatisfiable=%s, not %s", corev1.DoNotSchedule, c.WhenUnsatisfiable)))
 			}
 		}
-		if c.NodeAffinityPolicy != nil {
-			errs = append(errs, supported(*c.NodeAffinityPolicy, at.Child("nodeAffinityPolicy"), corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)...)
-		}
-		if c.NodeTaintsPolicy != nil {
-			errs = append(errs, supported(*c.NodeTaintsPolicy, at.Child("nodeTaintsPolicy"), corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)...)
-		}
+		errs = append(errs, supportedIf(c.NodeAffinityPolicy, at.Child("nodeAffinityPolicy"), corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)...)
+		errs = append(errs, supportedIf(c.NodeTaintsPolicy, at.Child("nodeTaintsPolicy"), corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)...)
 		if c.LabelSelector != nil {
 			errs = append(errs, metav1validation.ValidateLabelSelector(c.LabelSelector, selectorOptions, at.Child("labelSelector"))...)
 		}

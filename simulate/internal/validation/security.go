@@ -104,9 +104,7 @@ func validatePodSecurityContext(s *corev1.PodSpec, path *field.Path) (errs field
 		}
 		seen[each.Name] = true
 	}
-	if c.FSGroupChangePolicy != nil {
-		errs = append(errs, supported(*c.FSGroupChangePolicy, at.Child("fsGroupChangePolicy"), corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch)...)
-	}
+	errs = append(errs, supportedIf(c.FSGroupChangePolicy, at.Child("fsGroupChangePolicy"), corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch)...)
 	errs = append(errs, validateSeccomp(c.SeccompProfile, at.Child("seccompProfile"))...)
 	if w := c.WindowsOptions; w != nil && w.HostProcess != nil && *w.HostProcess && !s.HostNetwork {
 		errs = append(errs, field.Invalid(path.Child("hostNetwork"), false, "hostNetwork must be true if pod contains any hostProcess containers"))

@@ -27,31 +27,14 @@ func validateService(o, old *corev1.Service) (errs field.ErrorList) {
 	if len(o.Spec.Ports) == 0 && !headless && o.Spec.Type != corev1.ServiceTypeExternalName {
 		errs = append(errs, field.Required(spec.Child("ports"), ""))
 	}
-	switch o.Spec.Type {
-	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer:
-	case corev1.ServiceTypeExternalName:
-		if o.Spec.ExternalName == "" {
-			errs = append(errs, field.Required(spec.Child("externalName"), ""))
-		}
-	default:
-		errs = append(errs, field.NotSupported(spec.Child("type"), o.Spec.Type, []corev1.ServiceType{
-			corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort}))
+	errs = append(errs, supported(o.Spec.Type, spec.Child("type"), corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName,
+		corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)...)
+	if o.Spec.Type == corev1.ServiceTypeExternalName {
+		errs = append(errs, required(spec, "externalName", o.Spec.ExternalName)...)
 	}
 	errs = append(errs, metav1validation.ValidateLabels(o.Spec.Selector, spec.Child("selector"))...)
 	errs = append(errs, validateServicePorts(o.Spec.Ports, spec.Child("ports"))...)
-	external := o.Spec.Type == corev1.ServiceTypeNodePort || o.Spec.Type == corev1.ServiceTypeLoadBalancer
-	for i, p := range o.Spec.Ports {
-		at := spec.Child("ports").Index(i)
-		if p.AppProtocol != nil {
-			errs = append(errs, invalids(at.Child("appProtocol"), *p.AppProtocol, utilvalidation.IsQualifiedName(*p.AppProtocol))...)
-		}
-		switch {
-		case p.NodePort != 0 && !external:
-			errs = append(errs, field.Forbidden(at.Child("nodePort"), fmt.Sprintf("may not be used when `type` is '%s'", o.Spec.Type)))
-		case p.NodePort != 0 && (p.NodePort < FirstNodePort || p.NodePort >= FirstNodePort+NodePorts):
-			errs = append(errs, field.Invalid(at.Child("nodePort"), p.NodePort, "provided port is not in the valid range. The range of valid ports is 30000-32767"))
-		}
-	}
+	errs = append(errs, validateNodePorts(&o.Spec, spec.Child("ports"))...)
 	if old == nil {
 		errs = append(errs, validateServiceReach(&o.Spec, spec)...)
 	}
@@ -81,17 +64,11 @@ func validateServicePorts(ports []corev1.ServicePort, path *field.Path) (errs fi
 			names[p.Name] = true
 		}
 		errs = append(errs, portNumber(p.Port, at.Child("port"))...)
-		switch p.Protocol {
-		case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
-		default:
-			errs = append(errs, field.NotSupported(at.Child("protocol"), p.Protocol, []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}))
-		}
+		errs = append(errs, supported(p.Protocol, at.Child("protocol"), corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
 		if p.TargetPort.Type == intstr.Int {
 			errs = append(errs, portNumber(p.TargetPort.IntVal, at.Child("targetPort"))...)
 		} else {
-			for _, problem := range utilvalidation.IsValidPortName(p.TargetPort.StrVal) {
-				errs = append(errs, field.Invalid(at.Child("targetPort"), p.TargetPort.StrVal, problem))
-			}
+			errs = append(errs, invalids(at.Child("targetPort"), p.TargetPort.StrVal, utilvalidation.IsValidPortName(p.TargetPort.StrVal))...)
 		}
 		one := numbered{p.Port, p.Protocol}
 		if numbers[one] {
@@ -102,16 +79,41 @@ func validateServicePorts(ports []corev1.ServicePort, path *field.Path) (errs fi
 	return errs
 }
 
-// validateServiceReach holds what says from where a Service is reached.
-func validateServiceReach(s *corev1.ServiceSpec, spec *field.Path) (errs field.ErrorList) {
-	balanced := s.Type == corev1.ServiceTypeLoadBalancer
-	external := balanced || s.Type == corev1.ServiceTypeNodePort || len(s.ExternalIPs) > 0
-	errs = supported(s.SessionAffinity, spec.Child("sessionAffinity"), corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)
+// validateNodePorts validates the ports of nodes, and the protocols of applications.
+func validateNodePorts(s *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
+	external := s.Type == corev1.ServiceTypeNodePort || s.Type == corev1.ServiceTypeLoadBalancer
+	for i, p := range s.Ports {
+		at := path.Index(i)
+		if p.AppProtocol != nil {
+			errs = append(errs, invalids(at.Child("appProtocol"), *p.AppProtocol, utilvalidation.IsQualifiedName(*p.AppProtocol))...)
+		}
+		switch {
+		case p.NodePort == 0:
+		case !external:
+			errs = append(errs, field.Forbidden(at.Child("nodePort"), fmt.Sprintf("may not be used when `type` is '%s'", s.Type)))
+		case p.NodePort < FirstNodePort || p.NodePort >= FirstNodePort+NodePorts:
+			errs = append(errs, field.Invalid(at.Child("nodePort"), p.NodePort, "provided port is not in the valid range. The range of valid ports is 30000-32767"))
+		}
+	}
+	return errs
+}
+
+// validateSessionAffinity validates how long a client keeps its endpoint.
+func validateSessionAffinity(s *corev1.ServiceSpec, spec *field.Path) field.ErrorList {
+	errs := supported(s.SessionAffinity, spec.Child("sessionAffinity"), corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)
 	if c := s.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
 		if n := *c.ClientIP.TimeoutSeconds; n <= 0 || n > corev1.DefaultClientIPServiceAffinitySeconds*8 {
 			errs = append(errs, field.Invalid(spec.Child("sessionAffinityConfig", "clientIP", "timeoutSeconds"), n, "must be greater than 0 and less than 86400"))
 		}
 	}
+	return errs
+}
+
+// validateServiceReach holds what says from where a Service is reached.
+func validateServiceReach(s *corev1.ServiceSpec, spec *field.Path) (errs field.ErrorList) {
+	balanced := s.Type == corev1.ServiceTypeLoadBalancer
+	external := balanced || s.Type == corev1.ServiceTypeNodePort || len(s.ExternalIPs) > 0
+	errs = validateSessionAffinity(s, spec)
 	switch at := spec.Child("externalTrafficPolicy"); {
 	case s.ExternalTrafficPolicy == "":
 	case !external:
@@ -119,29 +121,26 @@ func validateServiceReach(s *corev1.ServiceSpec, spec *field.Path) (errs field.E
 	default:
 		errs = append(errs, supported(s.ExternalTrafficPolicy, at, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)...)
 	}
-	if p := s.InternalTrafficPolicy; p != nil {
-		errs = append(errs, supported(*p, spec.Child("internalTrafficPolicy"), corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)...)
-	}
-	if d := s.TrafficDistribution; d != nil {
-		errs = append(errs, supported(*d, spec.Child("trafficDistribution"), corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode)...)
-	}
+	errs = append(errs, supportedIf(s.InternalTrafficPolicy, spec.Child("internalTrafficPolicy"), corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)...)
+	errs = append(errs, supportedIf(s.TrafficDistribution, spec.Child("trafficDistribution"), corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode)...)
 	if s.HealthCheckNodePort != 0 && !(balanced && s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal) {
 		errs = append(errs, field.Invalid(spec.Child("healthCheckNodePort"), s.HealthCheckNodePort, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
 	}
-	const only = "may only be used when `type` is 'LoadBalancer'"
-	if s.AllocateLoadBalancerNodePorts != nil && !balanced {
-		errs = append(errs, field.Forbidden(spec.Child("allocateLoadBalancerNodePorts"), only))
-	}
-	if s.LoadBalancerClass != nil && !balanced {
-		errs = append(errs, field.Forbidden(spec.Child("loadBalancerClass"), only))
-	}
-	ranges := spec.Child("LoadBalancerSourceRanges") // as a real server writes it
-	if len(s.LoadBalancerSourceRanges) > 0 && !balanced {
-		errs = append(errs, field.Forbidden(ranges, only))
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"allocateLoadBalancerNodePorts", s.AllocateLoadBalancerNodePorts != nil},
+		{"loadBalancerClass", s.LoadBalancerClass != nil},
+		{"LoadBalancerSourceRanges", len(s.LoadBalancerSourceRanges) > 0}, // as a real server writes it
+	} {
+		if f.set && !balanced {
+			errs = append(errs, field.Forbidden(spec.Child(f.name), "may only be used when `type` is 'LoadBalancer'"))
+		}
 	}
 	for i, each := range s.LoadBalancerSourceRanges {
 		if balanced {
-			errs = append(errs, utilvalidation.IsValidCIDRForLegacyField(ranges.Index(i), strings.TrimSpace(each), false, nil)...)
+			errs = append(errs, utilvalidation.IsValidCIDRForLegacyField(spec.Child("LoadBalancerSourceRanges").Index(i), strings.TrimSpace(each), false, nil)...)
 		}
 	}
 	return append(errs, validateServiceAddresses(s, spec)...)
@@ -153,7 +152,7 @@ func validateServiceAddresses(s *corev1.ServiceSpec, spec *field.Path) (errs fie
 		at := spec.Child("externalIPs").Index(i)
 		if wrong := validateIP(ip, at); len(wrong) > 0 {
 			errs = append(errs, wrong...)
-		} else if address, err := netip.ParseAddr(ip); err == nil && address.IsLoopback() {
+		} else if address, _ := netip.ParseAddr(ip); address.IsLoopback() {
 			errs = append(errs, field.Invalid(at, ip, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))
 		}
 	}

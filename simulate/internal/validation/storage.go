@@ -10,78 +10,24 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// administered are the kinds that administrators and drivers write, and that
-// validateAdministered holds.
-var administered = []string{
-	"storageclasses.storage.k8s.io", "csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "csistoragecapacities.storage.k8s.io",
-	"volumeattachments.storage.k8s.io", "volumeattributesclasses.storage.k8s.io", "endpointslices.discovery.k8s.io",
-	"priorityclasses.scheduling.k8s.io", "runtimeclasses.node.k8s.io", "flowschemas.flowcontrol.apiserver.k8s.io",
-	"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "limitranges", "nodes", "resourcequotas",
-	"ipaddresses.networking.k8s.io", "servicecidrs.networking.k8s.io", "storageversionmigrations.storagemigration.k8s.io",
-	"deviceclasses.resource.k8s.io", "resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io", "resourceslices.resource.k8s.io",
-	"devicetaintrules.resource.k8s.io",
-	"validatingadmissionpolicies.admissionregistration.k8s.io", "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-	"mutatingadmissionpolicies.admissionregistration.k8s.io", "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+func validateMutationBinding(o *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
+	return required(field.NewPath("spec"), "policyName", o.Spec.PolicyName)
 }
 
-// validateAdministered says what is wrong with a new object of these kinds.
-func validateAdministered(obj runtime.Object) field.ErrorList {
-	switch o := obj.(type) {
-	case *corev1.LimitRange:
-		return validateLimitRange(o)
-	case *corev1.Node:
-		return validateNode(o)
-	case *corev1.ResourceQuota:
-		return validateQuota(o)
-	case *networkingv1.IPAddress:
-		return validateAddress(o)
-	case *networkingv1.ServiceCIDR:
-		return validateServiceRange(o)
-	case *storagemigrationv1.StorageVersionMigration:
-		return validateMigration(o)
-	case *admissionv1.ValidatingAdmissionPolicy:
-		return validatePolicy(o)
-	case *admissionv1.MutatingAdmissionPolicy:
-		return validateMutation(o)
-	case *admissionv1.ValidatingAdmissionPolicyBinding:
-		return validatePolicyBinding(o)
-	case *admissionv1.MutatingAdmissionPolicyBinding:
-		return required(field.NewPath("spec"), "policyName", o.Spec.PolicyName)
-	case *storagev1.StorageClass:
-		return validateStorageClass(o)
-	case *storagev1.CSIDriver:
-		return validateDriver(&o.Spec, field.NewPath("spec"))
-	case *storagev1.CSINode:
-		return validateNodeDrivers(o.Spec.Drivers, field.NewPath("spec", "drivers"))
-	case *storagev1.CSIStorageCapacity:
-		return validateCapacity(o)
-	case *storagev1.VolumeAttachment:
-		return validateAttachment(&o.Spec, field.NewPath("spec"))
-	case *storagev1.VolumeAttributesClass:
-		errs := validateDriverName(o.DriverName, field.NewPath("driverName"))
-		if len(o.Parameters) == 0 {
-			errs = append(errs, field.Required(field.NewPath("parameters"), "must contain at least one key/value pair"))
-		}
-		return errs
-	case *discoveryv1.EndpointSlice:
-		return validateEndpointSlice(o)
-	case *schedulingv1.PriorityClass:
-		return validatePriorityClass(o)
-	case *nodev1.RuntimeClass:
-		return validateRuntimeClass(o)
+func validateVolumeAttributes(o *storagev1.VolumeAttributesClass) field.ErrorList {
+	errs := validateDriverName(o.DriverName, field.NewPath("driverName"))
+	if len(o.Parameters) == 0 {
+		errs = append(errs, field.Required(field.NewPath("parameters"), "must contain at least one key/value pair"))
 	}
-	return append(validateFlows(obj), validateDevices(obj)...)
+	return errs
 }
 
 func validateStorageClass(o *storagev1.StorageClass) (errs field.ErrorList) {
@@ -114,7 +60,8 @@ func validateStorageClass(o *storagev1.StorageClass) (errs field.ErrorList) {
 	return errs
 }
 
-func validateDriver(s *storagev1.CSIDriverSpec, path *field.Path) (errs field.ErrorList) {
+func validateDriver(o *storagev1.CSIDriver) (errs field.ErrorList) {
+	s, path := &o.Spec, field.NewPath("spec")
 	errs = supported(*s.FSGroupPolicy, path.Child("fsGroupPolicy"), storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
 	for _, mode := range s.VolumeLifecycleModes {
 		errs = append(errs, supported(mode, path.Child("volumeLifecycleModes"), storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral)...)
@@ -134,10 +81,10 @@ func validateDriver(s *storagev1.CSIDriverSpec, path *field.Path) (errs field.Er
 	return errs
 }
 
-func validateNodeDrivers(drivers []storagev1.CSINodeDriver, path *field.Path) (errs field.ErrorList) {
+func validateNodeDrivers(o *storagev1.CSINode) (errs field.ErrorList) {
 	seen := map[string]bool{}
-	for i, d := range drivers {
-		at := path.Index(i)
+	for i, d := range o.Spec.Drivers {
+		at := field.NewPath("spec", "drivers").Index(i)
 		errs = append(errs, validateDriverName(d.Name, at.Child("name"))...)
 		errs = append(errs, required(at, "nodeID", d.NodeID)...)
 		if d.Allocatable != nil {
@@ -162,10 +109,9 @@ func validateCapacity(o *storagev1.CSIStorageCapacity) (errs field.ErrorList) {
 	return errs
 }
 
-func validateAttachment(s *storagev1.VolumeAttachmentSpec, path *field.Path) (errs field.ErrorList) {
-	if s.Attacher == "" {
-		errs = append(errs, field.Required(path.Child("attacher"), ""))
-	}
+func validateAttachment(o *storagev1.VolumeAttachment) (errs field.ErrorList) {
+	s, path := &o.Spec, field.NewPath("spec")
+	errs = append(errs, required(path, "attacher", s.Attacher)...)
 	errs = append(errs, invalids(path.Child("nodeName"), s.NodeName, utilvalidation.IsDNS1123Subdomain(s.NodeName))...)
 	inline, named := s.Source.InlineVolumeSpec, s.Source.PersistentVolumeName
 	switch {
@@ -207,18 +153,16 @@ func validateEndpointSlice(o *discoveryv1.EndpointSlice) (errs field.ErrorList) 
 	seen := map[string]bool{}
 	for i, p := range o.Ports {
 		at := field.NewPath("ports").Index(i)
-		if p.Name != nil && *p.Name != "" {
-			errs = append(errs, invalids(at.Child("name"), *p.Name, utilvalidation.IsDNS1123Label(*p.Name))...)
-		}
-		if p.Name != nil && seen[*p.Name] {
-			errs = append(errs, field.Duplicate(at.Child("name"), *p.Name))
-		}
 		if p.Name != nil {
+			if *p.Name != "" {
+				errs = append(errs, invalids(at.Child("name"), *p.Name, utilvalidation.IsDNS1123Label(*p.Name))...)
+			}
+			if seen[*p.Name] {
+				errs = append(errs, field.Duplicate(at.Child("name"), *p.Name))
+			}
 			seen[*p.Name] = true
 		}
-		if p.Protocol != nil {
-			errs = append(errs, supported(*p.Protocol, at.Child("protocol"), corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
-		}
+		errs = append(errs, supportedIf(p.Protocol, at.Child("protocol"), corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
 	}
 	return errs
 }

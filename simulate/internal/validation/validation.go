@@ -11,129 +11,111 @@ import (
 	"reflect"
 	"slices"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	batchv1 "k8s.io/api/batch/v1"
-	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/flyball-dev/flyball/simulate/internal/autoscaling"
+	"k8s.io/utils/ptr"
 )
 
-// ruled are the built-in kinds that have rules here beyond those of metadata.
-var ruled = []string{
-	"configmaps", "secrets", "pods", "podtemplates", "replicationcontrollers", "persistentvolumeclaims", "persistentvolumes", "services", "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
-	"jobs.batch", "cronjobs.batch", "events", "events.events.k8s.io", "ingresses.networking.k8s.io", "ingressclasses.networking.k8s.io", "networkpolicies.networking.k8s.io",
-	"poddisruptionbudgets.policy", "certificatesigningrequests.certificates.k8s.io", "clustertrustbundles.certificates.k8s.io",
-	"leases.coordination.k8s.io", "horizontalpodautoscalers.autoscaling",
-	"roles.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
-	"mutatingwebhookconfigurations.admissionregistration.k8s.io", "validatingwebhookconfigurations.admissionregistration.k8s.io",
+// A Rule returns what is wrong with the content of an object of one kind. old is nil for a new
+// object.
+type Rule func(obj, old runtime.Object) field.ErrorList
+
+// RuleOf returns the rule of a built-in resource, or nil if there is none beyond metadata's.
+func RuleOf(resource string) Rule { return rules[resource] }
+
+var rules = map[string]Rule{
+	"configmaps":             withOld(validateConfigMap),
+	"secrets":                withOld(validateSecret),
+	"pods":                   withOld(validatePod),
+	"podtemplates":           onWrite(validatePodTemplate),
+	"replicationcontrollers": onWrite(validateReplicationController),
+	"persistentvolumeclaims": withOld(validateClaim),
+	"persistentvolumes":      withOld(validateVolumeOfCluster),
+	"services":               withOld(validateService),
+	"events":                 onWrite(validateCoreEvent),
+	"limitranges":            onCreate(validateLimitRange),
+	"nodes":                  onCreate(validateNode),
+	"resourcequotas":         onCreate(validateQuota),
+	"deployments.apps":       withOld(validateDeployment),
+	"replicasets.apps":       withOld(validateReplicaSet),
+	"statefulsets.apps":      withOld(validateStatefulSet),
+	"daemonsets.apps":        withOld(validateDaemonSet),
+	"jobs.batch":             withOld(validateJob),
+	"cronjobs.batch":         onWrite(validateCronJob),
+
+	"horizontalpodautoscalers.autoscaling":                     validateAutoscalers,
+	"poddisruptionbudgets.policy":                              onWrite(validateDisruptionBudget),
+	"events.events.k8s.io":                                     withOld(validateEvent),
+	"leases.coordination.k8s.io":                               onWrite(validateLease),
+	"certificatesigningrequests.certificates.k8s.io":           withOld(validateSigningRequest),
+	"clustertrustbundles.certificates.k8s.io":                  onWrite(validateTrustBundle),
+	"endpointslices.discovery.k8s.io":                          onCreate(validateEndpointSlice),
+	"flowschemas.flowcontrol.apiserver.k8s.io":                 onCreate(validateFlowSchema),
+	"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": onCreate(validateLevel),
+	"ingresses.networking.k8s.io":                              onWrite(validateIngress),
+	"ingressclasses.networking.k8s.io":                         onWrite(validateIngressClass),
+	"networkpolicies.networking.k8s.io":                        onWrite(validateNetworkPolicy),
+	"ipaddresses.networking.k8s.io":                            onCreate(validateAddress),
+	"servicecidrs.networking.k8s.io":                           onCreate(validateServiceRange),
+	"priorityclasses.scheduling.k8s.io":                        onCreate(validatePriorityClass),
+	"runtimeclasses.node.k8s.io":                               onCreate(validateRuntimeClass),
+	"storageversionmigrations.storagemigration.k8s.io":         onCreate(validateMigration),
+
+	"roles.rbac.authorization.k8s.io":               onWrite(validateRole),
+	"clusterroles.rbac.authorization.k8s.io":        onWrite(validateClusterRole),
+	"rolebindings.rbac.authorization.k8s.io":        withOld(validateRoleBinding),
+	"clusterrolebindings.rbac.authorization.k8s.io": withOld(validateClusterRoleBinding),
+
+	"storageclasses.storage.k8s.io":          onCreate(validateStorageClass),
+	"csidrivers.storage.k8s.io":              onCreate(validateDriver),
+	"csinodes.storage.k8s.io":                onCreate(validateNodeDrivers),
+	"csistoragecapacities.storage.k8s.io":    onCreate(validateCapacity),
+	"volumeattachments.storage.k8s.io":       onCreate(validateAttachment),
+	"volumeattributesclasses.storage.k8s.io": onCreate(validateVolumeAttributes),
+
+	"deviceclasses.resource.k8s.io":          onCreate(validateDeviceClass),
+	"resourceclaims.resource.k8s.io":         onCreate(validateResourceClaim),
+	"resourceclaimtemplates.resource.k8s.io": onCreate(validateResourceClaimTemplate),
+	"resourceslices.resource.k8s.io":         onCreate(validateResourceSlice),
+	"devicetaintrules.resource.k8s.io":       onCreate(validateTaintRule),
+
+	"mutatingwebhookconfigurations.admissionregistration.k8s.io":     onWrite(validateMutatingHooks),
+	"validatingwebhookconfigurations.admissionregistration.k8s.io":   onWrite(validateValidatingHooks),
+	"validatingadmissionpolicies.admissionregistration.k8s.io":       onCreate(validatePolicy),
+	"mutatingadmissionpolicies.admissionregistration.k8s.io":         onCreate(validateMutation),
+	"validatingadmissionpolicybindings.admissionregistration.k8s.io": onCreate(validatePolicyBinding),
+	"mutatingadmissionpolicybindings.admissionregistration.k8s.io":   onCreate(validateMutationBinding),
 }
 
-// HasRules reports whether there are rules here for a built-in resource.
-func HasRules(resource string) bool {
-	return slices.Contains(ruled, resource) || slices.Contains(administered, resource)
-}
-
-// was is the old object in its type; nil: there is none.
-func was[T any](old runtime.Object) *T {
-	typed, _ := any(old).(*T)
-	return typed
-}
-
-// Validate says what is wrong with the content of an object. old is nil
-// for a new one.
-func Validate(obj, old runtime.Object) field.ErrorList {
-	switch o := obj.(type) {
-	case *corev1.ConfigMap:
-		return validateConfigMap(o, was[corev1.ConfigMap](old))
-	case *corev1.Secret:
-		return validateSecret(o, was[corev1.Secret](old))
-	case *corev1.Pod:
-		return validatePod(o, was[corev1.Pod](old))
-	case *corev1.Service:
-		return validateService(o, was[corev1.Service](old))
-	case *appsv1.Deployment:
-		return validateDeployment(o, was[appsv1.Deployment](old))
-	case *appsv1.ReplicaSet:
-		return validateReplicaSet(o, was[appsv1.ReplicaSet](old))
-	case *appsv1.StatefulSet:
-		return validateStatefulSet(o, was[appsv1.StatefulSet](old))
-	case *appsv1.DaemonSet:
-		return validateDaemonSet(o, was[appsv1.DaemonSet](old))
-	case *batchv1.Job:
-		return validateJob(o, was[batchv1.Job](old))
-	case *batchv1.CronJob:
-		return validateCronJob(o)
-	case *corev1.PodTemplate:
-		return validateTemplate(&o.Template, field.NewPath("template"))
-	case *corev1.ReplicationController:
-		return validateReplicationController(o)
-	case *corev1.PersistentVolumeClaim:
-		return validateClaim(o, was[corev1.PersistentVolumeClaim](old))
-	case *corev1.PersistentVolume:
-		return validateVolumeOfCluster(o, was[corev1.PersistentVolume](old))
-	case *admissionregistrationv1.MutatingWebhookConfiguration:
-		return validateHooks(o.Webhooks)
-	case *admissionregistrationv1.ValidatingWebhookConfiguration:
-		var hooks []admissionregistrationv1.MutatingWebhook
-		for i := range o.Webhooks {
-			hooks = append(hooks, hookOf(&o.Webhooks[i]))
+// withOld returns a rule that compares an object with the old one. Objects of another Go type
+// have no rule.
+func withOld[T any](validate func(o, old *T) field.ErrorList) Rule {
+	return func(obj, old runtime.Object) field.ErrorList {
+		o, ok := any(obj).(*T)
+		if !ok {
+			return nil
 		}
-		return validateHooks(hooks)
-	case *coordinationv1.Lease:
-		return validateLease(o)
-	case *autoscalingv2.HorizontalPodAutoscaler:
-		return validateAutoscaler(o)
-	case *autoscalingv1.HorizontalPodAutoscaler:
-		return validateAutoscaler(autoscaling.Newer(o))
-	case *corev1.Event:
-		return validateCoreEvent(o)
-	case *eventsv1.Event:
-		return validateEvent(o, was[eventsv1.Event](old))
-	case *networkingv1.Ingress:
-		return validateIngress(o)
-	case *networkingv1.IngressClass:
-		return validateIngressClass(o)
-	case *networkingv1.NetworkPolicy:
-		return validateNetworkPolicy(o)
-	case *policyv1.PodDisruptionBudget:
-		return validateDisruptionBudget(o)
-	case *certificatesv1.CertificateSigningRequest:
-		return validateSigningRequest(o, was[certificatesv1.CertificateSigningRequest](old))
-	case *certificatesv1.ClusterTrustBundle:
-		return validateTrustBundle(o)
-	case *rbacv1.Role:
-		return validateRules(o.Rules, true)
-	case *rbacv1.ClusterRole:
-		return validateRules(o.Rules, false)
-	case *rbacv1.RoleBinding:
-		b := binding{role: &o.RoleRef, subjects: o.Subjects, kinds: []string{"Role", "ClusterRole"}}
-		if before := was[rbacv1.RoleBinding](old); before != nil {
-			b.old = &before.RoleRef
-		}
-		return b.validate()
-	case *rbacv1.ClusterRoleBinding:
-		b := binding{role: &o.RoleRef, subjects: o.Subjects, kinds: []string{"ClusterRole"}}
-		if before := was[rbacv1.ClusterRoleBinding](old); before != nil {
-			b.old = &before.RoleRef
-		}
-		return b.validate()
+		was, _ := any(old).(*T)
+		return validate(o, was)
 	}
-	if old == nil {
-		return validateAdministered(obj)
-	}
-	return nil
+}
+
+// onWrite returns a rule for new and changed objects alike.
+func onWrite[T any](validate func(o *T) field.ErrorList) Rule {
+	return withOld(func(o, _ *T) field.ErrorList { return validate(o) })
+}
+
+// onCreate returns a rule for new objects, for kinds that only administrators and drivers write.
+func onCreate[T any](validate func(o *T) field.ErrorList) Rule {
+	return withOld(func(o, old *T) field.ErrorList {
+		if old != nil {
+			return nil
+		}
+		return validate(o)
+	})
 }
 
 func immutable(old, now any, path *field.Path, message string) field.ErrorList {
@@ -145,17 +127,28 @@ func immutable(old, now any, path *field.Path, message string) field.ErrorList {
 
 func validateConfigMap(o, old *corev1.ConfigMap) field.ErrorList {
 	errs := validateData(o.Data, o.BinaryData, field.NewPath(""))
-	if old == nil || old.Immutable == nil || !*old.Immutable {
+	if old == nil {
 		return errs
 	}
-	if o.Immutable == nil || !*o.Immutable {
-		errs = append(errs, field.Forbidden(field.NewPath("immutable"), "field is immutable when `immutable` is set"))
+	return append(errs, validateUnchanged(old.Immutable, o.Immutable,
+		part{"data", old.Data, o.Data}, part{"binaryData", old.BinaryData, o.BinaryData})...)
+}
+
+// part is a part of an object before and after a write.
+type part struct {
+	name     string
+	old, now any
+}
+
+// validateUnchanged refuses changes of an object that is marked as immutable.
+func validateUnchanged(old, now *bool, parts ...part) (errs field.ErrorList) {
+	if !ptr.Deref(old, false) {
+		return nil
 	}
-	if !reflect.DeepEqual(o.Data, old.Data) {
-		errs = append(errs, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
-	}
-	if !reflect.DeepEqual(o.BinaryData, old.BinaryData) {
-		errs = append(errs, field.Forbidden(field.NewPath("binaryData"), "field is immutable when `immutable` is set"))
+	for _, p := range append([]part{{"immutable", true, ptr.Deref(now, false)}}, parts...) {
+		if !reflect.DeepEqual(p.old, p.now) {
+			errs = append(errs, field.Forbidden(field.NewPath(p.name), "field is immutable when `immutable` is set"))
+		}
 	}
 	return errs
 }
@@ -197,16 +190,7 @@ func validateSecret(o, old *corev1.Secret) field.ErrorList {
 		return errs
 	}
 	errs = append(errs, apivalidation.ValidateImmutableField(o.Type, old.Type, field.NewPath("type"))...)
-	if old.Immutable == nil || !*old.Immutable {
-		return errs
-	}
-	if o.Immutable == nil || !*o.Immutable {
-		errs = append(errs, field.Forbidden(field.NewPath("immutable"), "field is immutable when `immutable` is set"))
-	}
-	if !reflect.DeepEqual(o.Data, old.Data) {
-		errs = append(errs, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
-	}
-	return errs
+	return append(errs, validateUnchanged(old.Immutable, o.Immutable, part{"data", old.Data, o.Data})...)
 }
 
 func validateLease(o *coordinationv1.Lease) (errs field.ErrorList) {

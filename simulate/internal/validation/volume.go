@@ -39,10 +39,7 @@ func volumeRule(v *corev1.VolumeSource, name string, at *field.Path) field.Error
 	case "projected":
 		return validateProjected(v.Projected, at)
 	case "ephemeral":
-		if v.Ephemeral.VolumeClaimTemplate == nil {
-			return field.ErrorList{field.Required(at.Child("volumeClaimTemplate"), "")}
-		}
-		return validateClaimSpec(&v.Ephemeral.VolumeClaimTemplate.Spec, at.Child("volumeClaimTemplate", "spec"))
+		return validateEphemeral(v.Ephemeral, at.Child("volumeClaimTemplate"))
 	case "gcePersistentDisk":
 		return required(at, "pdName", v.GCEPersistentDisk.PDName)
 	case "awsElasticBlockStore":
@@ -100,6 +97,13 @@ func insidePath(name string, at *field.Path) (errs field.ErrorList) {
 		errs = append(errs, field.Invalid(at, name, "must be a relative path"))
 	}
 	return append(errs, climbing(name, at)...)
+}
+
+func validateEphemeral(e *corev1.EphemeralVolumeSource, template *field.Path) field.ErrorList {
+	if e.VolumeClaimTemplate == nil {
+		return field.ErrorList{field.Required(template, "")}
+	}
+	return validateClaimSpec(&e.VolumeClaimTemplate.Spec, template.Child("spec"))
 }
 
 func validateHostPath(h *corev1.HostPathVolumeSource, path *field.Path) (errs field.ErrorList) {

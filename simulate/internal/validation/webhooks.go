@@ -25,6 +25,18 @@ import (
 // mostConditions is how many conditions a webhook may have.
 const mostConditions = 64
 
+func validateMutatingHooks(o *admissionregistrationv1.MutatingWebhookConfiguration) field.ErrorList {
+	return validateHooks(o.Webhooks)
+}
+
+func validateValidatingHooks(o *admissionregistrationv1.ValidatingWebhookConfiguration) field.ErrorList {
+	var hooks []admissionregistrationv1.MutatingWebhook
+	for i := range o.Webhooks {
+		hooks = append(hooks, hookOf(&o.Webhooks[i]))
+	}
+	return validateHooks(hooks)
+}
+
 // validateHooks says what is wrong with the webhooks of a configuration.
 func validateHooks(hooks []admissionregistrationv1.MutatingWebhook) (errs field.ErrorList) {
 	named := map[string]bool{}
@@ -174,9 +186,7 @@ func validateConditions(conditions []admissionregistrationv1.MatchCondition, pat
 			errs = append(errs, field.Required(path.Child("name"), ""))
 			continue
 		}
-		for _, problem := range utilvalidation.IsQualifiedName(c.Name) {
-			errs = append(errs, field.Invalid(path.Child("name"), c.Name, problem))
-		}
+		errs = append(errs, invalids(path.Child("name"), c.Name, utilvalidation.IsQualifiedName(c.Name))...)
 		if named[c.Name] {
 			errs = append(errs, field.Duplicate(path.Child("name"), c.Name))
 		}

@@ -16,6 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+func validatePodTemplate(o *corev1.PodTemplate) field.ErrorList {
+	return validateTemplate(&o.Template, field.NewPath("template"))
+}
+
 // workload is what the kinds that run Pods have in common.
 type workload struct {
 	kind     string // as a selector's error calls it
@@ -67,12 +71,9 @@ func (w workload) withClaims() *corev1.PodTemplateSpec {
 		source := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c.Name}}
 		volumes = append(volumes, corev1.Volume{Name: c.Name, VolumeSource: source})
 	}
-	for _, v := range template.Spec.Volumes {
-		if !slices.ContainsFunc(w.claims, func(c corev1.PersistentVolumeClaim) bool { return c.Name == v.Name }) {
-			volumes = append(volumes, v)
-		}
-	}
-	template.Spec.Volumes = volumes
+	template.Spec.Volumes = append(volumes, slices.DeleteFunc(slices.Clone(template.Spec.Volumes), func(v corev1.Volume) bool {
+		return slices.ContainsFunc(w.claims, func(c corev1.PersistentVolumeClaim) bool { return c.Name == v.Name })
+	})...)
 	return &template
 }
 
@@ -84,12 +85,7 @@ func validateTemplate(t *corev1.PodTemplateSpec, path *field.Path, policies ...c
 	if len(t.Spec.EphemeralContainers) > 0 {
 		errs = append(errs, field.Forbidden(path.Child("spec", "ephemeralContainers"), "ephemeral containers not allowed in pod template"))
 	}
-	for _, p := range policies {
-		if t.Spec.RestartPolicy == p {
-			return errs
-		}
-	}
-	if len(policies) == 0 {
+	if len(policies) == 0 || slices.Contains(policies, t.Spec.RestartPolicy) {
 		return errs
 	}
 	if len(policies) > 1 {

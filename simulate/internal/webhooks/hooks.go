@@ -165,12 +165,7 @@ func (h *hook) invocation(call *Call) *kinds.Kind {
 }
 
 func (h *hook) ruled(call *Call, as *kinds.Kind) bool {
-	for i := range h.Rules {
-		if applies(&h.Rules[i], call, as) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.Rules, func(r admissionregistrationv1.RuleWithOperations) bool { return applies(&r, call, as) })
 }
 
 // applies reports whether a rule is about a write, taken as one of a kind.

@@ -105,10 +105,14 @@ func verify(h *hook, asked, answer *admissionv1.AdmissionReview) error {
 	} else if len(r.Patch) > 0 && r.PatchType == nil {
 		r.PatchType = new(admissionv1.PatchTypeJSONPatch)
 	}
+	return verifyPatch(r, h.mutating)
+}
+
+func verifyPatch(r *admissionv1.AdmissionResponse, mutating bool) error {
 	switch {
-	case !h.mutating && len(r.Patch) > 0:
+	case !mutating && len(r.Patch) > 0:
 		return errors.New("validating webhook may not return response.patch")
-	case !h.mutating && r.PatchType != nil:
+	case !mutating && r.PatchType != nil:
 		return errors.New("validating webhook may not return response.patchType")
 	case len(r.Patch) > 0 && r.PatchType == nil:
 		return errors.New("webhook returned response.patch but not response.patchType")

@@ -13,7 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
@@ -25,6 +25,9 @@ import (
 // from its identity.
 func (p *Path) fill(q *Request, obj *object.Object) error {
 	m := obj.Meta()
+	if finalizer := protections[q.Kind.GroupResource().String()]; finalizer != "" && !slices.Contains(m.GetFinalizers(), finalizer) {
+		m.SetFinalizers(append(m.GetFinalizers(), finalizer))
+	}
 	switch q.Kind.GroupResource().String() {
 	case "services":
 		return p.fillService(obj, nil)
@@ -35,10 +38,6 @@ func (p *Path) fill(q *Request, obj *object.Object) error {
 		return fillJob(obj)
 	case "pods":
 		return p.fillPod(q, obj)
-	case "persistentvolumeclaims", "persistentvolumes":
-		protect(m, map[string]string{"PersistentVolumeClaim": "kubernetes.io/pvc-protection", "PersistentVolume": "kubernetes.io/pv-protection"}[q.Kind.Kind])
-	case "volumeattributesclasses.storage.k8s.io":
-		protect(m, "kubernetes.io/vac-protection")
 	case signingRequests:
 		fillSigningRequest(q, obj)
 	case kinds.APIServices.String():
@@ -54,19 +53,18 @@ func (p *Path) fill(q *Request, obj *object.Object) error {
 	case "endpointslices.discovery.k8s.io":
 		endpoints, _ := obj.Fields["endpoints"].([]any)
 		for _, e := range endpoints {
-			if e, ok := e.(map[string]any); ok {
-				delete(e, "deprecatedTopology") // a create cannot set it
-			}
+			fields, _ := e.(map[string]any)
+			delete(fields, "deprecatedTopology") // a create cannot set it
 		}
 	}
 	return nil
 }
 
-// protect adds a finalizer, which a controller removes when the object is not in use.
-func protect(m *unstructured.Unstructured, finalizer string) {
-	if !slices.Contains(m.GetFinalizers(), finalizer) {
-		m.SetFinalizers(append(m.GetFinalizers(), finalizer))
-	}
+// protections are finalizers, which a controller removes when the object is not in use.
+var protections = map[string]string{
+	"persistentvolumeclaims":                 "kubernetes.io/pvc-protection",
+	"persistentvolumes":                      "kubernetes.io/pv-protection",
+	"volumeattributesclasses.storage.k8s.io": "kubernetes.io/vac-protection",
 }
 
 // fillSigningRequest records the user who asks for the certificate.
@@ -188,25 +186,31 @@ func (p *Path) fillService(obj, old *object.Object) error {
 			spec.HealthCheckNodePort = p.Allotter.NodePort()
 		}
 	}
-	external := spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer && (spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts)
+	setNodePorts(spec, &before.Spec, p.Allotter.NodePort)
+	return object.Retype(obj, service)
+}
+
+// setNodePorts keeps the node ports of the spec before, which is zero for a new Service, and sets
+// those that are missing.
+func setNodePorts(spec, before *corev1.ServiceSpec, free func() int32) {
+	external := spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer && ptr.Deref(spec.AllocateLoadBalancerNodePorts, true)
 	for i := range spec.Ports {
 		port := &spec.Ports[i]
 		if !external {
-			if before.Spec.Type != spec.Type && old != nil {
+			if before.Type != "" && before.Type != spec.Type {
 				port.NodePort = 0
 			}
 			continue
 		}
-		for _, was := range before.Spec.Ports {
+		for _, was := range before.Ports {
 			if was.Port == port.Port && was.Protocol == port.Protocol && port.NodePort == 0 {
 				port.NodePort = was.NodePort
 			}
 		}
 		if port.NodePort == 0 {
-			port.NodePort = p.Allotter.NodePort()
+			port.NodePort = free()
 		}
 	}
-	return object.Retype(obj, service)
 }
 
 // fillJob gives a Job the selector and the labels of its Pods.
@@ -219,12 +223,9 @@ func fillJob(obj *object.Object) error {
 		return nil
 	}
 	uid := string(job.UID)
-	if job.Spec.Template.Labels == nil {
-		job.Spec.Template.Labels = map[string]string{}
-	}
 	for _, prefix := range []string{"", "batch.kubernetes.io/"} {
-		job.Spec.Template.Labels[prefix+"job-name"] = job.Name
-		job.Spec.Template.Labels[prefix+"controller-uid"] = uid
+		metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, prefix+"job-name", job.Name)
+		metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, prefix+"controller-uid", uid)
 	}
 	if job.Spec.Selector == nil {
 		job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"batch.kubernetes.io/controller-uid": uid}}

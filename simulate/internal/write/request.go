@@ -4,6 +4,7 @@
 package write
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -180,9 +181,7 @@ func (q *Request) ReadOptions(query url.Values, userAgent string) error {
 	errs = append(errs, metav1validation.ValidateFieldManager(q.Manager, field.NewPath("fieldManager"))...)
 	q.Validation = query.Get("fieldValidation")
 	errs = append(errs, metav1validation.ValidateFieldValidation(field.NewPath("fieldValidation"), q.Validation)...)
-	if q.Validation == "" {
-		q.Validation = metav1.FieldValidationWarn
-	}
+	q.Validation = cmp.Or(q.Validation, metav1.FieldValidationWarn)
 	if force := strings.ToLower(query.Get("force")); force != "" && q.Verb == "patch" {
 		q.Force = force != "false" && force != "0"
 		if !q.applies() {

@@ -109,12 +109,9 @@ func differs(path string, a, b *apiextensionsv1.JSONSchemaProps) string {
 	if a.Type != b.Type || a.XIntOrString != b.XIntOrString {
 		return path
 	}
-	names := map[string]bool{}
-	for _, s := range []*apiextensionsv1.JSONSchemaProps{a, b} {
-		for name := range s.Properties {
-			names[name] = true
-		}
-	}
+	names := map[string]apiextensionsv1.JSONSchemaProps{}
+	maps.Copy(names, a.Properties)
+	maps.Copy(names, b.Properties)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		inA, hasA := a.Properties[name]
 		inB, hasB := b.Properties[name]
@@ -125,11 +122,24 @@ func differs(path string, a, b *apiextensionsv1.JSONSchemaProps) string {
 			return field
 		}
 	}
-	if a.Items != nil && b.Items != nil && a.Items.Schema != nil && b.Items.Schema != nil {
-		return differs(path+"[]", a.Items.Schema, b.Items.Schema)
+	itemsA, valuesA := innerSchemas(a)
+	itemsB, valuesB := innerSchemas(b)
+	if itemsA != nil && itemsB != nil {
+		return differs(path+"[]", itemsA, itemsB)
 	}
-	if a.AdditionalProperties != nil && b.AdditionalProperties != nil && a.AdditionalProperties.Schema != nil && b.AdditionalProperties.Schema != nil {
-		return differs(path+"[*]", a.AdditionalProperties.Schema, b.AdditionalProperties.Schema)
+	if valuesA != nil && valuesB != nil {
+		return differs(path+"[*]", valuesA, valuesB)
 	}
 	return ""
+}
+
+// innerSchemas returns the schemas of a list's items and of a map's values, or nil.
+func innerSchemas(s *apiextensionsv1.JSONSchemaProps) (items, values *apiextensionsv1.JSONSchemaProps) {
+	if s.Items != nil {
+		items = s.Items.Schema
+	}
+	if s.AdditionalProperties != nil {
+		values = s.AdditionalProperties.Schema
+	}
+	return items, values
 }

@@ -141,8 +141,15 @@ func (w *walk) kinds(roots []*loader.Package) []kind {
 	slices.SortStableFunc(out, func(a, b kind) int {
 		return compareAt(a.in.pkg.PkgPath+":"+a.name, b.in.pkg.PkgPath+":"+b.name)
 	})
-	for i, k := range out {
-		for _, other := range out[:i] {
+	w.checkConflicts(out)
+	return out
+}
+
+// checkConflicts finds kinds of one name and version in several packages, and packages with
+// several versions.
+func (w *walk) checkConflicts(kinds []kind) {
+	for i, k := range kinds {
+		for _, other := range kinds[:i] {
 			switch {
 			case other.in == k.in && other.version != k.version:
 				w.problems.add(k.at, "%s is in %s, and %s of the same package in %s; give each version its own package", k.name, k.version, other.name, other.version)
@@ -151,7 +158,6 @@ func (w *walk) kinds(roots []*loader.Package) []kind {
 			}
 		}
 	}
-	return out
 }
 
 // marked returns the group and version that the markers of a package give.

@@ -60,12 +60,15 @@ type breaker struct {
 	number, width int
 }
 
+// has reports whether both positions are in the line.
+func (f breaker) has(a, b token.Pos) bool { return f.line(a) == f.number && f.line(b) == f.number }
+
 // breakLine breaks the line, and reports whether it could.
 func (f breaker) breakLine() bool {
 	var lists []list
 	var conditions []token.Pos
 	add := func(l list) {
-		if len(l.items) > 0 && f.line(l.open) == f.number && f.line(l.end) == f.number {
+		if len(l.items) > 0 && f.has(l.open, l.end) {
 			lists = append(lists, l)
 		}
 	}
@@ -80,8 +83,8 @@ func (f breaker) breakLine() bool {
 		case *ast.CompositeLit:
 			add(list{n.Lbrace + 1, n.Rbrace, nodes(n.Elts), false})
 		case *ast.BinaryExpr:
-			if at := n.OpPos + 2; (n.Op == token.LAND || n.Op == token.LOR) && f.line(at) == f.number &&
-				f.line(n.Y.Pos()) == f.number && f.fset.Position(at).Column <= f.width {
+			if at := n.OpPos + 2; slices.Contains([]token.Token{token.LAND, token.LOR}, n.Op) &&
+				f.has(at, n.Y.Pos()) && f.fset.Position(at).Column <= f.width {
 				conditions = append(conditions, at)
 			}
 		}

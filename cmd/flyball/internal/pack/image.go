@@ -45,6 +45,19 @@ func imageFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) erro
 	return c.run
 }
 
+// misuse returns an error if the flags do not say where to put which image.
+func (c *imageCommand) misuse() error {
+	switch {
+	case c.push && c.name == "":
+		return errors.New("-push needs to know where to: name the image with -image")
+	case !c.push && c.out == "":
+		return errors.New("there is no place for the image: give -o with a directory, or -image and -push")
+	case c.program == "" || strings.ContainsAny(c.program, `/\ `):
+		return fmt.Errorf("-program %q is no name of a file; write operator", c.program)
+	}
+	return nil
+}
+
 func (c *imageCommand) run(ctx context.Context, args []string, t terminal) error {
 	pattern, err := argument(args, ".")
 	if err != nil {
@@ -60,13 +73,8 @@ func (c *imageCommand) run(ctx context.Context, args []string, t terminal) error
 			return misuse{err}
 		}
 	}
-	switch {
-	case c.push && c.name == "":
-		return misuse{errors.New("-push needs to know where to: name the image with -image")}
-	case !c.push && c.out == "":
-		return misuse{errors.New("there is no place for the image: give -o with a directory, or -image and -push")}
-	case c.program == "" || strings.ContainsAny(c.program, `/\ `):
-		return misuse{fmt.Errorf("-program %q is no name of a file; write operator", c.program)}
+	if err := c.misuse(); err != nil {
+		return misuse{err}
 	}
 	for _, out := range []string{c.out, c.sboms} {
 		if err := writable(in(c.dir, out)); err != nil && out != "" {

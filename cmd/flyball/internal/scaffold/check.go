@@ -10,7 +10,6 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -20,6 +19,7 @@ var (
 	pathElement  = regexp.MustCompile(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$`)
 	pathDomain   = regexp.MustCompile(`^[a-z0-9-][a-z0-9.-]*$`)
 	majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+	lowVersion   = regexp.MustCompile(`^v(1|0[0-9]*)$`)
 	gopkgVersion = regexp.MustCompile(`\.v[0-9]+$`)
 )
 
@@ -38,7 +38,7 @@ func checkModule(module string) error {
 			return problem("an element between slashes is empty")
 		case !pathElement.MatchString(e) || strings.HasSuffix(e, "."):
 			return problem(fmt.Sprintf("%q is not letters, digits and -._~, or begins or ends with a dot", e))
-		case e == "internal" || e == "vendor" || e == "testdata":
+		case slices.Contains([]string{"internal", "vendor", "testdata"}, e):
 			return problem(fmt.Sprintf("the go command gives %q another meaning", e))
 		}
 	}
@@ -52,10 +52,8 @@ func checkModule(module string) error {
 		if !gopkgVersion.MatchString(last) {
 			return problem("a path of gopkg.in ends in a version, such as .v2")
 		}
-	case len(elements) > 1 && majorVersion.MatchString(last):
-		if n, _ := strconv.Atoi(last[1:]); n < 2 || last[1] == '0' {
-			return problem(fmt.Sprintf("the version suffix %q is not /v2 or higher; leave it out", last))
-		}
+	case len(elements) > 1 && lowVersion.MatchString(last):
+		return problem(fmt.Sprintf("the version suffix %q is not /v2 or higher; leave it out", last))
 	}
 	return nil
 }

@@ -4,7 +4,9 @@
 package scaffold
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -124,21 +126,14 @@ func (p plan) clusterRules() string {
 		used[child.group+" "+n.plural] = rule(child.group, n.plural, verbs, "")
 	}
 	kept += rule("events.k8s.io", "events", "create, patch", "keep: for Warnings about children that fail")
-	keys := make([]string, 0, len(used))
-	for key := range used {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(used)) {
 		kept += used[key]
 	}
 	return kept
 }
 
 func rule(group, resource, verbs, comment string) string {
-	if group == "" {
-		group = `""`
-	}
+	group = cmp.Or(group, `""`)
 	if comment != "" {
 		comment = " # " + comment
 	}
@@ -210,9 +205,7 @@ func (p plan) webhookConfiguration() string {
 		selector = fmt.Sprintf("    objectSelector: # others do not wait for the operator\n      matchExpressions:\n        - key: %s/%s-operator\n          operator: Exists\n", p.Group, p.resource)
 	}
 	path := "/validate-" + strings.ReplaceAll(group, ".", "-") + "-v1-" + p.resource
-	if group == "" {
-		group = `""`
-	}
+	group = cmp.Or(group, `""`)
 	return fmt.Sprintf(`---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration

@@ -6,6 +6,7 @@ package scaffold
 import (
 	"bytes"
 	_ "embed"
+	"maps"
 	"strings"
 
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/gotree"
@@ -84,9 +85,7 @@ func knownImports() (gotree.Imports, error) {
 			if err != nil {
 				return nil, err
 			}
-			for alias, path := range f.Imports() {
-				known[alias] = path
-			}
+			maps.Copy(known, f.Imports())
 		}
 	}
 	return known, nil

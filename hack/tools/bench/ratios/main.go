@@ -93,12 +93,7 @@ func (r *results) add(s subject, contestant string, value float64) {
 }
 
 func (r *results) print(out io.Writer) error {
-	var peers []string
-	for _, c := range r.contestants {
-		if !strings.HasPrefix(c, ours) {
-			peers = append(peers, c)
-		}
-	}
+	peers := slices.DeleteFunc(slices.Clone(r.contestants), func(c string) bool { return strings.HasPrefix(c, ours) })
 	var b strings.Builder
 	b.WriteString("| workload | unit | ours |")
 	for _, p := range peers {

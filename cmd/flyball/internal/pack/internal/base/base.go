@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -145,13 +146,8 @@ func (b *Rendered) find(dir, name string) error {
 }
 
 // Of returns the objects of a kind.
-func (b *Rendered) Of(group, kind string) (out []Object) {
-	for _, o := range b.Objects {
-		if o.Is(group, kind) {
-			out = append(out, o)
-		}
-	}
-	return out
+func (b *Rendered) Of(group, kind string) []Object {
+	return slices.DeleteFunc(slices.Clone(b.Objects), func(o Object) bool { return !o.Is(group, kind) })
 }
 
 // ServiceAccount returns the name of that of the operator's Pods.

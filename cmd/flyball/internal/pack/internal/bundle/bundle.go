@@ -6,6 +6,7 @@
 package bundle
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,9 +48,7 @@ type Bundle struct {
 
 // New makes a bundle. It changes the base.
 func New(b *base.Rendered, opts Options) (*Bundle, error) {
-	if opts.Name == "" {
-		opts.Name = b.Deployment.Name()
-	}
+	opts.Name = cmp.Or(opts.Name, b.Deployment.Name())
 	if !regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`).MatchString(opts.Name) {
 		return nil, fmt.Errorf("%q is no name of a package: it has lower-case letters, digits and dashes; give another with -name", opts.Name)
 	}
@@ -152,13 +151,11 @@ type grants struct {
 func (m *bundle) permissions() ([]*grants, error) {
 	var all []*grants
 	of := func(account string) *grants {
-		for _, g := range all {
-			if g.account == account {
-				return g
-			}
+		i := slices.IndexFunc(all, func(g *grants) bool { return g.account == account })
+		if i < 0 {
+			i, all = len(all), append(all, &grants{account: account})
 		}
-		all = append(all, &grants{account: account})
-		return all[len(all)-1]
+		return all[i]
 	}
 	var problems []error
 	for _, binding := range m.base.Objects {

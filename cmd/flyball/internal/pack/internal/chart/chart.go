@@ -6,6 +6,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -32,9 +33,7 @@ const note = "{{- /* Written by flyball's pack from a kustomize base. Changes he
 
 // Files returns the files of the chart. It changes the base.
 func Files(b *base.Rendered, opts Options) (map[string][]byte, error) {
-	if opts.Name == "" {
-		opts.Name = b.Deployment.Name()
-	}
+	opts.Name = cmp.Or(opts.Name, b.Deployment.Name())
 	if !regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`).MatchString(opts.Name) {
 		return nil, fmt.Errorf("%q is no name of a chart: it has lower-case letters, digits and dashes; give another with -name", opts.Name)
 	}
@@ -125,7 +124,7 @@ func (c *chart) place(o base.Object) {
 			}
 		case base.Object:
 			for key, one := range value {
-				if key != "data" && key != "stringData" && key != "binaryData" {
+				if !slices.Contains([]string{"data", "stringData", "binaryData"}, key) {
 					value[key] = walk(key, one)
 				}
 			}
@@ -135,7 +134,7 @@ func (c *chart) place(o base.Object) {
 			}
 		case string:
 			switch named := value == c.base.Namespace; {
-			case named && (key == "namespace" || key == "matchNames" || key == namespaceLabel):
+			case named && slices.Contains([]string{"namespace", "matchNames", namespaceLabel}, key):
 				return quoted
 			case strings.HasPrefix(key, "cert-manager.io/inject-") && strings.HasPrefix(value, c.base.Namespace+"/"):
 				return release + strings.TrimPrefix(value, c.base.Namespace)

@@ -78,17 +78,27 @@ func write(dir string, files map[string][]byte) error {
 	return os.WriteFile(filepath.Join(dir, list), []byte(text.String()), 0o644)
 }
 
-// Check returns the error that Replace would return before it writes.
-func Check(dir string) error {
-	old := map[string]string{}
+// sums returns the list of a directory: the checksum of each file that was written; empty if
+// there is none.
+func sums(dir string) (map[string]string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, list))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+		return nil, err
 	}
+	sums := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		if hash, name, found := strings.Cut(strings.TrimSuffix(line, "\n"), "  "); found && filepath.IsLocal(filepath.FromSlash(name)) {
-			old[name] = hash
+			sums[name] = hash
 		}
+	}
+	return sums, nil
+}
+
+// Check returns the error that Replace would return before it writes.
+func Check(dir string) error {
+	old, err := sums(dir)
+	if err != nil {
+		return err
 	}
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if path == dir && errors.Is(err, os.ErrNotExist) {

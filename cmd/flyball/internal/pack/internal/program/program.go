@@ -9,9 +9,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -135,11 +133,9 @@ func (p *Program) Changed(ctx context.Context, platforms []Platform, others ...s
 			return nil, fmt.Errorf("list the files of %s for %s: %w", p.pattern, platform, err)
 		}
 		decoder := json.NewDecoder(bytes.NewReader(text))
-		for {
+		for decoder.More() {
 			var l listed
-			if err := decoder.Decode(&l); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
+			if err := decoder.Decode(&l); err != nil {
 				return nil, fmt.Errorf("read what go list says: %w", err)
 			}
 			if !l.local(filepath.Join(root, "vendor")) {
