@@ -54,7 +54,7 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 	if err != nil {
 		return fmt.Errorf("apply %T: %w", obj, err)
 	}
-	if err := c.settle(ctx, at, opts); err != nil {
+	if err := c.prepare(ctx, at, opts); err != nil {
 		return err
 	}
 	if err := c.private(at, object); err != nil {
@@ -100,7 +100,7 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 	if wish.may {
 		object = like
 	}
-	err = c.settled(at, a, object)
+	err = c.readAnswer(at, a, object)
 	end(err == nil && a.Is(at.kind))
 	return err
 }

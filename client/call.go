@@ -17,9 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/internal/ownnews"
-	"github.com/flyball-dev/flyball/internal/redact"
 )
 
 // verb is one kind of call. Verbs are bits, so a set of them is their sum.
@@ -84,11 +82,11 @@ func (c *Client) newCallAt(ctx context.Context, v verb, sub string, key informer
 	if at.kind, err = c.KindOf(obj); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", v, path(key.Namespace, key.Name), err)
 	}
-	return at, c.settle(ctx, at, options)
+	return at, c.prepare(ctx, at, options)
 }
 
-// settle fills in the options and the resource of a call whose kind and key are set.
-func (c *Client) settle(ctx context.Context, at *call, options []Option) error {
+// prepare fills in the options and the resource of a call whose kind and key are set.
+func (c *Client) prepare(ctx context.Context, at *call, options []Option) error {
 	var err error
 	at.run = ownnews.RunOf(ctx)
 	if at.callOptions, err = c.collect(at.verb, options); err != nil {
@@ -180,29 +178,6 @@ func (at *call) wrap(err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", at, err)
-}
-
-// effect returns what determines the meaning of the call's answer for a cache.
-func (at *call) effect() effects.Write {
-	return effects.Write{
-		Kind:        at.kind,
-		Key:         at.key,
-		UID:         cmp.Or(at.preconditions.UID, at.uid),
-		Propagation: at.propagation,
-		GracePeriod: at.gracePeriod,
-	}
-}
-
-// discreet reports whether errors and logs must not repeat what the call sends or
-// receives.
-func (at *call) discreet() bool { return redact.Kind(at.kind.GroupKind(), at.sub) }
-
-// answered removes confidential content from an error of the server.
-func (at *call) answered(err error) error {
-	if err == nil || !at.discreet() {
-		return err
-	}
-	return redact.Error(err)
 }
 
 // KindOf returns the kind of obj. The scheme determines it by Go type, except for

@@ -104,7 +104,7 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 		if err != nil {
 			return false, err
 		}
-		if err := c.settled(at, a, got); err != nil {
+		if err := c.readAnswer(at, a, got); err != nil {
 			return false, err
 		}
 		if status, sent := part.patch[statusName]; sent && part.sub == "" && c.mapper.ignoredStatus(ctx, at, got, after) {

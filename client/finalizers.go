@@ -32,5 +32,5 @@ func (c *Client) SetFinalizers(ctx context.Context, obj informer.Object, finaliz
 	if err != nil {
 		return err
 	}
-	return c.settled(at, a, c.whole(obj, at.kind))
+	return c.readAnswer(at, a, c.whole(obj, at.kind))
 }

@@ -67,5 +67,5 @@ func handOverOnce(ctx context.Context, c *Client, at *call) (done bool, err erro
 	if err != nil {
 		return false, err
 	}
-	return true, c.settled(write, a, like)
+	return true, c.readAnswer(write, a, like)
 }

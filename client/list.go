@@ -117,7 +117,7 @@ func newCallOnAll[T informer.Object](ctx context.Context, c *Client, v verb, opt
 	if err != nil {
 		return like, nil, fmt.Errorf("%s %s: %w", v, t, err)
 	}
-	return like, at, c.settle(ctx, at, opts)
+	return like, at, c.prepare(ctx, at, opts)
 }
 
 func selectParams(req *rest.Request, at *call) *rest.Request {

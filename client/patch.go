@@ -49,7 +49,7 @@ func (c *Client) patch(ctx context.Context, sub string, obj informer.Object, pat
 	if err != nil {
 		return err
 	}
-	return c.settled(at, a, obj)
+	return c.readAnswer(at, a, obj)
 }
 
 func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, patch Patch) (response, error) {

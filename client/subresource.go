@@ -147,7 +147,7 @@ func (s *SubResource) send(ctx context.Context, at *call, method string, body in
 		return err
 	}
 	if kind == at.kind {
-		return c.settled(at, a, body)
+		return c.readAnswer(at, a, body)
 	}
 	c.observe(at, at.effect().TouchedBy(a))
 	if len(a.Data) == 0 || a.Kind != kind {

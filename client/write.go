@@ -11,8 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/effects"
-	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
@@ -94,76 +92,5 @@ func (c *Client) put(ctx context.Context, v verb, sub, method string, obj inform
 	if err != nil {
 		return err
 	}
-	return c.settled(at, a, obj)
-}
-
-// settled handles the answer to a write of the object itself: it stores the answer in
-// obj, and passes the Observer a copy that is not shared. obj is nil if the caller has
-// no object to fill.
-func (c *Client) settled(at *call, a response, obj informer.Object) error {
-	want := at.kind
-	if !isNil(obj) && metadataOnly(obj) {
-		want = metadataKind
-	}
-	switch {
-	case !a.Is(want):
-		c.observe(at, at.effect().TouchedBy(a))
-		return nil
-	case isNil(obj) && !c.watched(at):
-		return nil
-	case isNil(obj):
-		obj = c.whole(nil, at.kind)
-	}
-	got := empty(obj)
-	if err := a.Into(got, at.kind); err != nil {
-		c.observe(at, at.effect().Touched())
-		return at.wrap(err)
-	}
-	if c.watched(at) {
-		c.observe(at, effects.Changed(at.kind, informer.Copy(got), a))
-	}
-	fill(obj, got)
-	return nil
-}
-
-// watched reports whether the Observer receives the effect of the call.
-func (c *Client) watched(at *call) bool {
-	return c.opts.Observer != nil && !at.dryRun
-}
-
-// observe passes the effect to the Observer, which then owns the object. An answer
-// without a name, such as an access review, is not an object of any cache.
-func (c *Client) observe(at *call, w informer.Written) {
-	if c.watched(at) && (w.Key.Name != "" || at.verb == verbDeleteAllOf) {
-		at.own(w)
-		c.opts.Observer.Observe(w)
-	}
-}
-
-// observeLost tells the Observer of a write that failed, but may have taken effect.
-func observeLost(c *Client, at *call) {
-	if at.lost && !at.reads() {
-		c.observe(at, at.effect().Touched())
-	}
-}
-
-// own records the effect of a write as one of the reconcile that makes it, before the
-// informers learn of it: its news need not wake the reconcile's key. Only what leaves no room
-// for a foreign write is recorded: an object that the server has created for this request,
-// and one that it has changed or removed in the version that the request named.
-func (at *call) own(w informer.Written) {
-	step := ownnews.Write{Kind: w.Kind.GroupKind(), Key: w.Key, UID: w.UID, To: w.Version, Gone: w.Effect == informer.Removed}
-	switch {
-	case !step.Gone && w.Effect != informer.Stored:
-		return
-	case at.version != "":
-		if step.From = informer.ParseVersion(at.version); step.From == 0 {
-			return
-		}
-	case at.code != http.StatusCreated || at.verb&(verbCreate|verbApply) == 0 || at.sub != "":
-		return
-	}
-	if at.run != nil {
-		at.run.Wrote(step)
-	}
+	return c.readAnswer(at, a, obj)
 }

@@ -208,7 +208,7 @@ func (e *Environment) served(ctx context.Context, crd *unstructured.Unstructured
 	if err := json.Unmarshal(answer, &state); err != nil {
 		return nil, err
 	}
-	if waiting, err := state.judge(); waiting != nil || err != nil {
+	if waiting, err := state.accepted(); waiting != nil || err != nil {
 		return waiting, err
 	}
 	groups, waiting := e.api.do(ctx, http.MethodGet, "/apis", "", nil)

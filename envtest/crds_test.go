@@ -123,7 +123,7 @@ func TestCRDState_Judge(t *testing.T) {
 	} {
 		var state crdState
 		state.Status.Conditions = append(state.Status.Conditions, tc.conditions...)
-		waiting, err := state.judge()
+		waiting, err := state.accepted()
 		if (waiting != nil) != tc.waiting || (err != nil) != tc.fail {
 			t.Errorf("%s: waiting %v, error %v, want waiting %t, error %t", tc.name, waiting, err, tc.waiting, tc.fail)
 		}

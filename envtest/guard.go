@@ -66,12 +66,12 @@ func startGuard(dir string) (*guard, error) {
 	return g, nil
 }
 
-func (g *guard) watch(pid int)   { g.tell("+", pid) }
-func (g *guard) unwatch(pid int) { g.tell("-", pid) }
+func (g *guard) watch(pid int)   { g.send("+", pid) }
+func (g *guard) unwatch(pid int) { g.send("-", pid) }
 
-// tell writes a line that fits into the pipe's buffer, so it does not block. If the guard has been killed, only the cleanup
+// send writes a line that fits into the pipe's buffer, so it does not block. If the guard has been killed, only the cleanup
 // is lost.
-func (g *guard) tell(op string, pid int) {
+func (g *guard) send(op string, pid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.pipe != nil {

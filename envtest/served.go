@@ -30,8 +30,8 @@ type crdState struct {
 	} `json:"status"`
 }
 
-// judge reports whether the API server has accepted the CRD: waiting is why not yet, err why it rejects it.
-func (s crdState) judge() (waiting, err error) {
+// accepted reports whether the API server has accepted the CRD: waiting is why not yet, err why it rejects it.
+func (s crdState) accepted() (waiting, err error) {
 	waiting = fmt.Errorf("it is not established yet")
 	for _, c := range s.Status.Conditions {
 		switch {

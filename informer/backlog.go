@@ -140,7 +140,7 @@ func (b *backlog) push(c store.Change, filter *store.ScopeSet, initial bool) {
 		p.flags.set(isResync, false)
 	}
 	p.turn(c, is, isBad)
-	if p.settled() {
+	if p.delivered() {
 		b.drop(p)
 		b.recycle(p)
 	}
@@ -181,8 +181,8 @@ func (p *pending) knew() (uid types.UID, ok bool) {
 	return "", false
 }
 
-// settled reports whether there is nothing left to deliver.
-func (p *pending) settled() bool {
+// delivered reports whether there is nothing left to deliver.
+func (p *pending) delivered() bool {
 	if p.hasGiven != p.hasNow || p.bad != nil && p.bad.given != p.bad.now {
 		return false
 	}

@@ -179,10 +179,10 @@ func (c *core) snapshot() Snapshot {
 	return s
 }
 
-// noteStoredLocked reports a batch to the simulation, if there is one: each change, the last
+// reportStoredLocked reports a batch to the simulation, if there is one: each change, the last
 // with the version up to which the store is complete. A batch without changes
 // is one such note.
-func (c *core) noteStoredLocked(changes []store.Change, own bool) {
+func (c *core) reportStoredLocked(changes []store.Change, own bool) {
 	reached, whole := Version(0), true
 	for w := range c.critical.scopes.all() {
 		if at := c.indexer.Reached(w.id); reached == 0 || at < reached {
@@ -288,13 +288,13 @@ type syncWait struct {
 func (c *critical) syncedLocked(scope base.ScopeID) {
 	if w := c.scopes.at(scope); w != nil {
 		w.synced.Store(true)
-		c.settleLocked()
+		c.notifySyncedLocked()
 	}
 }
 
-// settleLocked notifies the handles that are now synced, their handlers, and
+// notifySyncedLocked notifies the handles that are now synced, their handlers, and
 // their waiters.
-func (c *critical) settleLocked() {
+func (c *critical) notifySyncedLocked() {
 	for _, h := range c.handles {
 		if !h.settled && h.isSynced() {
 			h.settled = true

@@ -81,7 +81,7 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 		c.projection.recordStored(r.Version)
 	}
 	if c.critical.sim != nil {
-		c.noteStoredLocked(changes, own)
+		c.reportStoredLocked(changes, own)
 	}
 	c.critical.handlers.push(changes, lists.Merged)
 	for _, scope := range lists.Relisted {

@@ -174,7 +174,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 		return restclient.NewListerWatcher[Object](id.object, f.resolver, t, scope, func() restclient.Kept { return keptBy(c) })
 	})
 	c.shared, c.schemas, c.memory = true, f.schemas, f.resolver.Server.Memory
-	c.narrowed = func(set *fields.Set) { f.narrow.note(id, set) }
+	c.narrowed = func(set *fields.Set) { f.narrow.record(id, set) }
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.KindOf(t) }
 	c.resource = func() schema.GroupResource { return f.resolver.GroupResource(t) }
 	c.namespaced = func() (bool, bool) { return f.resolver.Namespaced(t) }

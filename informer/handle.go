@@ -175,7 +175,7 @@ func (h *handle) coverLocked(scopes []Scope, planned *plan) error {
 	h.deferred = slices.ContainsFunc(scopes, func(s Scope) bool { return s.Deferred })
 	h.turnLocked(holds, planned.namespaces)
 	if h.clusterWide && len(h.follows) > 0 {
-		h.core.misuses.note()
+		h.core.misuses.record()
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (h *handle) turnLocked(holds []*watched, namespaces map[string]bool) {
 	h.core.critical.scopes.release(before)
 	h.core.showLocked()
 	h.core.critical.handlers.look(h, now.scopes, differently)
-	h.core.critical.settleLocked()
+	h.core.critical.notifySyncedLocked()
 	showWaitingLocked(h.core)
 }
 
@@ -298,7 +298,7 @@ func (h *handle) releaseUnder() (left []*member, follows []*following, last bool
 	h.hold(nil)
 	h.asked = nil
 	h.core.showLocked()
-	h.core.critical.settleLocked()
+	h.core.critical.notifySyncedLocked()
 	h.core.critical.closed = len(h.core.critical.handles) == 0
 	return left, follows, h.core.critical.closed
 }

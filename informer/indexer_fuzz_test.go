@@ -144,7 +144,7 @@ func (d *dull) failf(format string, args ...any) {
 	d.t.Fatalf(format, args...)
 }
 
-func (d *dull) note(format string, args ...any) {
+func (d *dull) record(format string, args ...any) {
 	d.trace = append(d.trace, fmt.Sprintf(format, args...))
 }
 
@@ -161,7 +161,7 @@ func (d *dull) at(key Key, n int) Object {
 // changeSchema changes the content of all objects, but no version.
 func (d *dull) changeSchema() {
 	d.schema++
-	d.note("schema %d", d.schema)
+	d.record("schema %d", d.schema)
 	for i := range d.log {
 		for _, o := range []*Object{&d.log[i].obj, &d.log[i].last} {
 			if *o != nil {
@@ -214,7 +214,7 @@ func (d *dull) write(key Key, label string, remove, own bool, removal int, spoil
 		fixture.Spoilt(s.obj)
 	}
 	d.log = append(d.log, s)
-	d.note("server %d: %s %s, own %v", v, key, fixture.Sketch(s.obj), own)
+	d.record("server %d: %s %s, own %v", v, key, fixture.Sketch(s.obj), own)
 	if !own {
 		return
 	}
@@ -248,7 +248,7 @@ func (d *dull) answer(n int) {
 	n %= len(d.answers)
 	w := d.answers[n]
 	d.answers = slices.Delete(d.answers, n, n+1)
-	d.note("answer %s %d: effect %d %s", w.Key, w.Version, w.Effect, fixture.Sketch(w.Object))
+	d.record("answer %s %d: effect %d %s", w.Key, w.Version, w.Effect, fixture.Sketch(w.Object))
 	d.told[w.Key] = max(d.told[w.Key], w.Version)
 	if w.Effect == Removed { // the model knows what the answer omits
 		if w.Version != 0 {
@@ -340,7 +340,7 @@ func (d *dull) watch(id base.ScopeID) {
 		return
 	}
 	delta.Scope = id
-	d.note("scope %d: %s %s %s %v", id, delta.Type, s.key, fixture.Sketch(delta.Object), delta.Err)
+	d.record("scope %d: %s %s %s %v", id, delta.Type, s.key, fixture.Sketch(delta.Object), delta.Err)
 	d.fifo.Push(delta)
 }
 
@@ -355,7 +355,7 @@ func (d *dull) relist(id base.ScopeID, n int, failing bool) {
 	if d.behind[id] {
 		n = len(d.log) // a comparison by content needs the newest state
 	}
-	d.note("scope %d: list at %d, failing %v, by content %v", id, n, failing, d.behind[id])
+	d.record("scope %d: list at %d, failing %v, by content %v", id, n, failing, d.behind[id])
 	r := d.fifo.Replace(id)
 	if d.behind[id] {
 		r.Recompare()
@@ -396,7 +396,7 @@ func (d *dull) dispatch() bool {
 	if err != nil {
 		d.failf("pop: %v", err)
 	}
-	d.note("apply %d deltas, reached %v", len(b.Deltas), b.Reached)
+	d.record("apply %d deltas, reached %v", len(b.Deltas), b.Reached)
 	for _, delta := range b.Deltas {
 		if delta.Type != store.Sync {
 			d.told[delta.Key] = max(d.told[delta.Key], delta.Version)
@@ -487,7 +487,7 @@ func (d *dull) read(r *slowReader) bool {
 			d.failf("D5: open the objects of %s: %v", e.Key, err)
 		}
 		held, bad := r.holds[e.Key], r.bad[e.Key]
-		d.note("%s: %s %s %s -> %s", r.name, e.Type, e.Key, fixture.Sketch(e.Old), fixture.Sketch(e.New))
+		d.record("%s: %s %s %s -> %s", r.name, e.Type, e.Key, fixture.Sketch(e.Old), fixture.Sketch(e.New))
 		delete(r.bad, e.Key)
 		switch e.Type {
 		case Undecoded:
@@ -600,7 +600,7 @@ func (d *dull) step(op, arg byte) {
 
 // settle delivers everything, and compares the store with the server.
 func (d *dull) settle() {
-	d.note("settle")
+	d.record("settle")
 	for len(d.answers) > 0 {
 		d.answer(0)
 	}

@@ -218,7 +218,7 @@ func (l *listener) run(ctx context.Context) error {
 				return nil
 			}
 			if sim != nil {
-				l.noteHeard(sim, e)
+				l.reportHandled(sim, e)
 			}
 		}
 		clear(buf[:])
@@ -395,7 +395,7 @@ func (l *listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e Ev
 	if ctx.Err() != nil {
 		return false
 	}
-	n := l.noteOf(simhook.Told, e)
+	n := l.simNote(simhook.Told, e)
 	switch {
 	case e.Type == Deleted:
 	case e.Undecodable != nil:
@@ -407,10 +407,10 @@ func (l *listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e Ev
 	return true
 }
 
-func (l *listener) noteHeard(sim simhook.Hooks, e Event[Object]) {
-	sim.Note(l.noteOf(simhook.Heard, e))
+func (l *listener) reportHandled(sim simhook.Hooks, e Event[Object]) {
+	sim.Note(l.simNote(simhook.Heard, e))
 }
 
-func (l *listener) noteOf(what simhook.What, e Event[Object]) simhook.Note {
+func (l *listener) simNote(what simhook.What, e Event[Object]) simhook.Note {
 	return simhook.Note{What: what, Kind: l.gvk().GroupKind().String(), Name: l.name, Key: e.Key.String(), Quiet: e.Resync, Count: l.id}
 }

@@ -18,7 +18,7 @@ type narrow[ID comparable] struct {
 	}
 }
 
-func (n *narrow[ID]) note(id ID, set *fields.Set) {
+func (n *narrow[ID]) record(id ID, set *fields.Set) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mu.sets == nil {

@@ -75,15 +75,15 @@ func TestRepresentation_OneInformerPerKindAndRepresentation(t *testing.T) {
 func TestRepresentation_ServerThatCannotGiveMetadataAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var accepts []string
-		note := func(answer http.HandlerFunc) func(http.ResponseWriter, *http.Request) {
+		record := func(answer http.HandlerFunc) func(http.ResponseWriter, *http.Request) {
 			return func(w http.ResponseWriter, r *http.Request) {
 				accepts = append(accepts, r.Header.Get("Accept"))
 				answer(w, r)
 			}
 		}
 		list := `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a","namespace":"ns","resourceVersion":"3"},"data":{"k":"v"}}]}`
-		s := fixture.Serve(t, note(fixture.Body(http.StatusNotAcceptable, restclient.ContentJSON, `{"kind":"Status","apiVersion":"v1","code":406,"reason":"NotAcceptable"}`)),
-			note(fixture.Body(200, restclient.ContentJSON, list)), note(fixture.Watch(fixture.Hang)))
+		s := fixture.Serve(t, record(fixture.Body(http.StatusNotAcceptable, restclient.ContentJSON, `{"kind":"Status","apiVersion":"v1","code":406,"reason":"NotAcceptable"}`)),
+			record(fixture.Body(200, restclient.ContentJSON, list)), record(fixture.Watch(fixture.Hang)))
 		f, _ := factoryOn(t, s, Options{PagedLists: true})
 		maps := ForMetadata(f, fixture.ConfigMapKind)
 		stop := runFactory(t, f)

@@ -136,7 +136,7 @@ func (o *opener) prepare(w *watched) {
 	w.reflector = reflector.New(lw, w.scope, w.id, o.fifo, o.opts.reflectorOptions(w.lw))
 	w.reflector.Objects = o.object.String()
 	w.reflector.At(w.lw)
-	w.reflector.Status.Misused = o.misuses.note
+	w.reflector.Status.Misused = o.misuses.record
 	w.reflector.Schema = o.schemaOf(w)
 	if o.auditList != nil {
 		w.reflector.Recall = o.auditList.recall

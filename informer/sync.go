@@ -75,7 +75,7 @@ type misuses struct {
 	}
 }
 
-func (m *misuses) note() {
+func (m *misuses) record() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.noted = true

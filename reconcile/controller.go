@@ -121,6 +121,7 @@ type Controller[K comparable] struct {
 	provider     trace.TracerProvider
 	traces       *traces[K]    // set then; nil: none
 	sim          simhook.Hooks // set then; nil: none
+	probes       []probe[K]    // set then
 
 	group    nursery.Nursery // the sources, and the workers where Run has both
 	synced   chan struct{}

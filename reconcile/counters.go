@@ -35,7 +35,7 @@ type counters struct {
 	last    atomic.Int64 // nanoseconds since 1970
 }
 
-// Moved counts a sign of progress of a worker. It implements lifesign.Taker.
+// Moved counts a sign of progress of a worker.
 func (c *counters) Moved() { c.moves.Add(1) }
 
 func (c *counters) add(o Outcome) { c.outcome[slices.Index(outcomes[:], o)].Add(1) }

@@ -11,7 +11,7 @@
 //	source ──K──▶ workqueue ──K──▶ worker ──▶ your Reconcile(ctx, object or key)
 //	               ▲    ▲                             │ Result, error
 //	               │    │                             ▼
-//	               │    └── now, after, with backoff ─ settle
+//	               │    └── now, after, with backoff ─ finish
 //	               └─────── when the cache has passed a conflict
 //
 // For makes the controller of a kind, whose function gets the object; New makes one for

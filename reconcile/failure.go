@@ -35,8 +35,8 @@ type failures[K comparable] struct {
 	}
 }
 
-// note records the result of a reconcile of key.
-func (f *failures[K]) note(key K, a action, err error) {
+// record keeps or removes the failure of key, by the result of a reconcile.
+func (f *failures[K]) record(key K, a action, err error) {
 	if key != key { // a NaN could not be found again
 		return
 	}

@@ -15,25 +15,28 @@ func filterOf[K comparable](c *Controller[K]) ownnews.Filter[K] {
 	return ownnews.Filter[K]{Absent: c.absent, Ledger: c.wrote}
 }
 
-// Wrote implements ownnews.Run.
-func (r *run[K]) Wrote(w ownnews.Write) { r.controller.wrote.Wrote(r.key, w) }
+// writing is a run whose controller keeps a ledger of own writes. It implements ownnews.Run.
+type writing[K comparable] struct{ *run[K] }
 
-// endOwn ends the reconcile for the ledger, and reports what it found. It must be called before
-// the key is done.
-func (r *run[K]) endOwn(res Result, err error) {
-	c := r.controller
-	if c.wrote == nil {
-		return
-	}
-	idle, found := c.wrote.End(r.key, err == nil && decideResult(res).outcome == OutcomeDone)
+// Wrote records a write of the reconcile.
+func (w writing[K]) Wrote(did ownnews.Write) { w.controller.wrote.Wrote(w.key, did) }
+
+// ownWrites begins and ends each reconcile in the ledger, and reports what that found.
+type ownWrites[K comparable] struct{ *Controller[K] }
+
+func (o ownWrites[K]) begin(r *run[K]) { o.wrote.Begin(r.key) }
+
+func (o ownWrites[K]) end(r *run[K], e ending) {
+	c := o.Controller
+	idle, found := c.wrote.End(r.key, e.outcome == OutcomeDone)
 	if idle && c.sim != nil {
-		c.noteIdle(r.key)
+		c.reportIdle(r.key)
 	}
 	if found == nil {
 		return
 	}
 	if c.sim != nil {
-		c.noteUnfinished(r.key, found)
+		c.reportUnfinished(r.key, found)
 	}
 	c.unfinished.Do(func() {
 		r.logger().Info("Reconcile was done too early: the next one wrote more, and nothing else had "+
@@ -66,11 +69,11 @@ func absentIn[T informer.Object](lister informer.Lister[T], c *Controller[Key]) 
 // forgetCanceled ends what waits for the next run of a key that was canceled.
 func forgetCanceled[K comparable](c *Controller[K], key K) {
 	if c.sim != nil {
-		noteCanceled(c, key)
+		reportCanceled(c, key)
 	}
 	c.queue.Forget(key)
 	c.waits.end(key)
-	c.failures.note(key, action{}, nil)
+	c.failures.record(key, action{}, nil)
 	if c.traces != nil {
 		c.traces.take(key)
 	}

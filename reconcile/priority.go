@@ -40,7 +40,7 @@ func DefaultPriority(cause source.Cause) int {
 // add is called by sources with their keys.
 func (c *Controller[K]) add(key K, cause source.Cause) {
 	if c.sim != nil {
-		c.noteAdded(key, cause)
+		c.reportAdded(key, cause)
 	}
 	if c.wrote != nil && !cause.Resync {
 		c.wrote.News(key)

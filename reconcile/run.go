@@ -13,9 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/flyball-dev/flyball/internal/lifesign"
-	"github.com/flyball-dev/flyball/internal/ownnews"
-	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/task"
 )
 
 // run is one reconcile, and its context. Values that most reconciles do not need are
@@ -28,8 +26,9 @@ type run[K comparable] struct {
 	key        K
 	number     uint64
 	since      time.Time
-	overdue    bool // used only by the watch
-	priority   int8 // of its key, if there are traces
+	overdue    bool   // used only by the watch
+	priority   int8   // of its key, if there are traces
+	witnessed  func() // ends what the Witness began, if there is one
 
 	named sync.Once
 	log   logr.Logger
@@ -74,23 +73,24 @@ func (r *run[K]) Err() error {
 	return err
 }
 
-// Value returns the logger and the taker of life signs, and identifies the reconcile to
-// a simulation.
+// Value returns the logger, and the reconcile itself.
 func (r *run[K]) Value(key any) any {
-	if key == (lifesign.Key{}) {
-		return &r.controller.counters
-	}
-	if key == (ownnews.RunKey{}) && r.controller.wrote != nil {
-		return r
-	}
-	if key == r.controller.loggerKey {
+	switch {
+	case key == r.controller.loggerKey:
 		return r.logger()
+	case key != (task.Key{}):
+		return r.Context.Value(key)
+	case r.controller.wrote != nil:
+		return writing[K]{r}
 	}
-	if r.controller.sim != nil && key == (simhook.RunKey{}) {
-		return simhook.Run{Controller: r.controller.name, Key: keyText(r.key)}
-	}
-	return r.Context.Value(key)
+	return r
 }
+
+// Moved implements task.Task.
+func (r *run[K]) Moved() { r.controller.counters.Moved() }
+
+// Name implements task.Task.
+func (r *run[K]) Name() (controller, key string) { return r.controller.name, keyText(r.key) }
 
 // loggerKey returns the key by which logr looks up the logger of a context.
 func loggerKey() any {

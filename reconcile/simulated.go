@@ -43,27 +43,30 @@ func keyed(limiter workqueue.RateLimiter, random func() float64) workqueue.RateL
 	return limiter
 }
 
-func (c *Controller[K]) noteAdded(key K, cause source.Cause) {
+func (c *Controller[K]) reportAdded(key K, cause source.Cause) {
 	c.sim.Note(simhook.Note{
 		What: simhook.Enqueued, Kind: c.name, Key: keyText(key), Name: cause.Source,
 		Quiet: cause.Resync || cause.Type == 0 && cause.Source != cachePassed,
 	})
 }
 
-func noteCanceled[K comparable](c *Controller[K], key K) {
+func reportCanceled[K comparable](c *Controller[K], key K) {
 	c.sim.Note(simhook.Note{What: simhook.Canceled, Kind: c.name, Key: keyText(key)})
 }
 
-func (c *Controller[K]) noteTaken(key K) {
+func (c *Controller[K]) reportTaken(key K) {
 	c.sim.Note(simhook.Note{What: simhook.Taken, Kind: c.name, Key: keyText(key)})
 }
 
-func (c *Controller[K]) noteBegun(key K) {
-	c.sim.Note(simhook.Note{What: simhook.Begun, Kind: c.name, Key: keyText(key)})
+// simulated reports the begin and the end of each reconcile to a simulation.
+type simulated[K comparable] struct{ *Controller[K] }
+
+func (s simulated[K]) begin(r *run[K]) {
+	s.sim.Note(simhook.Note{What: simhook.Begun, Kind: s.name, Key: keyText(r.key)})
 }
 
-// noteIdle lets the simulation call for the key, as a resync would.
-func (c *Controller[K]) noteIdle(key K) {
+// reportIdle lets the simulation call for the key, as a resync would.
+func (c *Controller[K]) reportIdle(key K) {
 	c.sim.Note(simhook.Note{What: simhook.Idle, Kind: c.name, Key: keyText(key), Wake: c.waker(key)})
 }
 
@@ -71,18 +74,18 @@ func (c *Controller[K]) waker(key K) func() {
 	return func() { c.add(key, source.Cause{Source: "simulation", Resync: true}) }
 }
 
-func (c *Controller[K]) noteUnfinished(key K, u *ownnews.Unfinished) {
+func (c *Controller[K]) reportUnfinished(key K, u *ownnews.Unfinished) {
 	c.sim.Note(simhook.Note{
 		What: simhook.Unfinished, Kind: c.name, Key: keyText(key), Name: u.Last.String(), Text: u.More.String(),
 	})
 }
 
-func (c *Controller[K]) noteEnded(key K, a action, err error) {
+func (s simulated[K]) end(r *run[K], e ending) {
 	text := ""
-	if err != nil {
-		if p := guarded(func() { text = err.Error() }); p != nil {
+	if e.err != nil {
+		if p := guarded(func() { text = e.err.Error() }); p != nil {
 			text = p.Error()
 		}
 	}
-	c.sim.Note(simhook.Note{What: simhook.Ended, Kind: c.name, Key: keyText(key), Name: string(a.outcome), After: a.after, Text: text, Wake: c.waker(key)})
+	s.sim.Note(simhook.Note{What: simhook.Ended, Kind: s.name, Key: keyText(r.key), Name: string(e.outcome), After: e.after, Text: text, Wake: s.waker(r.key)})
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/flyball-dev/flyball/internal/stacks"
 )
@@ -71,7 +70,7 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 	w.mu.Unlock()
 	for key := range c.queue.Keys() {
 		if c.sim != nil {
-			c.noteTaken(key)
+			c.reportTaken(key)
 			c.sim.Step(ctx, "pick up", c.name+" "+keyText(key))
 		}
 		if ctx.Err() != nil {
@@ -82,20 +81,14 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 	ended = true
 }
 
+// handle reconciles a key that the worker w has taken.
 func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 	c.waits.end(key)
 	r := c.newRun(ctx, key)
-	if c.traces != nil {
-		r.Context, r.priority = c.traces.begin(r.Context, key, r.id(), r.since, c.queue.NumRequeues(key)+1)
-	}
-	if c.witness != nil {
-		defer c.witness.Begin(runName{c.name, key})() // last
-	}
-	if c.wrote != nil {
-		c.wrote.Begin(key)
+	for _, p := range c.probes {
+		p.begin(r)
 	}
 	w.hold(r)
-	c.counters.Moved()
 	c.watchdog.expect()
 	res, err, returned := Result{}, error(nil), false
 	defer func() {
@@ -103,25 +96,24 @@ func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 			err = &PanicError{Stack: string(debug.Stack())}
 		}
 		w.hold(nil)
-		c.counters.Moved()
-		c.counters.observe(time.Since(r.since))
-		r.endOwn(res, err)
-		c.settle(r, res, err)
-		r.cancel(nil)
+		c.finish(r, res, err)
 		if p, ok := err.(*PanicError); ok && returned && c.crashOnPanic {
 			panic(p.Value)
 		}
 	}()
-	if c.sim != nil {
-		c.noteBegun(key)
-	}
+	res, err = c.call(r)
+	returned = true
+}
+
+// call calls the user's function. A panic is its error.
+func (c *Controller[K]) call(r *run[K]) (res Result, err error) {
 	if p := guarded(func() {
 		if c.sim != nil {
-			c.sim.Reconcile(r, c.name, keyText(key))
+			c.sim.Reconcile(r, c.name, keyText(r.key))
 		}
-		res, err = c.reconcile(r, key)
+		res, err = c.reconcile(r, r.key)
 	}); p != nil {
 		err = p
 	}
-	returned = true
+	return res, err
 }

@@ -98,18 +98,18 @@ type feed[K comparable] struct {
 }
 
 func (f feed[K]) OnAdd(obj any, initial bool) {
-	f.tell(source.Cause{Type: informer.Added, Initial: initial}, nil, obj)
+	f.forward(source.Cause{Type: informer.Added, Initial: initial}, nil, obj)
 }
 
 func (f feed[K]) OnUpdate(before, after any) {
-	f.tell(source.Cause{Type: informer.Updated}, before, after)
+	f.forward(source.Cause{Type: informer.Updated}, before, after)
 }
 
-func (f feed[K]) OnDelete(obj any) { f.tell(source.Cause{Type: informer.Deleted}, obj, nil) }
+func (f feed[K]) OnDelete(obj any) { f.forward(source.Cause{Type: informer.Deleted}, obj, nil) }
 
-// tell adds the keys of both states, each once. If the mapper panics, the
+// forward adds the keys of both states, each once. If the mapper panics, the
 // remaining keys of this event are lost.
-func (f feed[K]) tell(cause source.Cause, before, after any) {
+func (f feed[K]) forward(cause source.Cause, before, after any) {
 	if f.over() {
 		return
 	}

@@ -40,7 +40,7 @@ func webhookOptions(given webhook.Options) webhook.Options {
 func addWebhooks(mgr *manager.Manager) {
 	websites := informer.For[*webv1.Website](mgr.Informers())
 	webhook.Mutate(mgr.Webhooks(), "", writeHost)
-	webhook.Validate(mgr.Webhooks(), "", hostRules{websites.Lister()}.judge)
+	webhook.Validate(mgr.Webhooks(), "", hostRules{websites.Lister()}.validate)
 	webhook.Convert(mgr.Webhooks(), webhook.Spoke(webv1beta1.Conversion.ToHub, webv1beta1.Conversion.FromHub))
 }
 
@@ -55,7 +55,7 @@ type hostRules struct {
 	websites informer.Lister[*webv1.Website]
 }
 
-func (r hostRules) judge(_ context.Context, req *webhook.Request, old, site *webv1.Website) error {
+func (r hostRules) validate(_ context.Context, req *webhook.Request, old, site *webv1.Website) error {
 	if site == nil || site.Spec.Host == "" || old != nil && old.Spec.Host == site.Spec.Host {
 		return nil // existing objects stay valid, whatever the rules are today
 	}

@@ -215,7 +215,7 @@ func (m mutant) try(ctx context.Context, t *tree, limit time.Duration) (verdict,
 	if err := os.WriteFile(path, change.from, 0o644); err != nil {
 		return verdict{}, fmt.Errorf("take it back: %w", err)
 	}
-	return judge(text, failed), ctx.Err()
+	return verdictOf(text, failed), ctx.Err()
 }
 
 var (
@@ -225,8 +225,8 @@ var (
 	pkgFail  = regexp.MustCompile(`(?m)^FAIL\t`)
 )
 
-// judge returns what the output of a test means for the mutant.
-func judge(text string, failed error) verdict {
+// verdictOf returns what the output of a test means for the mutant.
+func verdictOf(text string, failed error) verdict {
 	switch {
 	case failed == nil:
 		return verdict{how: "the test passes"}

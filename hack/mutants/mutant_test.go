@@ -29,7 +29,7 @@ func TestJudge(t *testing.T) {
 		"does not set up":    {"FAIL\texample/x [setup failed]\n", failed, false},
 		"go command missing": {"", failed, false},
 	} {
-		if got := judge(c.text, c.failed); got.killed != c.killed {
+		if got := verdictOf(c.text, c.failed); got.killed != c.killed {
 			t.Errorf("%s: got %q, killed %v; want killed %v", name, got, got.killed, c.killed)
 		}
 	}

@@ -97,7 +97,7 @@ func follow[T informer.Object](f *informer.SharedInformerFactory, name string, c
 	w.mu.told = map[string]view{}
 	for _, opts := range []informer.HandlerOptions{{Name: name + ", states"}, {Name: name + ", every event", EveryEvent: true}} {
 		w.mu.told[opts.Name] = view{}
-		if _, err := w.handle.AddHandler(func(e informer.Event[T]) { w.note(opts.Name, e) }, opts); err != nil {
+		if _, err := w.handle.AddHandler(func(e informer.Event[T]) { w.record(opts.Name, e) }, opts); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +106,7 @@ func follow[T informer.Object](f *informer.SharedInformerFactory, name string, c
 
 func (w *following[T]) String() string { return w.name }
 
-func (w *following[T]) note(handler string, e informer.Event[T]) {
+func (w *following[T]) record(handler string, e informer.Event[T]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.events++

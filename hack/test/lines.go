@@ -48,15 +48,15 @@ func (w *whole) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	for line := range strings.Lines(string(w.rest[:end])) {
-		w.note(line)
+		w.record(line)
 	}
 	_, err := w.lines.Write(w.rest[:end])
 	w.rest = w.rest[end:]
 	return len(p), err
 }
 
-// note reads the go command's lines about failures.
-func (w *whole) note(line string) {
+// record reads the go command's lines about failures.
+func (w *whole) record(line string) {
 	if test, ok := strings.CutPrefix(line, "--- FAIL: "); ok {
 		name, _, _ := strings.Cut(test, " ")
 		w.failed = append(w.failed, strings.TrimSpace(name))
@@ -108,14 +108,14 @@ func (l *lines) report(silence time.Duration) (stop func()) {
 			case <-end:
 				return
 			case now := <-tick.C:
-				l.tell(now, silence)
+				l.printProgress(now, silence)
 			}
 		}
 	})
 	return func() { close(end); group.Wait() }
 }
 
-func (l *lines) tell(now time.Time, silence time.Duration) {
+func (l *lines) printProgress(now time.Time, silence time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now.Sub(l.mu.spoke) < silence-silence/6 || len(l.mu.running) == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
-	"github.com/flyball-dev/flyball/internal/lifesign"
+	"github.com/flyball-dev/flyball/internal/task"
 )
 
 // Requests counts requests in the transport of the manager's configuration: client-go's
@@ -105,9 +105,9 @@ type counted struct {
 
 // RoundTrip implements http.RoundTripper.
 func (c counted) RoundTrip(req *http.Request) (*http.Response, error) {
-	lifesign.Moved(req.Context()) // of the reconcile that sends it, if any
+	task.Moved(req.Context()) // of the reconcile that sends it, if any
 	resp, err := c.next.RoundTrip(req)
-	lifesign.Moved(req.Context())
+	task.Moved(req.Context())
 	code := "<error>" // as in client-go's metric
 	if resp != nil {
 		code = strconv.Itoa(resp.StatusCode)

@@ -134,8 +134,8 @@ func (e *exchange) follow(resp *http.Response) {
 	resp.Body = b
 }
 
-// judge shows the informers what an answer means.
-func (e *exchange) judge(contentType string, data []byte) {
+// observeAnswer shows the informers what an answer means.
+func (e *exchange) observeAnswer(contentType string, data []byte) {
 	a, err := effects.Open(contentType, data)
 	if err != nil {
 		e.touched()
@@ -195,7 +195,7 @@ func (b *body) end(whole bool) {
 	switch {
 	case !b.judged.CompareAndSwap(false, true):
 	case whole && b.read <= maxBody:
-		b.judge(b.contentType, b.data)
+		b.observeAnswer(b.contentType, b.data)
 		b.data = nil
 	default:
 		b.touched()

@@ -3,20 +3,21 @@
 
 package ownnews
 
-import "context"
+import (
+	"context"
 
-// RunKey is the key of a context's Run.
-type RunKey struct{}
+	"github.com/flyball-dev/flyball/internal/task"
+)
 
-// Run is a reconcile, as the context of its requests knows it.
+// Run is a task.Task whose controller keeps a Ledger.
 type Run interface {
 	// Wrote records a write of the reconcile.
 	Wrote(w Write)
 }
 
-// RunOf returns the reconcile that ctx belongs to; nil: none.
+// RunOf returns the reconcile that ctx belongs to; nil: none, or one without a Ledger.
 func RunOf(ctx context.Context) Run {
-	r, _ := ctx.Value(RunKey{}).(Run)
+	r, _ := ctx.Value(task.Key{}).(Run)
 	return r
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/task"
 )
 
 func step(from, to informer.Version) ownnews.Write {
@@ -223,7 +224,7 @@ func TestContext_CarriesRunAndFilter_R15(t *testing.T) {
 	if ownnews.FilterOf[string](ctx).Ledger != &l || ownnews.FilterOf[int](ctx).Ledger != nil {
 		t.Error("the filter is not that of the keys' type")
 	}
-	ownnews.RunOf(context.WithValue(ctx, ownnews.RunKey{}, by{&l, "a"})).Wrote(step(5, 7))
+	ownnews.RunOf(context.WithValue(ctx, task.Key{}, by{&l, "a"})).Wrote(step(5, 7))
 	if !l.Own("a", step(5, 7)) {
 		t.Error("the write of a context's run is not in its ledger")
 	}

@@ -110,18 +110,6 @@ type Note struct {
 	Wake func()
 }
 
-// RunKey is the context key of a reconcile's Run.
-type RunKey struct{}
-
-// Run is one reconcile.
-type Run struct{ Controller, Key string }
-
-// RunOf returns the reconcile of ctx, if there is one.
-func RunOf(ctx context.Context) (r Run, ok bool) {
-	r, ok = ctx.Value(RunKey{}).(Run)
-	return r, ok
-}
-
 type hooksKey struct{}
 
 // With returns a context for what a simulation runs.

@@ -127,7 +127,7 @@ func (g guard) Info(level int, msg string, values ...any) {
 		values = []any{"body", "not shown, since it may hold a secret"}
 	}
 	if level <= 0 && g.rare {
-		shown, ok := g.judged(nil, msg, values)
+		shown, ok := g.admit(nil, msg, values)
 		if !ok {
 			return
 		}
@@ -144,7 +144,7 @@ func (g guard) Error(err error, msg string, values ...any) {
 		return
 	}
 	if g.rare {
-		shown, ok := g.judged(err, msg, values)
+		shown, ok := g.admit(err, msg, values)
 		if !ok {
 			return
 		}
@@ -156,7 +156,7 @@ func (g guard) Error(err error, msg string, values ...any) {
 // Warn implements the function Warn for a guarded logger.
 func (g guard) Warn(err error, msg string, values ...any) {
 	if g.rare {
-		shown, ok := g.judged(err, msg, values)
+		shown, ok := g.admit(err, msg, values)
 		if !ok {
 			return
 		}
@@ -243,8 +243,8 @@ type details struct {
 	values []any
 }
 
-// judged reports whether a line is shown now, and with which details.
-func (g guard) judged(err error, msg string, values []any) (shown details, ok bool) {
+// admit reports whether a line is shown now, and with which details.
+func (g guard) admit(err error, msg string, values []any) (shown details, ok bool) {
 	part, key := g.about(values)
 	why := ""
 	if err != nil {
@@ -259,7 +259,7 @@ func (g guard) judged(err error, msg string, values []any) (shown details, ok bo
 	now := time.Now()
 	g.shared.mu.Lock()
 	defer g.shared.mu.Unlock() // the next line shown has the number of lines before it
-	show, omitted, forgotten := g.shared.mu.throttle.judge(now, s)
+	show, omitted, forgotten := g.shared.mu.throttle.admit(now, s)
 	if !show {
 		return details{}, false
 	}

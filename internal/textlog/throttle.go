@@ -70,10 +70,10 @@ type throttle struct {
 	forgotten      uint64 // omitted lines of forgotten parts
 }
 
-// judge reports whether a line about s is logged at now, how many lines of its
+// admit reports whether a line about s is logged at now, how many lines of its
 // message and part were omitted before it, and how many of parts forgotten
 // since.
-func (t *throttle) judge(now time.Time, s subject) (show bool, omitted, forgotten uint64) {
+func (t *throttle) admit(now time.Time, s subject) (show bool, omitted, forgotten uint64) {
 	part, text, key := t.of(s.part), t.of(s.text), t.of(s.key)
 	// A key that fails for a new reason is logged sooner, though not each time.
 	changed := s.cause != key.cause && now.Sub(key.at) >= ofKey.first

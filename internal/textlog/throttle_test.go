@@ -14,7 +14,7 @@ var day = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 // shown returns the seconds at which a line that arrives every step is logged.
 func shown(th *throttle, s subject, step, during time.Duration) (at []int, omitted uint64) {
 	for d := time.Duration(0); d < during; d += step {
-		if show, n, _ := th.judge(day.Add(d), s); show {
+		if show, n, _ := th.admit(day.Add(d), s); show {
 			at = append(at, int(d.Seconds()))
 			omitted += n
 		}
@@ -41,12 +41,12 @@ func TestThrottle_AnotherCauseIsNews(t *testing.T) {
 	s := subject{text: 1, part: 2, key: 3, cause: 4}
 	shown(&th, s, time.Second, time.Hour)
 	s.cause = 5
-	if show, omitted, _ := th.judge(day.Add(time.Hour), s); !show || omitted == 0 {
+	if show, omitted, _ := th.admit(day.Add(time.Hour), s); !show || omitted == 0 {
 		t.Errorf("a key that fails for another reason: shown %v with %d left out before it; want it shown, and their count", show, omitted)
 	}
 	for i := range 5000 {
 		s.cause = uint64(100 + i)
-		if show, _, _ := th.judge(day.Add(time.Hour+time.Duration(i)*time.Millisecond), s); show {
+		if show, _, _ := th.admit(day.Add(time.Hour+time.Duration(i)*time.Millisecond), s); show {
 			t.Fatalf("shown again after %d ms, since its text is always another", i)
 		}
 	}
@@ -56,10 +56,10 @@ func TestThrottle_AfterAPauseItIsANewBeginning(t *testing.T) {
 	var th throttle
 	s := subject{text: 1, part: 2, key: 3}
 	shown(&th, s, time.Second, 10*time.Minute) // the next is due 630 s after the first, the gap is 320 s
-	if show, _, _ := th.judge(day.Add(2*time.Hour), s); !show {
+	if show, _, _ := th.admit(day.Add(2*time.Hour), s); !show {
 		t.Fatal("not shown after two quiet hours")
 	}
-	if show, _, _ := th.judge(day.Add(2*time.Hour+10*time.Second), s); !show {
+	if show, _, _ := th.admit(day.Add(2*time.Hour+10*time.Second), s); !show {
 		t.Error("not shown ten seconds later, as after the first time")
 	}
 }
@@ -77,7 +77,7 @@ func FuzzThrottle_EachLineIsShownOrCounted(f *testing.F) {
 				part := uint64(script[i+1]) % 5
 				s := subject{text: 1, part: 10 + part, key: 1000 + part<<32 + k, cause: uint64(script[i+1])}
 				lines++
-				if show, omitted, forgotten := th.judge(now, s); show {
+				if show, omitted, forgotten := th.admit(now, s); show {
 					accounted += 1 + omitted + forgotten
 				}
 			}
@@ -103,7 +103,7 @@ func TestThrottle_AFloodOfKeysIsBounded(t *testing.T) {
 		for i := range uint64(20_000) { // in two seconds
 			part := i % parts
 			s := subject{text: 1, part: 10 + part, key: 1<<40 + i, cause: i}
-			if show, _, _ := th.judge(day.Add(time.Duration(i)*100*time.Microsecond), s); show {
+			if show, _, _ := th.admit(day.Add(time.Duration(i)*100*time.Microsecond), s); show {
 				n++
 			}
 		}

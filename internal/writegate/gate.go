@@ -83,7 +83,7 @@ func (g *Gate) Refused() uint64 { return g.refused.Load() }
 // Settle waits, some seconds at most, until no write is in flight, and cuts off the rest.
 // The gate is shut for good. It reports whether the outcome is known of every write that
 // ended within the last window.
-func (g *Gate) Settle(window time.Duration) (sure bool) { return g.writes.settle(writesTime, window) }
+func (g *Gate) Settle(window time.Duration) (sure bool) { return g.writes.awaitEnd(writesTime, window) }
 
 // begin registers a write. Its context ends when end is called, or when the gate is
 // found shut.

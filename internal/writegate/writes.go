@@ -79,10 +79,10 @@ func (s *writes) all() []*watched {
 	return slices.Collect(maps.Keys(s.mu.under))
 }
 
-// settle waits until no write is in flight; after limit it cuts off the rest. The gate
+// awaitEnd waits until no write is in flight; after limit it cuts off the rest. The gate
 // is shut for good. It reports whether the outcome is known of every write that ended
 // within the last window.
-func (s *writes) settle(limit, window time.Duration) (sure bool) {
+func (s *writes) awaitEnd(limit, window time.Duration) (sure bool) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/task"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -23,11 +23,12 @@ func calls(method string) bool {
 
 // runText names the reconcile of a context, as an Event does; empty: there is none.
 func runText(ctx context.Context) string {
-	run, ok := simhook.RunOf(ctx)
-	if !ok {
+	t := task.Of(ctx)
+	if t == nil {
 		return ""
 	}
-	return run.Controller + " " + strings.TrimPrefix(run.Key, "/")
+	controller, key := t.Name()
+	return controller + " " + strings.TrimPrefix(key, "/")
 }
 
 // services are the names of the Services of a World, and the numbers of their calls.

@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 	packing "github.com/flyball-dev/flyball/informer/compact"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/task"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate"
 )
@@ -395,10 +396,11 @@ func (p *process) snapshot() (s manager.Snapshot, ok bool) {
 // asked keeps a request of a reconcile and its result, to explain a key that never
 // comes to rest.
 func (p *process) asked(r *http.Request, answer *http.Response, err error) {
-	run, ok := simhook.RunOf(r.Context())
-	if !ok {
+	t := task.Of(r.Context())
+	if t == nil {
 		return
 	}
+	controller, key := t.Name()
 	how := errorText(err)
 	if err == nil {
 		how = fmt.Sprint(answer.StatusCode)
@@ -411,7 +413,7 @@ func (p *process) asked(r *http.Request, answer *http.Response, err error) {
 	line := fmt.Sprintf("%12s %s %s: %s", time.Since(p.w.course.start), r.Method, path, how)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := p.mu.busy[keyed{run.Controller, run.Key}]
+	a := p.mu.busy[keyed{controller, key}]
 	if a == nil {
 		return
 	}

@@ -15,12 +15,12 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// task is a Runnable of one function.
-type task func(ctx context.Context) error
+// runs is a Runnable of one function.
+type runs func(ctx context.Context) error
 
-func (task) Name() string                    { return "task" }
-func (f task) Run(ctx context.Context) error { return f(ctx) }
-func setUp(f task) func(*manager.Manager) error {
+func (runs) Name() string                    { return "task" }
+func (f runs) Run(ctx context.Context) error { return f(ctx) }
+func setUp(f runs) func(*manager.Manager) error {
 	return func(mgr *manager.Manager) error { return mgr.Add(f) }
 }
 
@@ -42,7 +42,7 @@ func TestKit_WhatBlocksABubbleOnTheOutsideIsNamed_K12(t *testing.T) {
 	}
 	t.Cleanup(free)
 	for name, c := range map[string]struct {
-		run          task
+		run          runs
 		want, advice string
 	}{
 		"a real port": {func(context.Context) error {

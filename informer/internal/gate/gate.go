@@ -140,7 +140,7 @@ func (g *gateState) leave(t ticket) {
 // admit returns the requests that may be sent now, most urgent first. Its cost grows with the
 // number of kinds that wait and with that of the admitted requests, not with all that wait.
 func (g *gateState) admit(now time.Time) (admitted []ticket) {
-	g.settle(now)
+	g.releaseSilent(now)
 	g.waiting.promote(now)
 	able := g.waiting.linesOf(func(l *line) bool { return g.mayPass(l, now) })
 	for len(able.lines) > 0 {
@@ -243,13 +243,13 @@ func (g *gateState) crowded(c class) bool { return g.underWay(c) >= g.places }
 
 func (g *gateState) underWay(c class) int { return g.listing[c] }
 
-// settle releases requests that have been silent for too long.
-func (g *gateState) settle(now time.Time) {
+// releaseSilent releases requests that have been silent for too long.
+func (g *gateState) releaseSilent(now time.Time) {
 	for len(g.sending) > 0 && now.Sub(g.sending[0].at) >= unheard {
 		g.release(g.sending[0].ticket)
 	}
 	for t, l := range g.lists {
-		if now.Sub(l.heard()) >= unheard {
+		if now.Sub(l.lastContact()) >= unheard {
 			g.endList(t)
 		}
 	}
@@ -260,7 +260,7 @@ func (g *gateState) settle(now time.Time) {
 	}
 }
 
-func (l listing) heard() time.Time {
+func (l listing) lastContact() time.Time {
 	if l.contact != nil {
 		if at := time.Unix(0, l.contact.Load()); at.After(l.since) {
 			return at
@@ -314,7 +314,7 @@ func (g *gateState) next(now time.Time) (at time.Time) {
 		sooner(g.sending[0].at.Add(unheard))
 	}
 	for _, l := range g.lists {
-		sooner(l.heard().Add(unheard))
+		sooner(l.lastContact().Add(unheard))
 	}
 	return at
 }

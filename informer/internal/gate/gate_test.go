@@ -315,7 +315,7 @@ func TestGate_ForgetsIllnessesAndLevels_A23(t *testing.T) {
 	if n := *g.groups[""]; n != 100 {
 		t.Errorf("%d ill kinds, want 100", n)
 	}
-	g.settle(at(illFor))
+	g.releaseSilent(at(illFor))
 	if n := *g.groups[""]; n != 0 || len(g.levels) > mostLevels {
 		t.Errorf("%d ill kinds and %d levels remembered, want none and %d at most", n, len(g.levels), mostLevels)
 	}

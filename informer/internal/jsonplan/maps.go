@@ -137,7 +137,7 @@ func (r *run) mapping(n *node, p unsafe.Pointer, i int) int {
 		if i = r.value(n.elem, elem.Addr().UnsafePointer(), at); i < 0 {
 			return bad
 		}
-		r.settle(loans) // the value moves
+		r.keepLoans(loans) // the value moves
 		name.SetString(r.keyOf(n, key, plain))
 		m.SetMapIndex(name, elem)
 		elem.SetZero()

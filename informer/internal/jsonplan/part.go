@@ -61,7 +61,7 @@ func (r *run) begin() before {
 // finish returns what the value takes.
 func (r *run) finish(b before) uint32 {
 	r.keeping--
-	r.settle(b.loans)
+	r.keepLoans(b.loans)
 	size := r.sizes.Own - b.own
 	r.sizes.Own = b.own
 	r.sizes.Shared += size

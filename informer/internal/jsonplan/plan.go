@@ -105,7 +105,7 @@ func (p *Plan) decode(raw []byte, v reflect.Value, opts Options) (Sizes, bool) {
 	if i < 0 || space(raw, i) != len(raw) {
 		return Sizes{}, false
 	}
-	r.settle(0)
+	r.keepLoans(0)
 	return r.sizes, true
 }
 

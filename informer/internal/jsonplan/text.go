@@ -54,8 +54,8 @@ func (r *run) borrows(s string) bool {
 	return len(s) > 0 && at-begin < uintptr(len(r.b))
 }
 
-// settle moves the strings borrowed since there were from loans into a block.
-func (r *run) settle(from int) {
+// keepLoans moves the strings borrowed since there were from loans into a block.
+func (r *run) keepLoans(from int) {
 	loans := r.loans[from:]
 	if len(loans) == 0 {
 		return

@@ -48,10 +48,10 @@ type streamOrder struct {
 	next int
 }
 
-// judge classifies e, when newest is the newest version of this stream and
+// check classifies e, when newest is the newest version of this stream and
 // earlier ones. known returns the version of a key that is held or on its way;
 // 0: none.
-func (o *streamOrder) judge(e shown, newest base.Version, known func(base.Key) base.Version) base.Anomaly {
+func (o *streamOrder) check(e shown, newest base.Version, known func(base.Key) base.Version) base.Anomaly {
 	if e.version == 0 || newest == 0 || e.version > newest {
 		return base.Sound
 	}
@@ -87,7 +87,7 @@ func (o *streamOrder) stale(e shown) bool {
 	return false
 }
 
-func (o *streamOrder) note(e shown) {
+func (o *streamOrder) record(e shown) {
 	o.ring[o.next] = e
 	o.next = (o.next + 1) % shownEvents
 }

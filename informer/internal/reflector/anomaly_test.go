@@ -42,9 +42,9 @@ func TestStreamOrder_JudgesEachEvent_A7(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var o streamOrder
 			for _, e := range test.before {
-				o.note(e)
+				o.record(e)
 			}
-			if got := o.judge(test.event, test.newest, func(base.Key) base.Version { return test.known }); got != test.want {
+			if got := o.check(test.event, test.newest, func(base.Key) base.Version { return test.known }); got != test.want {
 				t.Errorf("the event is %s, want %s", got, test.want)
 			}
 			if got := o.stale(test.event); got != test.stale {
@@ -56,14 +56,14 @@ func TestStreamOrder_JudgesEachEvent_A7(t *testing.T) {
 
 func TestStreamOrder_RemembersTheLastEvents_A7(t *testing.T) {
 	var o streamOrder
-	o.note(shown{base.Key{Name: "a"}, 2, true})
+	o.record(shown{base.Key{Name: "a"}, 2, true})
 	for n := range base.Version(shownEvents - 1) {
-		o.note(shown{base.Key{Name: "b"}, n + 3, false})
+		o.record(shown{base.Key{Name: "b"}, n + 3, false})
 	}
 	if !o.stale(shown{base.Key{Name: "a"}, 1, false}) {
 		t.Errorf("an event %d places back is forgotten", shownEvents)
 	}
-	o.note(shown{base.Key{Name: "b"}, 100, false})
+	o.record(shown{base.Key{Name: "b"}, 100, false})
 	if o.stale(shown{base.Key{Name: "a"}, 1, false}) {
 		t.Error("more is remembered than there is place for")
 	}

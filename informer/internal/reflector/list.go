@@ -74,7 +74,7 @@ func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *gate.Pass)
 // begins checks the version of a list that has begun. An older list than seen
 // before is refused, or begins a new epoch.
 func (r *Reflector) begins(replace replacement, p steps.Progress, version string) error {
-	r.Status.heard()
+	r.Status.recordContact()
 	if !p.Instead {
 		r.Status.enter(steps.PhaseList)
 	}
@@ -83,7 +83,7 @@ func (r *Reflector) begins(replace replacement, p steps.Progress, version string
 		r.Status.wentBack(p.Last, version, p.Epoch)
 		r.order, r.newest = streamOrder{}, shown{}
 		replace.Epoch()
-		r.noteEpoch()
+		r.reportEpoch()
 	case steps.Below(version, p.Last):
 		return r.refuse(p, version)
 	case p.Behind > 0:

@@ -186,7 +186,7 @@ func (r *Reflector) Run(ctx context.Context) error {
 			continue // continue where the stream was
 		}
 		o.Now = time.Now()
-		r.note(p, o, began)
+		r.record(p, o, began)
 		r.recall(ctx, p, o)
 		d := steps.Next(p, o)
 		if d.FellBack {
@@ -231,8 +231,8 @@ func (r *Reflector) step(ctx context.Context, p steps.Progress) (_ *session, o s
 	return r.open(ctx, r.watchOptions(p))
 }
 
-// note records how a step went in the status and the schema watch.
-func (r *Reflector) note(p steps.Progress, o steps.Outcome, began time.Time) {
+// record records how a step went in the status and the schema watch.
+func (r *Reflector) record(p steps.Progress, o steps.Outcome, began time.Time) {
 	if o.Result == steps.ResultCompleted && p.Repair {
 		r.Status.repaired()
 	}

@@ -158,13 +158,13 @@ func TestREST_ListOfAnotherKind(t *testing.T) {
 func TestREST_WhatIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []*url.URL
-		note := func(next fixture.Answer) fixture.Answer {
+		record := func(next fixture.Answer) fixture.Answer {
 			return func(w http.ResponseWriter, r *http.Request) {
 				asked = append(asked, r.URL)
 				next(w, r)
 			}
 		}
-		s := fixture.Serve(t, note(fixture.Page(t, "10", "")), note(fixture.Watch(nil)), note(fixture.Watch(nil)))
+		s := fixture.Serve(t, record(fixture.Page(t, "10", "")), record(fixture.Watch(nil)), record(fixture.Watch(nil)))
 		lw := listerWatcher(t, s, base.WatchScope{Namespace: "prod", LabelSelector: "app in (web,api)", FieldSelector: "metadata.name=a"})
 		if _, err := lw.List(t.Context(), listwatch.ListOptions{Limit: 5, ResourceVersion: "7", ResourceVersionMatch: "NotOlderThan"}); err != nil {
 			t.Fatal(err)

@@ -58,7 +58,7 @@ func (r *Reflector) open(ctx context.Context, opts listwatch.WatchOptions) (*ses
 		s.within = steps.SilentAfter
 	}
 	s.rearm()
-	r.Status.heard()
+	r.Status.recordContact()
 	return s, steps.Outcome{Result: steps.ResultOpened}
 }
 

@@ -20,7 +20,7 @@ func (r *Reflector) Name() string {
 	return r.kind.GroupKind().String() + " as " + r.Objects + " " + r.scope.String()
 }
 
-func (r *Reflector) noteEpoch() {
+func (r *Reflector) reportEpoch() {
 	if r.sim != nil {
 		r.sim.Note(simhook.Note{What: simhook.Epoch, Kind: r.kind.GroupKind().String()})
 	}

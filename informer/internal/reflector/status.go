@@ -132,7 +132,7 @@ func (s *reflectorStatus) demanded(reason string, phase steps.Phase) {
 
 func (s *reflectorStatus) lastContact() time.Time { return time.Unix(0, s.contact.Load()) }
 
-func (s *reflectorStatus) heard() { s.contact.Store(time.Now().UnixNano()) }
+func (s *reflectorStatus) recordContact() { s.contact.Store(time.Now().UnixNano()) }
 
 // reached records that the watch has brought the scope to v.
 func (s *reflectorStatus) reached(v base.Version) {
@@ -140,7 +140,7 @@ func (s *reflectorStatus) reached(v base.Version) {
 	s.Version.Store(uint64(v))
 }
 
-func (s *reflectorStatus) sawBookmark()       { s.bookmarks.Store(true) }
+func (s *reflectorStatus) recordBookmark()    { s.bookmarks.Store(true) }
 func (s *reflectorStatus) hasBookmarks() bool { return s.bookmarks.Load() }
 
 // listed records that a whole list of version v is in the DeltaFIFO.

@@ -55,7 +55,7 @@ func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 			o.Err = fmt.Errorf("streaming list: %w", o.Err)
 			return o
 		}
-		r.Status.heard()
+		r.Status.recordContact()
 		if n == 0 && frame.Type != listwatch.FrameError {
 			r.Status.enter(steps.PhaseStream)
 		}
@@ -69,7 +69,7 @@ func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 			if !frame.InitialEventsEnd {
 				continue
 			}
-			r.Status.sawBookmark()
+			r.Status.recordBookmark()
 			if steps.Below(frame.Item.ResourceVersion, p.Last) {
 				return s.after(r.refuse(p, frame.Item.ResourceVersion))
 			}
@@ -117,9 +117,9 @@ func streamingWithin(objects int) time.Duration {
 // reports whether to apply the event.
 func (r *Reflector) inOrder(typ store.DeltaType, item listwatch.Item[base.Object], last string) bool {
 	e := shown{key: item.Key, version: base.ParseVersion(item.ResourceVersion), ended: typ == store.Deleted}
-	kind := r.order.judge(e, base.ParseVersion(last), func(key base.Key) base.Version { return r.sink.Newest(r.id, key) })
+	kind := r.order.check(e, base.ParseVersion(last), func(key base.Key) base.Version { return r.sink.Newest(r.id, key) })
 	stale := kind == base.Late && r.order.stale(e)
-	r.order.note(e)
+	r.order.record(e)
 	if kind != base.Sound {
 		r.Status.anomaly(kind, e, last)
 	}
@@ -148,7 +148,7 @@ func (r *Reflector) watch(s *session, p *steps.Progress) steps.Outcome {
 		case listwatch.FrameBookmark:
 			p.Advance(frame.Item.ResourceVersion)
 			r.sink.Bookmark(r.id, base.ParseVersion(frame.Item.ResourceVersion))
-			r.Status.sawBookmark()
+			r.Status.recordBookmark()
 			if s.within == 0 {
 				s.within = steps.SilentAfter
 				s.rearm()

@@ -109,7 +109,7 @@ func (s *Server) get(ctx context.Context, r Request) (*http.Response, error) {
 		p.Replied(gate.Unanswered(ctx, err, aside), 0)
 		return nil, err
 	}
-	s.warnings.tell(ctx, answer.Header)
+	s.warnings.log(ctx, answer.Header)
 	if answer.StatusCode == http.StatusOK {
 		p.Replied(gate.Judged(answer, nil, aside), 0)
 		return answer, nil

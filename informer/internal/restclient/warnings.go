@@ -26,8 +26,8 @@ type warnings struct {
 	}
 }
 
-// tell logs the new warnings of an answer.
-func (w *warnings) tell(ctx context.Context, header http.Header) {
+// log logs the new warnings of an answer.
+func (w *warnings) log(ctx context.Context, header http.Header) {
 	headers := header.Values("Warning")
 	if len(headers) == 0 {
 		return

@@ -19,13 +19,13 @@ func TestWarnings_AreSaidOnceAndBounded(t *testing.T) {
 	ctx := logr.NewContext(t.Context(), log)
 	var w warnings
 	header := http.Header{"Warning": {`299 - "v1beta1 is deprecated"`, `199 proxy "of no interest"`, `gibberish`}}
-	w.tell(ctx, header)
-	w.tell(ctx, header)
+	w.log(ctx, header)
+	w.log(ctx, header)
 	if len(lines) != 1 || !strings.Contains(lines[0], "v1beta1 is deprecated") {
 		t.Errorf("got %q, want the server's warning once", lines)
 	}
 	for n := range 10 * mostWarnings {
-		w.tell(ctx, http.Header{"Warning": {fmt.Sprintf(`299 - "warning %d"`, n)}})
+		w.log(ctx, http.Header{"Warning": {fmt.Sprintf(`299 - "warning %d"`, n)}})
 	}
 	if len(lines) > mostWarnings {
 		t.Errorf("%d lines, want %d at most: a server can make up any number", len(lines), mostWarnings)

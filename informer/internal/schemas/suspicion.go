@@ -101,7 +101,7 @@ func (p *pacing) allow(at time.Time) time.Time {
 	return at
 }
 
-func (p *pacing) note(now time.Time) {
+func (p *pacing) record(now time.Time) {
 	if len(p.recent) == lookBurst {
 		p.recent = slices.Delete(p.recent, 0, 1)
 	}

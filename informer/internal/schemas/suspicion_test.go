@@ -94,7 +94,7 @@ func TestPacing_BoundsTheLooks_A9(t *testing.T) {
 		if now = p.allow(now.Add(time.Second)); now.After(end) {
 			break
 		}
-		p.note(now)
+		p.record(now)
 	}
 	if most := lookBurst * int(time.Hour/lookWindow+1); n > most || n < most/2 {
 		t.Errorf("%d looks in an hour of watches that end all the time, want %d at most", n, most)

@@ -230,7 +230,7 @@ func (w *Watch) lookDue(now time.Time) bool {
 		return false
 	}
 	w.mu.looked = true
-	w.mu.pacing.note(now)
+	w.mu.pacing.record(now)
 	for s := range w.mu.scopes {
 		for due, wanted := s.due(); s.broken && wanted && due.Before(now.Add(lookSlack)); due, wanted = s.due() {
 			s.looks++

@@ -176,7 +176,7 @@ type Decision struct {
 // Next decides where the Reflector goes from p after o.
 func Next(p Progress, o Outcome) Decision {
 	p = p.noting(o)
-	d := judge(p, o)
+	d := decideRetry(p, o)
 	switch {
 	case p.Phase == PhaseWatch && d.Next.Phase == PhaseWatch:
 		return d.orList(p, o)
@@ -229,7 +229,7 @@ func notServed(p Progress, o Outcome) Decision {
 	return d
 }
 
-func judge(p Progress, o Outcome) Decision {
+func decideRetry(p Progress, o Outcome) Decision {
 	switch o.Result {
 	case ResultCompleted:
 		return completed(p, o)

@@ -133,7 +133,7 @@ func (f *DeltaFIFO) Pass(scope base.ScopeID, generation uint32) {
 func (f *DeltaFIFO) Resync(scope base.ScopeID, handler int, objects iter.Seq2[base.Key, known]) {
 	for key, k := range objects {
 		f.mu.Lock()
-		if !f.mu.closed && !f.mu.log.tells(key, handler) {
+		if !f.mu.closed && !f.mu.log.reaches(key, handler) {
 			f.mu.log.push(Delta{
 				Type: Sync, Key: key, Scope: scope, Handler: handler, Object: k.Object,
 				UID: k.UID, Version: k.Version,

@@ -270,8 +270,8 @@ func (l *deltaLog) rewound(scope base.ScopeID) bool {
 	return false
 }
 
-// tells reports whether a waiting delta of key will reach handler.
-func (l *deltaLog) tells(key base.Key, handler int) bool {
+// reaches reports whether a waiting delta of key will reach handler.
+func (l *deltaLog) reaches(key base.Key, handler int) bool {
 	l.index()
 	last, ok := l.last[key]
 	if !ok || last < l.places.Front() {

@@ -102,7 +102,7 @@ func (x *Indexer) Apply(b Batch) ([]Change, error) {
 	for i := range b.Deltas {
 		s := ofDelta(&b.Deltas[i], b.listed(b.Deltas[i].Scope))
 		if verdicts != nil {
-			s = s.judged(verdicts[i])
+			s = s.withVerdict(verdicts[i])
 		}
 		s.values = values[i*per : (i+1)*per]
 		changes = x.takeLocked(&s, changes)

@@ -49,8 +49,8 @@ func (x *Indexer) recompare(deltas []Delta) []verdict {
 	return verdicts
 }
 
-// judged returns s with the verdict of its delta.
-func (s step) judged(v verdict) step {
+// withVerdict returns s with the verdict of its delta.
+func (s step) withVerdict(v verdict) step {
 	if v != uncompared {
 		s.recompared, s.compared = v == otherContent, true
 	}

@@ -14,14 +14,14 @@ func Narrowings(from, to map[string]any) []Narrowing {
 	f, t := object(from["spec"]), object(to["spec"])
 	c.names(f, t)
 	if is(f, "preserveUnknownFields") && !is(t, "preserveUnknownFields") {
-		c.note("spec.preserveUnknownFields", "it changes to false: the server drops fields without a schema")
+		c.add("spec.preserveUnknownFields", "it changes to false: the server drops fields without a schema")
 	}
 	c.versions(f, t, names(object(from["status"])["storedVersions"]))
 	if strategy(t) != "Webhook" && !is(t, "preserveUnknownFields") {
 		c.storage(f, t)
 	}
 	if strategy(f) == "Webhook" && strategy(t) != "Webhook" && len(versions(t)) > 1 {
-		c.note("spec.conversion", "the webhook is removed: the server no longer converts fields between versions")
+		c.add("spec.conversion", "the webhook is removed: the server no longer converts fields between versions")
 	}
 	slices.SortStableFunc(c.found, compareNames)
 	return c.found
@@ -31,17 +31,17 @@ func Narrowings(from, to map[string]any) []Narrowing {
 func (c *comparison) names(from, to node) {
 	for _, field := range []string{"group", "scope"} {
 		if f, t := text(from[field]), text(to[field]); f != t {
-			c.note("spec."+field, "it changes from %q to %q", f, t)
+			c.add("spec."+field, "it changes from %q to %q", f, t)
 		}
 	}
 	f, t := object(from["names"]), object(to["names"])
 	for _, field := range []string{"plural", "kind", "listKind"} {
 		if before, after := text(f[field]), text(t[field]); before != after && after != "" {
-			c.note("spec.names."+field, "it changes from %q to %q", before, after)
+			c.add("spec.names."+field, "it changes from %q to %q", before, after)
 		}
 	}
 	if gone := without(list(f["shortNames"]), list(t["shortNames"])); len(gone) > 0 {
-		c.note("spec.names.shortNames", "they lose %s", show(gone))
+		c.add("spec.names.shortNames", "they lose %s", show(gone))
 	}
 }
 
@@ -50,17 +50,17 @@ func (c *comparison) version(name string, from, to node) {
 	f, t := object(from["subresources"]), object(to["subresources"])
 	if _, had := f["status"]; had {
 		if _, has := t["status"]; !has {
-			c.note(name, "the subresource status is removed")
+			c.add(name, "the subresource status is removed")
 		}
 	}
 	if before := object(f["scale"]); before != nil {
 		after := object(t["scale"])
 		if after == nil {
-			c.note(name, "the subresource scale is removed")
+			c.add(name, "the subresource scale is removed")
 		}
 		for _, field := range []string{"specReplicasPath", "statusReplicasPath", "labelSelectorPath"} {
 			if b, a := text(before[field]), text(after[field]); after != nil && b != "" && a != b {
-				c.note(name, "%s of the subresource scale changes from %q to %s", field, b, orNone(a))
+				c.add(name, "%s of the subresource scale changes from %q to %s", field, b, orNone(a))
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (c *comparison) version(name string, from, to node) {
 	each(to["selectableFields"], func(field node) { after[text(field["jsonPath"])] = true })
 	each(from["selectableFields"], func(field node) {
 		if path := text(field["jsonPath"]); !after[path] {
-			c.note(name+": "+path, "it can no longer be selected by")
+			c.add(name+": "+path, "it can no longer be selected by")
 		}
 	})
 	c.schema(name+": ", schemaOf(from), schemaOf(to), true)
@@ -126,12 +126,12 @@ func (c *comparison) versions(from, to node, stored map[string]bool) {
 		now, kept := after[name]
 		switch {
 		case !kept && stored[name]:
-			c.note(name, "the version is removed, and status.storedVersions has it: objects may be stored in it")
+			c.add(name, "the version is removed, and status.storedVersions has it: objects may be stored in it")
 		case !kept && is(v, "served"):
-			c.note(name, "the version is removed, and is served")
+			c.add(name, "the version is removed, and is served")
 		case !kept:
 		case is(v, "served") && !is(now, "served"):
-			c.note(name, "the version is no longer served")
+			c.add(name, "the version is no longer served")
 		case is(v, "served") || stored[name]:
 			c.version(name, v, now)
 		}
@@ -139,7 +139,7 @@ func (c *comparison) versions(from, to node, stored map[string]bool) {
 	}
 	for name := range stored {
 		if after[name] == nil {
-			c.note(name, "the version is missing, and status.storedVersions has it: objects may be stored in it")
+			c.add(name, "the version is missing, and status.storedVersions has it: objects may be stored in it")
 		}
 	}
 }

@@ -79,7 +79,7 @@ func Decide(have, want map[string]any) (Decision, error) {
 	newest := len(history) - 1
 	at, known := slices.Index(history, whole), lastOf(history, spec)
 	out := merge(have, want)
-	before, after := settled(have), settled(out)
+	before, after := normalized(have), normalized(out)
 	switch {
 	case equal(before, after) && at >= 0:
 		return Decision{}, nil
@@ -146,9 +146,9 @@ func serviceOf(config node) node {
 	return service
 }
 
-// settled returns what decides whether two CustomResourceDefinitions are the same: the spec
+// normalized returns what decides whether two CustomResourceDefinitions are the same: the spec
 // with the server's defaults, labels and annotations without the history.
-func settled(crd map[string]any) node {
+func normalized(crd map[string]any) node {
 	crd = runtime.DeepCopyJSON(crd)
 	spec := object(crd["spec"])
 	if spec == nil {
@@ -210,7 +210,7 @@ func trimmed(v any) any {
 // identify returns what a program is known by: the hash of its spec, and that with the hash of its
 // labels and annotations, if it has some. A build with other labels is no newer than the spec is.
 func identify(want map[string]any) (spec, whole string) {
-	all := settled(want)
+	all := normalized(want)
 	spec = hash(all["spec"])
 	whole = spec
 	labels, annotations := object(all["labels"]), object(all["annotations"])

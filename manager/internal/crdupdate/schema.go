@@ -36,7 +36,7 @@ type comparison struct {
 	dropped bool // collects only what is dropped, not what is refused
 }
 
-func (c *comparison) note(path, format string, args ...any) {
+func (c *comparison) add(path, format string, args ...any) {
 	if !c.dropped {
 		c.drop(path, format, args...)
 	}
@@ -81,7 +81,7 @@ func (c *comparison) schema(path string, from, to node, root bool) {
 	}
 	for _, keyword := range slices.Sorted(maps.Keys(to)) {
 		if !slices.Contains(free, keyword) && !slices.Contains(compared, keyword) && !equal(from[keyword], to[keyword]) {
-			c.note(path, "%s changes from %s to %s, which may refuse values", keyword, show(from[keyword]), show(to[keyword]))
+			c.add(path, "%s changes from %s to %s, which may refuse values", keyword, show(from[keyword]), show(to[keyword]))
 		}
 	}
 }
@@ -90,17 +90,17 @@ func (c *comparison) schema(path string, from, to node, root bool) {
 func (c *comparison) types(path string, from, to node) bool {
 	f, t := typesOf(from), typesOf(to)
 	if t != nil && (f == nil || slices.ContainsFunc(f, func(one string) bool { return !takes(t, one) })) {
-		c.note(path, "the type changes from %s to %s", orAny(f), orAny(t))
+		c.add(path, "the type changes from %s to %s", orAny(f), orAny(t))
 		return false
 	}
 	if is(from, "nullable") && !is(to, "nullable") {
-		c.note(path, "null is no longer allowed")
+		c.add(path, "null is no longer allowed")
 	}
 	before, after := text(from["format"]), text(to["format"])
 	wider := before == "int32" && after == "int64" || before == "float" && after == "double" ||
 		before == "" && (after == "int64" || after == "double") // as JSON is decoded
 	if after != "" && before != after && !wider {
-		c.note(path, "the format changes from %s to %q, which may refuse values", orNone(before), after)
+		c.add(path, "the format changes from %s to %q, which may refuse values", orNone(before), after)
 	}
 	return true
 }
@@ -154,7 +154,7 @@ func (c *comparison) bounds(path string, from, to node) {
 			}
 		}
 		if order > 0 || order == 0 && is(to, b.exclusive) && !is(from, b.exclusive) {
-			c.note(path, "%s changes from %s to %s", b.keyword, bound(from, b.keyword, b.exclusive), bound(to, b.keyword, b.exclusive))
+			c.add(path, "%s changes from %s to %s", b.keyword, bound(from, b.keyword, b.exclusive), bound(to, b.keyword, b.exclusive))
 		}
 	}
 	c.multiples(path, from, to)
@@ -163,7 +163,7 @@ func (c *comparison) bounds(path string, from, to node) {
 func (c *comparison) multiples(path string, from, to node) {
 	if after := number(to["multipleOf"]); after != nil && after.Sign() != 0 {
 		if before := number(from["multipleOf"]); before == nil || !new(big.Rat).Quo(before, after).IsInt() {
-			c.note(path, "multipleOf changes from %s to %s", show(from["multipleOf"]), show(to["multipleOf"]))
+			c.add(path, "multipleOf changes from %s to %s", show(from["multipleOf"]), show(to["multipleOf"]))
 		}
 	}
 }
@@ -180,13 +180,13 @@ func (c *comparison) values(path string, from, to node) {
 	if allowed, has := to["enum"].([]any); has {
 		before, had := from["enum"].([]any)
 		if !had {
-			c.note(path, "only %s are allowed; any value was", show(allowed))
+			c.add(path, "only %s are allowed; any value was", show(allowed))
 		} else if gone := without(before, allowed); len(gone) > 0 {
-			c.note(path, "the enum loses %s", show(gone))
+			c.add(path, "the enum loses %s", show(gone))
 		}
 	}
 	if before, after := text(from["pattern"]), text(to["pattern"]); after != "" && before != after && !boundsQuantity(from, to) {
-		c.note(path, "the pattern changes from %s to %q, which may refuse values", orNone(before), after)
+		c.add(path, "the pattern changes from %s to %q, which may refuse values", orNone(before), after)
 	}
 }
 
@@ -202,18 +202,18 @@ func boundsQuantity(from, to node) bool {
 // lists compares what a list demands of its items together.
 func (c *comparison) lists(path string, from, to node) {
 	if is(to, "uniqueItems") && !is(from, "uniqueItems") {
-		c.note(path, "items must be unique")
+		c.add(path, "items must be unique")
 	}
 	before, after := text(from["x-kubernetes-list-type"]), text(to["x-kubernetes-list-type"])
 	if after != "set" && after != "map" {
 		return
 	}
 	if before != after {
-		c.note(path, "the list type changes from %s to %q, whose items must be unique", orNone(before), after)
+		c.add(path, "the list type changes from %s to %q, whose items must be unique", orNone(before), after)
 		return
 	}
 	if f, t := from["x-kubernetes-list-map-keys"], to["x-kubernetes-list-map-keys"]; !sameItems(f, t) {
-		c.note(path, "the keys of the list change from %s to %s", show(f), show(t))
+		c.add(path, "the keys of the list change from %s to %s", show(f), show(t))
 	}
 }
 
@@ -223,7 +223,7 @@ func (c *comparison) rules(path string, from, to node) {
 	each(from["x-kubernetes-validations"], func(rule node) { before[text(rule["rule"])] = true })
 	each(to["x-kubernetes-validations"], func(rule node) {
 		if !before[text(rule["rule"])] {
-			c.note(path, "there is a new rule: %s", text(rule["rule"]))
+			c.add(path, "there is a new rule: %s", text(rule["rule"]))
 		}
 	})
 }
@@ -240,7 +240,7 @@ func (c *comparison) alternatives(path string, from, to node) {
 		case keyword == "anyOf" && len(before) > 0 && len(without(before, after)) == 0:
 		case keyword == "anyOf" && is(to, "x-kubernetes-int-or-string") && equal(t, []any{node{"type": "integer"}, node{"type": "string"}}):
 		default:
-			c.note(path, "%s changes, which may refuse values", keyword)
+			c.add(path, "%s changes, which may refuse values", keyword)
 		}
 	}
 }
@@ -254,16 +254,16 @@ func (c *comparison) required(path string, from, to node) {
 		switch {
 		case defaulted:
 		case !before[name]:
-			c.note(path+"."+name, "it becomes required, and has no default")
+			c.add(path+"."+name, "it becomes required, and has no default")
 		case was:
-			c.note(path+"."+name, "it is required, and loses its default")
+			c.add(path+"."+name, "it is required, and loses its default")
 		}
 	}
 	if to["maxProperties"] != nil {
 		for name := range object(to["properties"]) {
 			_, defaulted := property(to, name)["default"]
 			if _, was := property(from, name)["default"]; defaulted && !was {
-				c.note(path+"."+name, "it gets a default, and counts for maxProperties")
+				c.add(path+"."+name, "it gets a default, and counts for maxProperties")
 			}
 		}
 	}
@@ -273,7 +273,7 @@ func (c *comparison) required(path string, from, to node) {
 func (c *comparison) properties(path string, from, to node, root bool) {
 	resource := root || is(to, "x-kubernetes-embedded-resource")
 	if is(to, "x-kubernetes-embedded-resource") && !is(from, "x-kubernetes-embedded-resource") {
-		c.note(path, "it must be a whole object, with apiVersion and kind")
+		c.add(path, "it must be a whole object, with apiVersion and kind")
 	}
 	named := node{}
 	maps.Copy(named, object(from["properties"]))

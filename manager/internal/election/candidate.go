@@ -85,7 +85,7 @@ func (c *candidate) try(ctx context.Context) bool {
 		logr.FromContextOrDiscard(ctx).Info("Cannot take or renew the lease", "reason", err.Error())
 	}
 	if ctx.Err() == nil {
-		c.note(err, time.Now())
+		c.record(err, time.Now())
 	}
 	if leader := holderIn(c.observed); leader != c.leader {
 		c.leader = leader
@@ -94,9 +94,9 @@ func (c *candidate) try(ctx context.Context) bool {
 	return err == nil && holderIn(c.observed) == c.lease.Identity()
 }
 
-// note records a refusal by the server, which no other try will change, and reports it: at
+// record records a refusal by the server, which no other try will change, and reports it: at
 // once, then at intervals that double.
-func (c *candidate) note(err error, now time.Time) {
+func (c *candidate) record(err error, now time.Time) {
 	switch {
 	case err != nil && !refused(err):
 		return // the server may not have been reached, or is busy

@@ -118,7 +118,7 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Elector, error) {
 	found := informer.For[*coordinationv1.Lease](e.watched, informer.Scope{
 		Namespaces: []string{opts.Lease.Namespace}, FieldSelector: "metadata.name=" + opts.Lease.Name,
 	})
-	_, err = found.AddHandler(e.saw, informer.HandlerOptions{Name: "elector"})
+	_, err = found.AddHandler(e.observeLease, informer.HandlerOptions{Name: "elector"})
 	return e, err
 }
 
@@ -140,8 +140,8 @@ func ownConnection(cfg *rest.Config) (own *rest.Config, reconnect func()) {
 	return own, connections.CloseAll
 }
 
-// saw handles an event of the Lease's watch.
-func (e *Elector) saw(event informer.Event[*coordinationv1.Lease]) {
+// observeLease handles an event of the Lease's watch.
+func (e *Elector) observeLease(event informer.Event[*coordinationv1.Lease]) {
 	if event.Type == informer.Deleted {
 		e.lease.gone(event.Old)
 		return

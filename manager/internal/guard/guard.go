@@ -92,7 +92,7 @@ func (g *Guard) user(ctx context.Context, token string) (*authenticationv1.UserI
 		asked := time.Now()
 		user, err := g.reviews.user(ctx, token)
 		if user == nil {
-			return verdict[*authenticationv1.UserInfo]{until: asked.Add(deniedKept)}, g.noted(ctx, err)
+			return verdict[*authenticationv1.UserInfo]{until: asked.Add(deniedKept)}, g.logged(ctx, err)
 		}
 		return verdict[*authenticationv1.UserInfo]{answer: user, yes: true, until: asked.Add(userKept)}, nil
 	})
@@ -117,12 +117,12 @@ func (g *Guard) mayDo(ctx context.Context, user *authenticationv1.UserInfo, verb
 		if allowed {
 			kept = allowedKept
 		}
-		return verdict[bool]{answer: allowed, yes: allowed, until: asked.Add(kept)}, g.noted(ctx, err)
+		return verdict[bool]{answer: allowed, yes: allowed, until: asked.Add(kept)}, g.logged(ctx, err)
 	})
 }
 
-// noted logs why a review failed, unless the client has gone.
-func (g *Guard) noted(ctx context.Context, err error) error {
+// logged logs why a review failed, unless the client has gone.
+func (g *Guard) logged(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil {
 		g.log.Error(err, "Refused a request, because the API server could not be asked to authorize it")
 	}

@@ -71,7 +71,7 @@ func (h *Handover) catchUp(ctx context.Context, p plan) {
 	if ctx.Err() != nil {
 		return
 	}
-	for kind, v := range settled(all, p) {
+	for kind, v := range passedByAll(all, p) {
 		h.recorder.inherit(kind, v)
 	}
 	log := logr.FromContextOrDiscard(ctx).WithValues("previous", p.previous, "released", p.released, "took", time.Since(begun).String())
@@ -86,9 +86,9 @@ func (h *Handover) catchUp(ctx context.Context, p plan) {
 	log.Info("The informers have what the previous leader wrote last", "waitedFor", waited, "lists", lists)
 }
 
-// settled returns the version that all informers of a kind have passed, for the kinds of
+// passedByAll returns the version that all informers of a kind have passed, for the kinds of
 // which it is known.
-func settled(all []informer.CaughtUp, p plan) map[schema.GroupKind]informer.Version {
+func passedByAll(all []informer.CaughtUp, p plan) map[schema.GroupKind]informer.Version {
 	out, not := map[schema.GroupKind]informer.Version{}, map[schema.GroupKind]bool{}
 	for _, c := range all {
 		kind := c.Kind.GroupKind()

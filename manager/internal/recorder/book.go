@@ -85,8 +85,8 @@ func keyOf(e *eventsv1.Event) sameEvent {
 	return key
 }
 
-// tell records e, which it then owns.
-func (b *eventBook) tell(e *eventsv1.Event, now time.Time) eventResult {
+// record records e, which it then owns.
+func (b *eventBook) record(e *eventsv1.Event, now time.Time) eventResult {
 	key := keyOf(e)
 	if s := b.open[key]; s != nil && now.Sub(s.last) < seriesEnds {
 		s.count++

@@ -19,7 +19,7 @@ func TestEventBook_RemembersABoundedNumber(t *testing.T) {
 	now := time.Unix(0, 0)
 	var first *series
 	told := func(name string) {
-		b.tell(&eventsv1.Event{Regarding: corev1.ObjectReference{Name: name}, Reason: "Busy"}, now)
+		b.record(&eventsv1.Event{Regarding: corev1.ObjectReference{Name: name}, Reason: "Busy"}, now)
 	}
 	counts := 0
 	for i := range 3 * maxEventSeries {
@@ -59,8 +59,8 @@ func TestEventBook_RemembersABoundedNumber(t *testing.T) {
 
 func TestEventBook_EventsThatDifferInTheirNoteAreMergedAndCounted(t *testing.T) {
 	b := newEventBook()
-	tell := func(reason, note string) eventResult {
-		return b.tell(&eventsv1.Event{Regarding: corev1.ObjectReference{Name: "a"}, Reason: reason, Note: note}, time.Unix(0, 0))
+	record := func(reason, note string) eventResult {
+		return b.record(&eventsv1.Event{Regarding: corev1.ObjectReference{Name: "a"}, Reason: reason, Note: note}, time.Unix(0, 0))
 	}
 	for i, c := range []struct {
 		reason, note string
@@ -68,7 +68,7 @@ func TestEventBook_EventsThatDifferInTheirNoteAreMergedAndCounted(t *testing.T) 
 	}{
 		{"Failed", "one", eventAccepted}, {"Failed", "one", eventCounted}, {"Failed", "two", eventMerged}, {"Gone", "two", eventAccepted},
 	} {
-		if got := tell(c.reason, c.note); got != c.want {
+		if got := record(c.reason, c.note); got != c.want {
 			t.Errorf("event %d, %s %q: %s, want %s", i, c.reason, c.note, got, c.want)
 		}
 	}
@@ -82,25 +82,25 @@ func TestEventBook_WarningsHaveTheirOwnBudget_M19(t *testing.T) {
 	b := newEventBook()
 	logged := 0
 	for n := range 40 {
-		if result := b.tell(event("a", corev1.EventTypeNormal, n), now); result == eventLimited && b.firstDropped(event("a", corev1.EventTypeNormal, n), now) {
+		if result := b.record(event("a", corev1.EventTypeNormal, n), now); result == eventLimited && b.firstDropped(event("a", corev1.EventTypeNormal, n), now) {
 			logged++
 		}
 	}
 	if logged != 1 {
 		t.Errorf("of the dropped events of one object %d are logged, want the first", logged)
 	}
-	if got := b.tell(event("a", corev1.EventTypeWarning, 0), now); got != eventAccepted {
+	if got := b.record(event("a", corev1.EventTypeWarning, 0), now); got != eventAccepted {
 		t.Errorf("a Warning after 40 other events: %s, want accepted", got)
 	}
 	b = newEventBook()
 	for n := range 2 * maxEventsWaiting {
-		b.tell(event(fmt.Sprint("map-", n), corev1.EventTypeNormal, 0), now)
+		b.record(event(fmt.Sprint("map-", n), corev1.EventTypeNormal, 0), now)
 	}
-	if got := b.tell(event("a", corev1.EventTypeWarning, 0), now); got != eventAccepted {
+	if got := b.record(event("a", corev1.EventTypeWarning, 0), now); got != eventAccepted {
 		t.Errorf("a Warning while %d others wait: %s, want accepted", len(b.waiting), got)
 	}
 	for n := range 3 * maxEventsWaiting {
-		b.tell(event(fmt.Sprint("map-", n), corev1.EventTypeWarning, 0), now)
+		b.record(event(fmt.Sprint("map-", n), corev1.EventTypeWarning, 0), now)
 	}
 	if len(b.waiting) != 2*maxEventsWaiting {
 		t.Errorf("%d events wait, want a bound of %d", len(b.waiting), 2*maxEventsWaiting)

@@ -71,12 +71,12 @@ func NewMail(cfg *rest.Config, log logr.Logger, until func() time.Time) (*Mail, 
 
 func (e *Mail) Name() string { return "events" }
 
-// tell adds event to the book; it does not block.
-func (e *Mail) tell(event *eventsv1.Event, now time.Time) {
+// record adds event to the book; it does not block.
+func (e *Mail) record(event *eventsv1.Event, now time.Time) {
 	e.mu.Lock()
 	result := eventOverflow
 	if !e.mu.closed {
-		result = e.mu.book.tell(event, now)
+		result = e.mu.book.record(event, now)
 	}
 	e.mu.told[result]++
 	dropped := result == eventLimited || result == eventOverflow

@@ -22,20 +22,20 @@ func NewOlder(mail *Mail, scheme *runtime.Scheme, controller string) record.Even
 }
 
 func (o olderRecorder) Event(object runtime.Object, eventtype, reason, message string) {
-	o.tell(object, nil, eventtype, reason, message)
+	o.record(object, nil, eventtype, reason, message)
 }
 
 func (o olderRecorder) Eventf(object runtime.Object, eventtype, reason, message string, args ...any) {
-	o.tell(object, nil, eventtype, reason, fmt.Sprintf(message, args...))
+	o.record(object, nil, eventtype, reason, fmt.Sprintf(message, args...))
 }
 
 func (o olderRecorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventtype, reason, message string, args ...any) {
-	o.tell(object, annotations, eventtype, reason, fmt.Sprintf(message, args...))
+	o.record(object, annotations, eventtype, reason, fmt.Sprintf(message, args...))
 }
 
-// tell creates an Event as Eventf of recorder does. It also accepts a reference instead
+// record creates an Event as Eventf of recorder does. It also accepts a reference instead
 // of the object.
-func (o olderRecorder) tell(object runtime.Object, annotations map[string]string, eventtype, reason, message string) {
+func (o olderRecorder) record(object runtime.Object, annotations map[string]string, eventtype, reason, message string) {
 	if ref, ok := object.(*corev1.ObjectReference); ok && ref != nil {
 		object = ref.DeepCopy()
 	}
@@ -45,5 +45,5 @@ func (o olderRecorder) tell(object runtime.Object, annotations map[string]string
 		return
 	}
 	event.Annotations = maps.Clone(annotations)
-	o.to.mail.tell(event, time.Now())
+	o.to.mail.record(event, time.Now())
 }

@@ -49,7 +49,7 @@ func (r Recorder) AnnotatedEventf(regarding, related runtime.Object, annotations
 		return
 	}
 	event.Annotations = maps.Clone(annotations)
-	r.mail.tell(event, time.Now())
+	r.mail.record(event, time.Now())
 }
 
 func (r Recorder) event(regarding, related runtime.Object, eventtype, reason, action, note string) (*eventsv1.Event, error) {

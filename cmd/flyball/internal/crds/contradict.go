@@ -27,9 +27,9 @@ var many = []string{
 // others are markers of kubebuilder for other tools.
 var others = []string{"kubebuilder:object", "kubebuilder:rbac", "kubebuilder:webhook", "kubebuilder:scaffold", "kubebuilder:ac", "kubebuilder:docs-gen", "kubebuilder:skip"}
 
-// judgeMarkers reports markers that contradict each other, at each visited type and its
+// checkMarkers reports markers that contradict each other, at each visited type and its
 // fields, and unknown ones in roots: those of other packages are not the user's to correct.
-func (w *walk) judgeMarkers(roots []*loader.Package) {
+func (w *walk) checkMarkers(roots []*loader.Package) {
 	for _, v := range w.visited {
 		values, err := w.collector.MarkersInPackage(v.in.pkg)
 		if err != nil {

@@ -43,8 +43,8 @@ func (c Conversion) ApplyToCRD(crd *apiextensionsv1.CustomResourceDefinitionSpec
 	return nil
 }
 
-// judgeConversions reports versions of one kind whose conversion markers differ.
-func (w *walk) judgeConversions(kinds []kind) {
+// checkConversions reports versions of one kind whose conversion markers differ.
+func (w *walk) checkConversions(kinds []kind) {
 	first := map[schema.GroupKind]any{}
 	for _, k := range kinds {
 		values, err := w.collector.MarkersInPackage(k.in.pkg)
@@ -72,9 +72,9 @@ func registerMarkers(registry *markers.Registry) error {
 	return registry.Register(definition)
 }
 
-// judgeVersions reports served versions with other fields than the stored one and no
+// checkVersions reports served versions with other fields than the stored one and no
 // conversion: a server would only change their apiVersion, and drop the fields.
-func judgeVersions(found *problems, d definition) {
+func checkVersions(found *problems, d definition) {
 	if d.crd.Spec.Conversion != nil {
 		return
 	}

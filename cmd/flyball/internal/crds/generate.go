@@ -54,8 +54,8 @@ func (c command) generate(ctx context.Context, patterns []string) ([]byte, error
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	w.judgeMarkers(roots)
-	w.judgeConversions(kinds)
+	w.checkMarkers(roots)
+	w.checkConversions(kinds)
 	if err := found.err(); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (c command) generate(ctx context.Context, patterns []string) ([]byte, error
 		}
 	}
 	for _, d := range definitions {
-		judge(ctx, found, d)
+		checkRules(ctx, found, d)
 	}
 	if err := found.err(); err != nil {
 		return nil, err

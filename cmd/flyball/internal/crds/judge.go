@@ -15,17 +15,17 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 )
 
-// judge reports what a server refuses in a definition, and schemas that contradict
+// checkRules reports what a server refuses in a definition, and schemas that contradict
 // themselves, so that they refuse every value.
-func judge(ctx context.Context, found *problems, d definition) {
+func checkRules(ctx context.Context, found *problems, d definition) {
 	for _, v := range d.crd.Spec.Versions {
 		if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
 			c := consistency{found, d, v.Name}
 			c.schema("", v.Schema.OpenAPIV3Schema)
 		}
 	}
-	judgeScale(found, d)
-	judgeVersions(found, d)
+	checkScale(found, d)
+	checkVersions(found, d)
 	given := d.crd.DeepCopy()
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(given)
 	var in apiextensions.CustomResourceDefinition

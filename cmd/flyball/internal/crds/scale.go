@@ -17,9 +17,9 @@ import (
 
 const scaleMarker = "kubebuilder:subresource:scale"
 
-// judgeScale reports paths of a scale that lead to no field of the right type. A server
+// checkScale reports paths of a scale that lead to no field of the right type. A server
 // takes them, and each read of the scale fails.
-func judgeScale(found *problems, d definition) {
+func checkScale(found *problems, d definition) {
 	for _, v := range d.crd.Spec.Versions {
 		if v.Subresources == nil || v.Subresources.Scale == nil || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 			continue

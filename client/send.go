@@ -15,10 +15,60 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/internal/redact"
 	"github.com/flyball-dev/flyball/internal/sleep"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
+
+// write sends a body and returns the answer. Its errors are complete messages.
+func (c *Client) write(ctx context.Context, at *call, method, contentType, accept string, body []byte) (response, error) {
+	req, err := c.request(at, method)
+	if err != nil {
+		return response{}, at.wrap(err)
+	}
+	req = req.SetHeader("Content-Type", contentType).SetHeader("Accept", accept).Body(body)
+	if at.verb&fieldWrites != 0 {
+		req = fieldParams(req, at)
+	}
+	return c.do(ctx, at, req)
+}
+
+// do sends the request and opens the answer. Its errors are complete messages.
+func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (response, error) {
+	res, err := c.result(ctx, at, req)
+	if err != nil {
+		observeLost(c, at)
+		return response{}, c.fault(ctx, at, err)
+	}
+	var contentType string
+	res.ContentType(&contentType)
+	raw, err := res.Raw()
+	a := response{}
+	if err == nil {
+		a, err = effects.Open(contentType, raw)
+	}
+	if err != nil {
+		at.lost = true
+		observeLost(c, at)
+	}
+	if a.Discreet = at.discreet(); a.Discreet {
+		err = redact.Decoding(err)
+	}
+	return a, at.wrap(err)
+}
+
+// result sends the request and returns the result, or the server's error.
+func (c *Client) result(ctx context.Context, at *call, req *rest.Request) (res rest.Result, err error) {
+	req = req.MaxRetries(0) // send decides on retries; it uses more than the status code
+	err = c.send(ctx, at, c.opts.Timeout, func(ctx context.Context) error {
+		res = req.Do(textlog.Quiet(ctx))
+		return at.answered(res.Error())
+	})
+	return res, err
+}
 
 const (
 	defaultTimeout     = 90 * time.Second

@@ -7,21 +7,57 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/effects"
 )
 
-// response is the server's response, not yet decoded.
-type response = effects.Answer
+// Values of the Accept header.
+const (
+	acceptJSON         = runtime.ContentTypeJSON
+	acceptProtobuf     = runtime.ContentTypeProtobuf + ", " + runtime.ContentTypeJSON
+	acceptMetadata     = runtime.ContentTypeJSON + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1, " + runtime.ContentTypeJSON
+	acceptMetadataList = runtime.ContentTypeJSON + ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, " + runtime.ContentTypeJSON
+)
 
-var metadataKind = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
+// protobuf reports whether objects of this Go type are sent as protobuf. A REST
+// configuration that asks for JSON gets JSON.
+func (c *Client) protobuf(obj runtime.Object) bool {
+	return c.config.ContentType != runtime.ContentTypeJSON && speaksProtobuf(obj)
+}
+
+func (c *Client) accept(obj informer.Object) string {
+	switch {
+	case metadataOnly(obj):
+		return acceptMetadata
+	case c.protobuf(obj):
+		return acceptProtobuf
+	}
+	return acceptJSON
+}
+
+func (c *Client) request(at *call, method string) (*rest.Request, error) {
+	rc, err := c.restFor(at.kind.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	req := rc.Verb(method).Resource(at.resource.name).NamespaceIfScoped(at.key.Namespace, at.resource.namespaced)
+	if at.key.Name != "" && (at.verb != verbCreate || at.sub != "") {
+		req = req.Name(at.key.Name)
+	}
+	if at.sub != "" {
+		req = req.SubResource(at.sub)
+	}
+	return req, nil
+}
 
 // speaksProtobuf reports whether obj is of a built-in kind. A custom resource's type
 // may have the methods too, but the server accepts custom resources only as JSON.
@@ -63,11 +99,6 @@ func encode(obj informer.Object, kind schema.GroupVersionKind, protobuf bool) (b
 	return append([]byte(effects.ProtobufMagic), message...), runtime.ContentTypeProtobuf, nil
 }
 
-// empty returns a new object of the Go type of like.
-func empty[T runtime.Object](like T) T {
-	return reflect.New(reflect.TypeOf(like).Elem()).Interface().(T)
-}
-
 // shallow returns a shallow copy of obj, so that its kind can be set without changing
 // the caller's object.
 func shallow[T runtime.Object](obj T) T {
@@ -76,22 +107,20 @@ func shallow[T runtime.Object](obj T) T {
 	return to
 }
 
-// fill sets obj to the value of from. It replaces the whole value: decoding over a
-// non-empty object would keep map entries that the server has removed.
-func fill(obj, from runtime.Object) {
-	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(from).Elem())
-}
-
-// whole returns an empty object that can hold the full kind, for the Observer: of the
-// Go type of like, else of the type in the scheme, else unstructured.
-func (c *Client) whole(like informer.Object, kind schema.GroupVersionKind) informer.Object {
-	if !isNil(like) && !metadataOnly(like) {
-		return empty(like)
+// fieldParams sets the query parameters that create, update, patch and apply share.
+// Deletions have theirs in the body.
+func fieldParams(req *rest.Request, at *call) *rest.Request {
+	if at.fieldOwner != "" {
+		req = req.Param("fieldManager", at.fieldOwner)
 	}
-	if typed, err := c.scheme.New(kind); err == nil {
-		if obj, ok := typed.(informer.Object); ok {
-			return obj
-		}
+	if at.fieldValidation != "" {
+		req = req.Param("fieldValidation", string(at.fieldValidation))
 	}
-	return &unstructured.Unstructured{}
+	if at.dryRun {
+		req = req.Param("dryRun", metav1.DryRunAll)
+	}
+	if at.force {
+		req = req.Param("force", strconv.FormatBool(true))
+	}
+	return req
 }

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import "time"
+
+// probe observes each reconcile of a controller. The worker calls both methods while it has the
+// key: begin before the reconcile, and end when the next run of the key has been decided. They
+// do not block and do not panic.
+type probe[K comparable] interface {
+	begin(r *run[K])
+	end(r *run[K], e ending)
+}
+
+// ending is how a reconcile ended.
+type ending struct {
+	action
+	res Result
+	err error
+}
+
+// probe sets the probes of c, in the order in which they begin. They end in reverse order.
+func (c *Controller[K]) probe() {
+	if c.witness != nil {
+		c.probes = append(c.probes, witnessed[K]{c.witness})
+	}
+	if c.traces != nil {
+		c.probes = append(c.probes, traced[K]{c.traces})
+	}
+	c.probes = append(c.probes, reporter[K]{c}, failed[K]{&c.failures}, counted[K]{&c.counters})
+	if c.sim != nil {
+		c.probes = append(c.probes, simulated[K]{c})
+	}
+	if c.wrote != nil {
+		c.probes = append(c.probes, ownWrites[K]{c})
+	}
+}
+
+// witnessed notifies a Witness.
+type witnessed[K comparable] struct{ Witness }
+
+func (w witnessed[K]) begin(r *run[K]) { r.witnessed = w.Begin(runName{r.controller.name, r.key}) }
+
+func (witnessed[K]) end(r *run[K], _ ending) { r.witnessed() }
+
+// counted counts reconciles, and their begin and end as progress.
+type counted[K comparable] struct{ *counters }
+
+func (c counted[K]) begin(*run[K]) { c.Moved() }
+
+func (c counted[K]) end(r *run[K], e ending) {
+	c.Moved()
+	c.observe(time.Since(r.since))
+	c.add(e.outcome)
+}
+
+// failed keeps why a key is retried.
+type failed[K comparable] struct{ *failures[K] }
+
+func (failed[K]) begin(*run[K]) {}
+
+func (f failed[K]) end(r *run[K], e ending) { f.record(r.key, e.action, e.err) }
+
+// traced makes the span of a reconcile, which its context carries.
+type traced[K comparable] struct{ *traces[K] }
+
+func (t traced[K]) begin(r *run[K]) {
+	r.Context, r.priority = t.traces.begin(r.Context, r.key, r.id(), r.since, r.controller.queue.NumRequeues(r.key)+1)
+}
+
+func (t traced[K]) end(r *run[K], e ending) {
+	t.traces.end(r.Context, r.key, r.priority, e.action, e.err)
+}
