@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
-	"github.com/flyball-dev/flyball/manager/internal/crdupdate"
+	"github.com/flyball-dev/flyball/manager/internal/crdinstall"
 )
 
 // knobs are files with a definition whose spec has these properties.
@@ -185,7 +185,7 @@ var _ = Describe("A manager with definitions to install", Ordered, func() {
 			return out
 		}
 		before, after := of(fmt.Sprintf(slots, true)), of(fmt.Sprintf(slots, false)+second)
-		_, err := crdupdate.Decide(before.Object, after.Object)
+		_, err := crdinstall.Decide(before.Object, after.Object)
 		Expect(err).To(MatchError(ContainSubstring("v2, stored instead of v1: .spec.old: the property is removed")))
 
 		// What the server does if it is written all the same.

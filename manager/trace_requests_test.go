@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/testing/spantest"
+	"github.com/flyball-dev/flyball/internal/testing/logtest"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -31,7 +31,7 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 func TestTrace_RequestsOfAReconcileBelongToIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var spans spantest.Recorder
+		var spans logtest.SpanRecorder
 		server := &warner{}
 		m := newManager(t, manager.Options{
 			Config:         &rest.Config{Host: "http://api.test", Transport: server},
@@ -74,7 +74,7 @@ func TestTrace_RequestsOfAReconcileBelongToIt(t *testing.T) {
 // A Runnable that wraps a controller passes on its context, and nothing else.
 func TestTrace_ReachesAControllerThatIsWrapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var spans spantest.Recorder
+		var spans logtest.SpanRecorder
 		m := newManager(t, manager.Options{TracerProvider: &spans})
 		c := reconcile.New("website", func(context.Context, reconcile.Key) (reconcile.Result, error) {
 			return reconcile.Result{}, nil
@@ -94,7 +94,7 @@ func TestTrace_ReachesAControllerThatIsWrapped(t *testing.T) {
 }
 
 func TestTrace_RequestsThatFailAndThoseOfNobody(t *testing.T) {
-	var spans spantest.Recorder
+	var spans logtest.SpanRecorder
 	fate := errors.New("the wire is cut")
 	var header http.Header
 	m := newManager(t, manager.Options{
@@ -166,8 +166,8 @@ func TestTrace_WithoutAProviderNothingStandsInTheWay(t *testing.T) {
 			rt = w.WrappedRoundTripper()
 		}
 	}
-	without := transports(newManager(t, manager.Options{TracerProvider: (*spantest.Recorder)(nil), Propagator: propagation.TraceContext{}}))
-	with := transports(newManager(t, manager.Options{TracerProvider: &spantest.Recorder{}}))
+	without := transports(newManager(t, manager.Options{TracerProvider: (*logtest.SpanRecorder)(nil), Propagator: propagation.TraceContext{}}))
+	with := transports(newManager(t, manager.Options{TracerProvider: &logtest.SpanRecorder{}}))
 	if without != 3 || with != 4 {
 		t.Errorf("%d transports without a provider and %d with one, want 3, which bound answers, count requests and observe writes, and 4", without, with)
 	}

@@ -16,16 +16,16 @@ import (
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/flyball-dev/flyball/internal/testing/spantest"
+	"github.com/flyball-dev/flyball/internal/testing/logtest"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
 
 // tracing runs a controller with one worker that calls f, and passes test a function
 // that adds keys.
-func tracing(t *testing.T, f reconcile.Func[string], test func(t *testing.T, spans *spantest.Recorder, log *journal, say func(key string))) {
+func tracing(t *testing.T, f reconcile.Func[string], test func(t *testing.T, spans *logtest.SpanRecorder, log *journal, say func(key string))) {
 	synctest.Test(t, func(t *testing.T) {
-		var spans spantest.Recorder
+		var spans logtest.SpanRecorder
 		var log journal
 		c := reconcile.New("website", f, reconcile.KeyedOptions[string]{Workers: 1, Logger: log.logger(), TracerProvider: &spans})
 		keys := make(chan string)
@@ -49,7 +49,7 @@ func TestTrace_EventQueueAndReconcileAreOneTrace(t *testing.T) {
 		seen = append(seen, trace.SpanContextFromContext(ctx))
 		time.Sleep(3 * time.Second)
 		return reconcile.Result{}, nil
-	}, func(t *testing.T, spans *spantest.Recorder, log *journal, say func(string)) {
+	}, func(t *testing.T, spans *logtest.SpanRecorder, log *journal, say func(string)) {
 		say("a")
 		say("b") // waits for the one worker
 		time.Sleep(time.Minute)
@@ -87,7 +87,7 @@ func TestTrace_MergedEventsAreLinked(t *testing.T) {
 	tracing(t, func(ctx context.Context, key string) (reconcile.Result, error) {
 		time.Sleep(time.Second)
 		return reconcile.Result{}, nil
-	}, func(t *testing.T, spans *spantest.Recorder, log *journal, say func(string)) {
+	}, func(t *testing.T, spans *logtest.SpanRecorder, log *journal, say func(string)) {
 		spans.Unsampled = func(string) bool { return len(spans.Named("event")) == 2 } // the third
 		for range 30 {
 			say("a")
@@ -119,7 +119,7 @@ func TestTrace_RunsWithoutAnEventLinkToTheRunBefore(t *testing.T) {
 			return reconcile.Result{}, reconcile.Terminal(errors.New("never"))
 		}
 		return reconcile.Result{}, nil
-	}, func(t *testing.T, spans *spantest.Recorder, log *journal, say func(string)) {
+	}, func(t *testing.T, spans *logtest.SpanRecorder, log *journal, say func(string)) {
 		say("a")
 		time.Sleep(2 * time.Hour)
 		say("a")
@@ -153,7 +153,7 @@ func TestTrace_RunsWithoutAnEventLinkToTheRunBefore(t *testing.T) {
 // A reconcile does not belong to the span in which the program called Run.
 func TestTrace_RunsDoNotBelongToTheProgramsSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var spans spantest.Recorder
+		var spans logtest.SpanRecorder
 		n := 0
 		c := reconcile.New("website", func(ctx context.Context, key string) (reconcile.Result, error) {
 			if n++; n == 1 {
@@ -188,7 +188,7 @@ func TestTrace_NilProviderIsNone(t *testing.T) {
 			}
 			return reconcile.Result{}, nil
 		}
-		c := reconcile.New("website", f, reconcile.KeyedOptions[string]{TracerProvider: (*spantest.Recorder)(nil)})
+		c := reconcile.New("website", f, reconcile.KeyedOptions[string]{TracerProvider: (*logtest.SpanRecorder)(nil)})
 		keys := make(chan string, 1)
 		keys <- "a"
 		c.Watch(source.Channel(keys, source.ChannelOptions{}))

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/deletion"
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
 // Put creates an object, or replaces the one of its name whatever its version, as another
@@ -76,7 +76,7 @@ func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error 
 	if kind == nil || old == nil {
 		return fmt.Errorf("remove %s %s: there is none", r, key)
 	}
-	_, _, err := deletion.Delete(tx, kind, old, &metav1.DeleteOptions{})
+	_, _, err := write.Delete(tx, kind, old, &metav1.DeleteOptions{})
 	return err
 }
 

@@ -13,7 +13,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
-	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
@@ -35,7 +34,7 @@ func installService(tx *store.Tx) {
 }
 
 func serviceOfServer() *object.Object {
-	address := allot.ServerAddress()
+	address := write.ServerAddress()
 	return &object.Object{Fields: map[string]any{
 		"apiVersion": "v1", "kind": "Service",
 		"metadata": map[string]any{

@@ -18,7 +18,6 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/gate"
 	"github.com/flyball-dev/flyball/simulate/internal/access"
-	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/definitions"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/faults"
@@ -77,7 +76,7 @@ type Server struct {
 	access      *access.Control
 	seed        uint64
 	namespaces  []string // those that exist from the start
-	allotter    *allot.Allotter
+	allotter    *write.Allotter
 	writes      *write.Path
 	handlers    *serve.Handler
 	answers     answers
@@ -95,7 +94,7 @@ type Server struct {
 func New(opts Options) *Server {
 	s := &Server{seed: opts.Seed, tracer: opts.Tracer, kinds: kinds.NewRegistry()}
 	s.requests, s.delivery = new(faults.Requests), new(faults.Delivery)
-	s.allotter = allot.New(opts.Seed)
+	s.allotter = write.NewAllotter(opts.Seed)
 	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
 	dialer := webhooks.Dialer{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
 	s.definitions = &definitions.Controller{Kinds: s.kinds, Dialer: dialer, PublishAfter: s.requests.PublishAfter}
@@ -179,7 +178,7 @@ func (s *Server) keepIn(j *journal.Journal, content *journal.Content) (err error
 			return err
 		}
 		// Each object with a generated name has a revision.
-		s.allotter.Resume(allot.Counters(content.Given), int(content.Log.Revision))
+		s.allotter.Resume(write.Counters(content.Given), int(content.Log.Revision))
 	}
 	tx := s.store.Begin()
 	defer tx.End()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
-	"github.com/flyball-dev/flyball/informer/internal/vector"
 )
 
 // IndexFunc returns the values under which an index finds obj, possibly none. It
@@ -35,7 +34,7 @@ func newIndex(name string, f IndexFunc[base.Object]) *index {
 type bucket struct {
 	value string
 	of    int // number of the index
-	rows  vector.Vector[uint32]
+	rows  vector[uint32]
 }
 
 // shelf is a row's place in a bucket.
@@ -298,8 +297,8 @@ func (x *Indexer) Find(name string) *index {
 
 // Found is the rows of one value of an index, with all rows at the same moment.
 type Found struct {
-	Rows      vector.View[Row]
-	Positions vector.View[uint32]
+	Rows      vectorView[Row]
+	Positions vectorView[uint32]
 }
 
 // Lookup returns what an index has for a value.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
-	"github.com/flyball-dev/flyball/informer/internal/vector"
 )
 
 // Indexer holds the objects of one kind by key, the newest version of each.
@@ -39,7 +38,7 @@ type Indexer struct {
 		sync.RWMutex
 		at         map[base.Key]uint32 // positions in rows
 		most       int                 // largest length of at since it was made
-		rows       vector.Vector[Row]
+		rows       vector[Row]
 		slots      slots // of the rows
 		bytes      int64 // of the rows
 		packed     int64 // of the rows, in memory
@@ -372,7 +371,7 @@ func (x *Indexer) Get(key base.Key) (obj base.Object, scopes *ScopeSet, err erro
 }
 
 // View returns all rows as they are now.
-func (x *Indexer) View() vector.View[Row] {
+func (x *Indexer) View() vectorView[Row] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.mu.rows.View()

@@ -3,7 +3,8 @@
 
 // Package logtest runs, for tests, a program that uses Secrets and tokens in
 // good and bad ways, and searches all its output for their values: the log at
-// V(8), klog at V(10), spans, events, metrics, probes and snapshots.
+// V(8), klog at V(10), spans, events, metrics, probes and snapshots. A SpanRecorder keeps spans in
+// memory.
 package logtest
 
 import (
@@ -25,7 +26,6 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/testing/spantest"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
@@ -67,7 +67,7 @@ func (t *transcript) String() string {
 func Leaks(ctx context.Context, cfg *rest.Config, namespace string) (lines []string, err error) {
 	said := &transcript{}
 	defer listen(said)()
-	p := &program{said: said, namespace: namespace, spans: &spantest.Recorder{}, done: make(chan struct{})}
+	p := &program{said: said, namespace: namespace, spans: &SpanRecorder{}, done: make(chan struct{})}
 	if err := p.run(ctx, cfg); err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func listen(w io.Writer) (stop func()) {
 type program struct {
 	said      *transcript
 	namespace string
-	spans     *spantest.Recorder
+	spans     *SpanRecorder
 	tokens    []string // from the server
 	once      sync.Once
 	done      chan struct{} // closed after all steps

@@ -4,17 +4,38 @@
 // Package crdinstall installs the CustomResourceDefinitions of a program before its
 // informers start.
 //
-//	read ─▶ crdupdate.Decide ─▶ create or update, of the version that was read ─▶ established
-//	 ▲                                   │ conflict: another replica was first
-//	 └───────────────────────────────────┘
+//	read ─▶ Decide ─▶ create or update, of the version that was read ─▶ established
+//	 ▲                        │ conflict: another replica was first
+//	 └────────────────────────┘
+//
+// Decide is told what the server has and what the program wants, and keeps, creates, updates, or
+// names each change that takes something from clients. The annotation Annotation lists the hashes
+// of the specs and labels that programs have installed. By it a program whose spec was replaced
+// knows that it is older, and leaves the newer one. A program with a new spec replaces the one on
+// the server, unless that narrows it.
+//
+// # What narrows
+//
+// A value, stored or sent, that the old schema keeps and accepts and the new one drops or
+// refuses; a version that is no longer served or kept while objects may be stored in it; a
+// name, a subresource or a selectable field that requests use. Where keywords cannot be
+// compared (patterns, formats, CEL rules, oneOf), a change counts as narrowing. A property
+// that becomes required has to have a default. Without a conversion, a version that becomes
+// the stored one keeps what the stored one before it had. The bounds of quantities that
+// flyball crds writes narrow nothing: what they refuse, no program decodes.
+//
+// # Promises
+//
+// O6 to O8 of package manager.
 //
 // # Concurrency
 //
-// An Installer runs once. It starts no goroutines.
+// An Installer runs once. It starts no goroutines. Decide and what it needs are pure functions.
 //
 // # Testing
 //
-// With managers on a simulated server, and on a real control plane.
+// With managers on a simulated server, and on a real control plane. Decide by tables, and by a
+// fuzz target that holds the comparison against a small validator.
 package crdinstall
 
 import (
@@ -35,7 +56,6 @@ import (
 	"github.com/flyball-dev/flyball/internal/manifest"
 	"github.com/flyball-dev/flyball/internal/sleep"
 	"github.com/flyball-dev/flyball/internal/textlog"
-	"github.com/flyball-dev/flyball/manager/internal/crdupdate"
 )
 
 const (
@@ -171,7 +191,7 @@ func (i *Installer) until(ctx context.Context, crd *unstructured.Unstructured, s
 
 // passes reports whether an error may pass without a change of the program or of its rights.
 func passes(err error) bool {
-	if _, narrows := errors.AsType[*crdupdate.NarrowingError](err); narrows {
+	if _, narrows := errors.AsType[*NarrowingError](err); narrows {
 		return false
 	}
 	if _, refused := errors.AsType[*namesError](err); refused {
@@ -200,19 +220,19 @@ func (i *Installer) write(ctx context.Context, crd *unstructured.Unstructured) (
 	if have.GetDeletionTimestamp() != nil {
 		return nil, false, errors.New("it is being deleted")
 	}
-	decision, err := crdupdate.Decide(have.Object, crd.Object)
+	decision, err := Decide(have.Object, crd.Object)
 	if err != nil {
 		return nil, false, err
 	}
 	to := &unstructured.Unstructured{Object: decision.Object}
 	switch decision.Action {
-	case crdupdate.Create:
+	case Create:
 		if err := i.client.Create(ctx, to); err != nil {
 			return nil, false, err
 		}
 		log.Info("Created the CustomResourceDefinition")
 		return nil, false, nil
-	case crdupdate.Update:
+	case Update:
 		if err := i.client.Update(ctx, to); err != nil {
 			return nil, false, err
 		}

@@ -22,12 +22,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/flyball-dev/flyball/simulate/internal/deletion"
 	"github.com/flyball-dev/flyball/simulate/internal/fieldmanager"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
+	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
 // Store is where objects are kept. The caller holds its lock. A Put or Remove
@@ -233,7 +233,7 @@ func (c *Controller) empty(store Store, crd *apiextensionsv1.CustomResourceDefin
 	r := kinds.ResourceOf(crd)
 	if kind := c.Kinds.Stored(r); kind != nil && apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
 		for _, each := range store.List(r) {
-			_, _, _ = deletion.Delete(store, kind, each, &metav1.DeleteOptions{})
+			_, _, _ = write.Delete(store, kind, each, &metav1.DeleteOptions{})
 		}
 	}
 	c.finish(store, crd.Name)

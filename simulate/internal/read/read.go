@@ -7,6 +7,10 @@
 //
 // A get and a list without a version show the newest state. A list of any version, and a watch,
 // show what the watch cache knows, which can lag behind. A version in the future is waited for.
+//
+// Parse reads the query of a list, a watch or a deletion of a collection: which objects are
+// selected, which page at which revision is wanted, and what a watch starts from. It refuses
+// invalid parameters with the status of a real server, and depends on the request alone.
 package read
 
 import (
@@ -20,7 +24,6 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
-	"github.com/flyball-dev/flyball/simulate/internal/queries"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
@@ -63,7 +66,7 @@ func (r *Reader) Get(ctx context.Context, q Request, revision int64) (*object.Ob
 }
 
 // List returns the selected objects of a page. The metadata says where the next page begins.
-func (r *Reader) List(ctx context.Context, q Request, p queries.Page, sel queries.Selection) ([]*object.Object, metav1.ListMeta, error) {
+func (r *Reader) List(ctx context.Context, q Request, p Page, sel Selection) ([]*object.Object, metav1.ListMeta, error) {
 	most := p.Limit
 	if !sel.All() {
 		most = 0
@@ -79,7 +82,7 @@ func (r *Reader) List(ctx context.Context, q Request, p queries.Page, sel querie
 		taken, last = sel.First(state.objects, p.Limit)
 	}
 	if p.Limit > 0 && len(taken) == p.Limit && last < state.count {
-		meta.Continue = queries.ContinueAfter(q.Namespace, taken[p.Limit-1].Key(), state.revision)
+		meta.Continue = ContinueAfter(q.Namespace, taken[p.Limit-1].Key(), state.revision)
 		if sel.All() {
 			meta.RemainingItemCount = new(int64(state.count - p.Limit))
 		}
@@ -95,12 +98,12 @@ type state struct {
 }
 
 // page reads the state that a page is of, with at most this many objects. 0: all.
-func (r *Reader) page(ctx context.Context, q Request, p queries.Page, most int) (state, error) {
+func (r *Reader) page(ctx context.Context, q Request, p Page, most int) (state, error) {
 	tx := r.Store.Begin()
 	defer tx.End()
 	tx.CompactIfDue()
 	if p.Follows && !q.Sound && r.ExpiresContinue() {
-		return state{}, queries.ContinueTooOld(q.Namespace, p.From)
+		return state{}, ContinueTooOld(q.Namespace, p.From)
 	}
 	known := func() int64 { return tx.Shown(q.Kind.Held()) }
 	if p.Newest || p.Follows {
@@ -116,7 +119,7 @@ func (r *Reader) page(ctx context.Context, q Request, p queries.Page, most int) 
 	then, ok := tx.At(q.Kind.Held(), out.revision)
 	switch {
 	case !ok && p.Follows:
-		return state{}, queries.ContinueTooOld(q.Namespace, p.From)
+		return state{}, ContinueTooOld(q.Namespace, p.From)
 	case !ok && p.Exact:
 		return state{}, refusal.ListTooOld()
 	case !ok:

@@ -16,7 +16,6 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
-	"github.com/flyball-dev/flyball/simulate/internal/queries"
 	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
 
@@ -44,13 +43,13 @@ func (r *Reader) put(names ...string) {
 	}
 }
 
-func query(t *testing.T, q Request, text string) *queries.Query {
+func query(t *testing.T, q Request, text string) *Query {
 	t.Helper()
 	values, err := url.ParseQuery(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := queries.Parse(queries.Target{Kind: q.Kind, Namespace: q.Namespace, Name: q.Name}, values, strings.Contains(text, "watch"))
+	out, err := Parse(Target{Kind: q.Kind, Namespace: q.Namespace, Name: q.Name}, values, strings.Contains(text, "watch"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/flyball-dev/flyball/simulate/internal/queries"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
@@ -26,7 +25,7 @@ type Watch struct {
 }
 
 // Watch opens a watch, which shows each change from its return on. The caller closes it.
-func (r *Reader) Watch(ctx context.Context, q Request, asked queries.Watch, sel queries.Selection) *Watch {
+func (r *Reader) Watch(ctx context.Context, q Request, asked WatchQuery, sel Selection) *Watch {
 	if asked.Timeout < 0 {
 		return &Watch{}
 	}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/btree"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -38,7 +37,7 @@ type Log struct {
 }
 
 // objectMap has the objects of one kind in the order of the store.
-type objectMap = btree.Map[types.NamespacedName, *object.Object]
+type objectMap = tree[types.NamespacedName, *object.Object]
 
 // NewLog returns an empty history.
 func NewLog() *Log {
@@ -50,7 +49,7 @@ func NewLog() *Log {
 func (l *Log) of(r schema.GroupResource) *objectMap {
 	known := l.Objects[r]
 	if known == nil {
-		known = btree.New[types.NamespacedName, *object.Object](CompareKeys)
+		known = newTree[types.NamespacedName, *object.Object](CompareKeys)
 		l.Objects[r] = known
 	}
 	return known

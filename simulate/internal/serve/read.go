@@ -12,7 +12,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/faults"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
-	"github.com/flyball-dev/flyball/simulate/internal/queries"
 	"github.com/flyball-dev/flyball/simulate/internal/read"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
@@ -23,8 +22,8 @@ func (c *Call) read() read.Request {
 }
 
 // query reads the query of a list, a watch or a deletion of a collection.
-func (c *Call) query() (*queries.Query, error) {
-	return queries.Parse(queries.Target{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}, c.URL.Query(), c.Verb == "watch")
+func (c *Call) query() (*read.Query, error) {
+	return read.Parse(read.Target{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}, c.URL.Query(), c.Verb == "watch")
 }
 
 // find returns the object that a Call addresses.
@@ -47,7 +46,7 @@ func (h *Handler) selected(c *Call) ([]*object.Object, metav1.ListMeta, error) {
 
 // get answers a get of an object.
 func (h *Handler) get(w http.ResponseWriter, c *Call) error {
-	revision, err := queries.ParseRevision(c.URL.Query().Get("resourceVersion"))
+	revision, err := read.ParseRevision(c.URL.Query().Get("resourceVersion"))
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
-	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/faults"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
@@ -47,7 +46,7 @@ func served(t *testing.T) (*Handler, *store.Store) {
 	control := &access.Control{Objects: objects, User: "simulated"}
 	h := &Handler{
 		Writes: &write.Path{
-			Store: writeStore{objects}, Kinds: registry, Rights: control, Admission: &webhooks.Admission{Objects: objects}, Allotter: allot.New(1),
+			Store: writeStore{objects}, Kinds: registry, Rights: control, Admission: &webhooks.Admission{Objects: objects}, Allotter: write.NewAllotter(1),
 		},
 		Reads: &read.Reader{
 			Store: objects, Kinds: registry, ExpiresContinue: func() bool { return false },

@@ -15,9 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/advice"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
-	"github.com/flyball-dev/flyball/simulate/internal/podsecurity"
 	"github.com/flyball-dev/flyball/simulate/internal/validation"
 	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
 )
@@ -43,11 +41,11 @@ func (p *Path) mutate(ctx context.Context, q *Request, operation string, obj, ol
 // validating webhooks. old is nil for a create.
 func (p *Path) validate(ctx context.Context, q *Request, operation string, obj, old *object.Object) error {
 	if q.Subresource == "" {
-		for _, text := range advice.Of(q.Kind, old, obj) {
+		for _, text := range warningsAbout(q.Kind, old, obj) {
 			q.Warn(text)
 		}
 	}
-	if err := podsecurity.Check(p.Store, podsecurity.Write{Kind: q.Kind, Subresource: q.Subresource, Old: old, Object: obj, Warn: q.Warn}); err != nil {
+	if err := checkPodSecurity(p.Store, podSecurityWrite{Kind: q.Kind, Subresource: q.Subresource, Old: old, Object: obj, Warn: q.Warn}); err != nil {
 		return err
 	}
 	return p.Admission.Validate(ctx, q.reviewed(operation, obj, old))

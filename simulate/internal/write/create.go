@@ -14,7 +14,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
-	"github.com/flyball-dev/flyball/simulate/internal/strategy"
 )
 
 // nameAttempts is how many names are generated for an object before one that is taken is an
@@ -61,12 +60,12 @@ func (p *Path) createOnce(ctx context.Context, q *Request, obj *object.Object) (
 		return nil, err
 	}
 	p.setServerFields(obj)
-	strategy.PrepareCreate(q.Kind, obj)
+	PrepareCreate(q.Kind, obj)
 	if err := p.fill(q, obj); err != nil {
 		return nil, err
 	}
-	if errs := strategy.ValidateCreate(q.Kind, obj); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(strategy.InvalidKind(q.Kind), obj.Meta().GetName(), errs)
+	if errs := ValidateCreate(q.Kind, obj); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(InvalidKind(q.Kind), obj.Meta().GetName(), errs)
 	}
 	if err := p.validate(ctx, q, "CREATE", obj, nil); err != nil {
 		return nil, err

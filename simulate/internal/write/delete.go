@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/simulate/internal/deletion"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -52,7 +51,7 @@ func (p *Path) commitDelete(q *Request, held *object.Object, opts *metav1.Delete
 	if tx.Get(q.Kind.Held(), q.key()) != held {
 		return nil, false, false, nil
 	}
-	obj, removed, err = deletion.Delete(tx, q.Kind, held, opts)
+	obj, removed, err = Delete(tx, q.Kind, held, opts)
 	return obj, removed, true, err
 }
 

@@ -9,20 +9,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/allot"
-	"github.com/flyball-dev/flyball/simulate/internal/deletion"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
-	"github.com/flyball-dev/flyball/simulate/internal/strategy"
 )
 
 // Direct writes objects for the verbs of tests, without the steps of a request: nothing is
 // filled in, and nobody owns it. Its caller has locked the store.
 type Direct struct {
 	tx       Tx
-	allotter *allot.Allotter
+	allotter *Allotter
 }
 
 // Direct returns what writes in a transaction.
@@ -67,13 +64,13 @@ func (d Direct) Update(kind *kinds.Kind, old, obj *object.Object) (*object.Objec
 	if managed := was.GetManagedFields(); len(managed) > 0 && len(m.GetManagedFields()) == 0 {
 		m.SetManagedFields(managed)
 	}
-	if strategy.Counts(kind, old, obj) {
+	if Counts(kind, old, obj) {
 		m.SetGeneration(m.GetGeneration() + 1)
 	}
 	if object.Same(old, obj) {
 		return old, nil // not even a new version
 	}
-	if deletion.Completes(old, obj) {
+	if Completes(old, obj) {
 		d.tx.Remove(r, obj.Key())
 		return obj, nil
 	}

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/simulate/internal/deletion"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
@@ -233,7 +232,7 @@ func (e eviction) delete(ctx context.Context, version string) error {
 		case ctx.Err() != nil:
 			return apierrors.NewTimeoutError("the request was given up", 0)
 		}
-		if err := deletion.CheckPreconditions(q.Kind, old, only); err != nil {
+		if err := CheckPreconditions(q.Kind, old, only); err != nil {
 			return err
 		}
 		obj := old.Copy()

@@ -13,12 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/flyball-dev/flyball/simulate/internal/deletion"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
-	"github.com/flyball-dev/flyball/simulate/internal/strategy"
 )
 
 // update stores the object of the body in place of the one that is stored.
@@ -136,14 +134,14 @@ func (p *Path) finish(ctx context.Context, q *Request, old, obj *object.Object) 
 	if err := checkVersion(q.Kind, q.Name, old, obj); err != nil {
 		return nil, err
 	}
-	strategy.PrepareUpdate(q.Kind, q.Subresource, old, obj)
+	PrepareUpdate(q.Kind, q.Subresource, old, obj)
 	if err := p.fillUpdate(q, old, obj); err != nil {
 		return nil, err
 	}
 	if object.Same(old, obj) {
 		obj = old // webhooks are called all the same
-	} else if errs := strategy.ValidateUpdate(q.Kind, q.Subresource, old, obj); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(strategy.InvalidKind(q.Kind), q.Name, errs)
+	} else if errs := ValidateUpdate(q.Kind, q.Subresource, old, obj); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(InvalidKind(q.Kind), q.Name, errs)
 	}
 	return obj, p.validate(ctx, q, "UPDATE", obj, old)
 }
@@ -193,7 +191,7 @@ func (p *Path) commitChange(q *Request, held, old, obj *object.Object) (answer *
 	if q.DryRun {
 		return obj, true, nil
 	}
-	if deletion.Completes(old, obj) {
+	if Completes(old, obj) {
 		// The answer to a write that removes the last finalizer has the old version.
 		tx.Remove(r, q.key())
 		return obj, true, nil

@@ -11,6 +11,12 @@
 // was made from is still stored. Otherwise the steps are repeated on what is stored now.
 // A dry run goes through all steps and commits nothing.
 //
+// The steps that need no other package are here, as functions of their arguments: what a write
+// may do to an object of its kind (prepare and validate, as the strategies of a real server's
+// registry), what a DELETE does, the standards of Pod Security, warnings about objects that
+// are valid but unwise, and an Allotter of what each object gets once: UIDs, the ends of
+// generated names, addresses and ports, which follow from its seed and how often it was asked.
+//
 // The package sees kinds and the packages of the steps. It sees the rest of the server
 // through the fields of a Path: what is stored, rights, and the webhooks.
 package write
@@ -22,7 +28,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
-	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
@@ -34,7 +39,7 @@ type Path struct {
 	Kinds     Kinds
 	Rights    Rights
 	Admission Admission
-	Allotter  *allot.Allotter
+	Allotter  *Allotter
 	// Seen returns a stored object as a Request with Sound sees it, in the transaction in
 	// which the object was read.
 	Seen func(kind *kinds.Kind, obj *object.Object) *object.Object

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
-	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -91,7 +90,7 @@ func (everyRight) Escalates(access.User, *kinds.Kind, *object.Object, *object.Ob
 func newPath(t *testing.T, admission between) (*Path, *memory) {
 	t.Helper()
 	store := &memory{log: revisions.NewLog()}
-	path := &Path{Store: store, Kinds: kinds.NewRegistry(), Rights: everyRight{}, Admission: admission, Allotter: allot.New(1)}
+	path := &Path{Store: store, Kinds: kinds.NewRegistry(), Rights: everyRight{}, Admission: admission, Allotter: NewAllotter(1)}
 	store.log.Put(object.Namespaces, types.NamespacedName{Name: "default"}, &object.Object{Fields: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "default"},
 	}})
@@ -220,7 +219,7 @@ func TestPath_GeneratedNamesAvoidTakenOnes(t *testing.T) {
 	path, _ := newPath(t, nil)
 	var names []string
 	for range 3 {
-		path.Allotter = allot.New(1) // draws the same names again
+		path.Allotter = NewAllotter(1) // draws the same names again
 		q := about("create", runtime.ContentTypeJSON, `{"metadata":{"generateName":"a-"}}`)
 		obj, _, err := path.Do(t.Context(), q)
 		if err != nil {

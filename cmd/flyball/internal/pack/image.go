@@ -20,7 +20,6 @@ import (
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/image"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/outdir"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/program"
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/spdx"
 )
 
 // imageCommand is what the flags of pack image say.
@@ -141,7 +140,7 @@ func (c *imageCommand) build(ctx context.Context, p *program.Program, platforms 
 		if err != nil {
 			return nil, nil, err
 		}
-		sbom, err := spdx.Read(file, revision, p.Time)
+		sbom, err := program.SBOM(file, revision, p.Time)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -242,7 +241,7 @@ func sbomFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) error
 		if len(args) != 1 {
 			return misuse{fmt.Errorf("give one program, got %d arguments", len(args))}
 		}
-		text, err := spdx.Read(args[0], "", time.Time{})
+		text, err := program.SBOM(args[0], "", time.Time{})
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package program builds a main package of a module in a Git repository, so that the same
-// commit and the same Go give the same bytes.
+// commit and the same Go give the same bytes, and writes what it was built of.
 package program
 
 import (
