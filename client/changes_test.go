@@ -10,8 +10,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -298,6 +301,32 @@ func TestPatchChanges_StatusSubresourceAppears_C10(t *testing.T) {
 			t.Errorf("%T: sent %v, want the status to its subresource at last", to, got)
 		}
 	}
+}
+
+// A kind that loses its status subresource answers "not found", as for a missing object. After a
+// minute that is not believed without discovery.
+func TestPatchChanges_StatusSubresourceDisappears_C10(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := status(404, "NotFound", `websites.example.com "web" not found`, `"name":"web"`)
+		s, served := &script{answers: []reply{gone, gone}}, websiteDiscovery
+		c, err := client.New(&rest.Config{Host: "http://api.test", Transport: discovering{s, &served}}, testScheme(t), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := readSite()
+		to := informer.Copy(from)
+		to.Status.Replicas = 2
+		if _, err := c.PatchChanges(t.Context(), from, to); !apierrors.IsNotFound(err) {
+			t.Fatalf("got %v, want that the object is gone, as discovery has just listed the subresource", err)
+		}
+		served = strings.Replace(websiteDiscovery, `{"name":"websites/status"`, `{"name":"websites/other"`, 1)
+		time.Sleep(time.Minute)
+		to = informer.Copy(from)
+		to.Status.Replicas = 2
+		if _, err := c.PatchChanges(t.Context(), from, to); err == nil || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `no subresource "status" of Website`) {
+			t.Errorf("got %v, want that the subresource is gone", err)
+		}
+	})
 }
 
 // discovering is a server whose discovery of example.com/v1 changes.

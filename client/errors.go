@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -91,11 +92,15 @@ func unknownPath(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
+// askAgain is how long what discovery said of a subresource is believed when a write to it is
+// answered "not found", which mostly means that the object is gone.
+const askAgain = time.Minute
+
 // serves reports whether discovery lists the call's subresource. For custom resources
 // the answer to a write does not show it: the server answers a missing subresource with
 // "not found", as it does a missing object.
 func (m *mapper) serves(ctx context.Context, at *call) bool {
-	if slices.Contains(at.resource.subresources, at.sub) {
+	if slices.Contains(at.resource.subresources, at.sub) && time.Since(at.resource.found) < askAgain {
 		return true
 	}
 	m.forget(at.kind.GroupVersion())

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,6 +26,7 @@ type resource struct {
 	name         string // plural, as in the path
 	namespaced   bool
 	subresources []string
+	found        time.Time // when discovery said so
 }
 
 // mapper maps kinds to resources. It discovers one group version at a time, on first
@@ -78,7 +80,7 @@ func resources(gv schema.GroupVersion, served []metav1.APIResource) map[schema.G
 	found := map[schema.GroupVersionKind]resource{}
 	for _, r := range served {
 		if !strings.Contains(r.Name, "/") {
-			found[gv.WithKind(r.Kind)] = resource{name: r.Name, namespaced: r.Namespaced, subresources: subresources[r.Name]}
+			found[gv.WithKind(r.Kind)] = resource{name: r.Name, namespaced: r.Namespaced, subresources: subresources[r.Name], found: time.Now()}
 		}
 	}
 	return found

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/internal/manifest"
 )
 
@@ -90,11 +91,15 @@ func crdsOf(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
 		if object == nil {
 			return nil, errors.New("read CRDs: a CRD is nil")
 		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		var fields any = object
+		if u, ok := object.(*unstructured.Unstructured); ok {
+			fields = u.Object // its own encoding requires a kind
+		}
+		content, err := jsontree.Of[map[string]any](fields)
 		if err != nil {
 			return nil, fmt.Errorf("read a CRD of type %T: %w", object, err)
 		}
-		crd := (&unstructured.Unstructured{Object: content}).DeepCopy()
+		crd := &unstructured.Unstructured{Object: content}
 		if kind := crd.GetKind(); kind != "" && kind != crdKind || crd.GetName() == "" {
 			return nil, fmt.Errorf("read a CRD of type %T: it is a %q named %q, want a named %s", object, kind, crd.GetName(), crdKind)
 		}

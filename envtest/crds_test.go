@@ -81,6 +81,7 @@ func TestReadCRDs_NamesTheWrongPath(t *testing.T) {
 func TestCRDsOf_WhatCanBeApplied(t *testing.T) {
 	given := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "a.b", "creationTimestamp": nil},
+		"spec":     map[string]any{"minimum": 1}, // as programs write it, and no decoder does
 		"status":   map[string]any{"conditions": nil},
 	}}
 	crds, err := crdsOf([]runtime.Object{given})

@@ -14,9 +14,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -151,7 +153,7 @@ func (c *kinds) get(ctx context.Context, i id, opts []cache.InformerGetOption) (
 		f(&o)
 	}
 	if ptr.Deref(o.BlockUntilSynced, true) {
-		if err := c.await(ctx, e, created); err != nil {
+		if err := c.await(ctx, e, created, e.sync); err != nil {
 			return nil, err
 		}
 	}
@@ -232,13 +234,19 @@ func (c *kinds) remove(i id, only *slot) *slot {
 
 // await waits until e has synced, if the cache has started. The context of a caller that has created e counts even if
 // the sync is faster.
-func (c *kinds) await(ctx context.Context, e *entry, created bool) error {
+func (c *kinds) await(ctx context.Context, e *entry, created bool, sync func(context.Context) error) error {
 	if !c.hasBegun() || !created && e.HasSynced() {
 		return nil
 	}
-	err := e.sync(ctx)
+	err := sync(ctx)
 	if errors.Is(err, errUnlisted) {
 		c.forget(e)
+		return err
+	}
+	if _, refused := errors.AsType[*refusedError](err); refused {
+		if created && !e.watched {
+			c.forget(e)
+		}
 		return err
 	}
 	if err == nil && created {
@@ -265,6 +273,40 @@ func (e *entry) sync(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// askRefused is how often a read that waits looks whether the server has refused it.
+const askRefused = 50 * time.Millisecond
+
+// answer waits for the sync of e, or until the server has refused its list: a read returns that
+// rather than wait for a right or a kind that may never come.
+func (e *entry) answer(ctx context.Context) error {
+	for {
+		short, cancel := context.WithTimeout(ctx, askRefused)
+		err := e.sync(short)
+		cancel()
+		if err == nil || ctx.Err() != nil || errors.Is(err, errUnlisted) {
+			return err
+		}
+		for _, s := range e.informer.Snapshot().Scopes {
+			if !s.Synced && (s.State == informer.StateForbidden || s.State == informer.StateNotServed) {
+				return refused(e.kind, s)
+			}
+		}
+	}
+}
+
+// refusedError is the server's refusal of the list that a read needs.
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
+
+func refused(kind schema.GroupVersionKind, s informer.ScopeState) error {
+	if s.State == informer.StateNotServed {
+		return &refusedError{&informer.NotServedError{Kind: kind, Err: &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}}}
+	}
+	return &refusedError{apierrors.NewForbidden(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, "",
+		fmt.Errorf("this cached read needs the rights to list and watch the kind: %s", s.Reason))}
 }
 
 // forget removes e, so that nothing waits for it.
@@ -305,7 +347,7 @@ func (c *kinds) readable(ctx context.Context, i id) (*entry, error) {
 	if !c.hasBegun() {
 		return nil, &cache.ErrCacheNotStarted{}
 	}
-	return e, c.await(ctx, e, created)
+	return e, c.await(ctx, e, created, e.answer)
 }
 
 // caller returns the first line of the stack outside controller-runtime and this package.

@@ -11,6 +11,8 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -46,5 +48,48 @@ func TestCache_ReadOfAKindWithoutListsIsRefused_A38(t *testing.T) {
 	defer cancel()
 	if !c.WaitForCacheSync(ctx) {
 		t.Error("the cache waits for an informer that cannot sync")
+	}
+}
+
+// A read of a kind that may not be listed, or is not served any more, is answered at once and by
+// name, and nothing waits for it later. When the right is there, the next read has it.
+func TestCache_ReadOfARefusedKindIsAnsweredAtOnce_A38(t *testing.T) {
+	server, c, cl := started(t, cache.Options{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
+	configMaps := schema.GroupResource{Resource: "configmaps"}
+	server.Deny("list", configMaps)
+	server.Deny("watch", configMaps)
+	loose := &unstructured.Unstructured{}
+	loose.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	for _, obj := range []client.Object{&corev1.ConfigMap{}, loose, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}} {
+		for range 2 {
+			err := cl.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "a"}, obj)
+			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "ConfigMap") || !strings.Contains(err.Error(), "list and watch") {
+				t.Errorf("%T: got %v, want the refusal with the kind and the rights", obj, err)
+			}
+		}
+	}
+	if n := len(c.slots()); n != 0 {
+		t.Errorf("%d informers are left, want none", n)
+	}
+	server.Allow("list", configMaps)
+	server.Allow("watch", configMaps)
+	if err := cl.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "a"}, &corev1.ConfigMap{}); err != nil {
+		t.Errorf("with the rights: %v", err)
+	}
+}
+
+// An informer that somebody watches waits for its right; a read of it does not.
+func TestCache_ReadOfARefusedKindLeavesItsWatch_A38(t *testing.T) {
+	server, c, cl := started(t, cache.Options{})
+	server.Deny("list", schema.GroupResource{Resource: "configmaps"})
+	server.Deny("watch", schema.GroupResource{Resource: "configmaps"})
+	if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}, cache.BlockUntilSynced(false)); err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "a"}, &corev1.ConfigMap{}); !apierrors.IsForbidden(err) {
+		t.Errorf("got %v, want the refusal", err)
+	}
+	if n := len(c.slots()); n != 1 {
+		t.Errorf("%d informers are left, want the one that is watched", n)
 	}
 }

@@ -189,6 +189,6 @@ func (w *World) Fatalf(format string, args ...any) {
 	w.FailNow()
 }
 
-func clone(obj apiruntime.Object) Object { return obj.DeepCopyObject().(Object) }
+func clone(obj apiruntime.Object) Object { return informer.Copy(obj.(Object)) }
 
 const rarely = 15 * time.Second

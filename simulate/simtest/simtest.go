@@ -23,12 +23,14 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -82,7 +84,11 @@ func New(t testing.TB, scheme *runtime.Scheme, objects ...runtime.Object) *Serve
 }
 
 func named(scheme *runtime.Scheme, obj runtime.Object) (runtime.Object, error) {
-	obj = obj.DeepCopyObject()
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		obj = informer.Copy(u)
+	} else {
+		obj = obj.DeepCopyObject()
+	}
 	if obj.GetObjectKind().GroupVersionKind().Empty() {
 		kinds, _, err := scheme.ObjectKinds(obj)
 		if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok && err != nil {

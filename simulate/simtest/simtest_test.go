@@ -9,8 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
@@ -62,6 +64,27 @@ func TestNew_HasTheObjectsAndAnswers(t *testing.T) {
 	}
 	if err := server.Client.Create(t.Context(), configMap("shop", "b")); err != nil {
 		t.Error(err)
+	}
+}
+
+// Programs put values into unstructured objects that no decoder makes, and every write takes them.
+func TestNew_TakesEveryValueThatAWriteTakes(t *testing.T) {
+	site := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "a", "labels": map[string]string{"app": "a"}},
+		"spec": map[string]any{"replicas": 2, "selector": map[string]any{"matchLabels": map[string]string{"app": "a"}}},
+	}}
+	server := simtest.New(t, nil, site)
+	again := informer.Copy(site)
+	again.SetName("b")
+	again.Object["spec"].(map[string]any)["replicas"] = 3
+	if _, err := server.Put(again); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int32{"a": 2, "b": 3} {
+		got := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		if err := server.Client.Get(t.Context(), informer.KeyOf(got), got); err != nil || *got.Spec.Replicas != want || got.Spec.Selector.MatchLabels["app"] != "a" {
+			t.Errorf("%s is %v, %v, want %d replicas", name, got.Spec, err, want)
+		}
 	}
 }
 

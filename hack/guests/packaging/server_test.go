@@ -71,6 +71,12 @@ func start(t *testing.T, name, helm string) *server {
 	done := make(chan struct{})
 	go func() { defer close(done); cluster(ctx, s.api) }()
 	t.Cleanup(func() { cancel(); <-done })
+	if name == "real" { // it makes its own Service some seconds after it is ready
+		eventually(t, "the server has its Service", func() error {
+			_, err := s.api.CoreV1().Services("default").Get(ctx, "kubernetes", metav1.GetOptions{})
+			return err
+		})
+	}
 	return s
 }
 

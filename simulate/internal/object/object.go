@@ -10,13 +10,15 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/internal/jsontree"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // Object is one version of one object. It does not change once it is stored.
@@ -71,6 +73,10 @@ func LabelSet(o *Object) labels.Set { return o.Meta().GetLabels() }
 
 // ObjectOf converts obj, typed or unstructured, to the server's form.
 func ObjectOf(obj runtime.Object) (*Object, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok { // whose fields may be of any Go type
+		fields, err := jsontree.Of[map[string]any](u.Object)
+		return &Object{Fields: fields}, err
+	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return nil, err
