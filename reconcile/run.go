@@ -26,12 +26,12 @@ type run[K comparable] struct {
 	key        K
 	number     uint64
 	since      time.Time
-	overdue    bool   // used only by the watch
-	priority   int8   // of its key, if there are traces
 	witnessed  func() // ends what the Witness began, if there is one
 
-	named sync.Once
-	log   logr.Logger
+	named    sync.Once
+	overdue  bool // used only by the watch
+	priority int8 // of its key, if there are traces
+	log      logr.Logger
 }
 
 func (c *Controller[K]) newRun(ctx context.Context, key K) *run[K] {
