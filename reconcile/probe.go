@@ -20,8 +20,8 @@ type ending struct {
 	err error
 }
 
-// probe sets the probes of c, in the order in which they begin. They end in reverse order.
-func (c *Controller[K]) probe() {
+// setProbes sets the probes of c, in the order in which they begin. They end in reverse order.
+func (c *Controller[K]) setProbes() {
 	if c.witness != nil {
 		c.probes = append(c.probes, witnessed[K]{c.witness})
 	}

@@ -85,5 +85,5 @@ func (c *Controller[K]) prepare(ctx context.Context) {
 	c.log = textlog.Unthrottled(log).WithValues("controller", c.name)
 	c.own = textlog.Throttled(c.log)
 	c.sim = simhook.Of(ctx)
-	c.probe()
+	c.setProbes()
 }
