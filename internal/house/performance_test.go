@@ -21,13 +21,13 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// documented returns the number that pattern's group finds in docs/performance.md. The tests below hold what that page says
-// and no machine changes: bytes and allocations.
+// documented returns the number that pattern's group finds in hack/tools/bench/RESULTS.md. The tests below hold what
+// that page says and no machine changes: bytes and allocations.
 func documented(t *testing.T, pattern string) float64 {
 	t.Helper()
-	found := regexp.MustCompile(`(?m)`+pattern).FindAllStringSubmatch(read(t, "docs/performance.md"), -1)
+	found := regexp.MustCompile(`(?m)`+pattern).FindAllStringSubmatch(read(t, "hack/tools/bench/RESULTS.md"), -1)
 	if len(found) != 1 {
-		t.Fatalf("docs/performance.md has %d lines like %s, want one", len(found), pattern)
+		t.Fatalf("RESULTS.md has %d lines like %s, want one", len(found), pattern)
 	}
 	x, err := strconv.ParseFloat(found[0][1], 64)
 	if err != nil {
@@ -63,7 +63,7 @@ func TestPerformance_QueueBytesPerKey_W12(t *testing.T) {
 			t.Errorf("a %s key takes %.1f B, want at most %.0f", c.state, got, c.most)
 		}
 		if got < want-0.5 || got > want+0.5 {
-			t.Errorf("a %s key takes %.1f B; docs/performance.md says %.1f", c.state, got, want)
+			t.Errorf("a %s key takes %.1f B; RESULTS.md says %.1f", c.state, got, want)
 		}
 	}
 	runtime.KeepAlive(keys)
@@ -98,7 +98,7 @@ func TestPerformance_AllocationsPerKey(t *testing.T) {
 		})
 		q.ShutDown()
 		if got > want*float64(c.burst) {
-			t.Errorf("%s: %.1f allocations, docs/performance.md says %.0f per item", c.row, got, want)
+			t.Errorf("%s: %.1f allocations, RESULTS.md says %.0f per item", c.row, got, want)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestPerformance_AllocationsPerUpdate(t *testing.T) {
 		}
 		got := float64(after.Mallocs-before.Mallocs) / updates
 		if got > c.want+0.5 {
-			t.Errorf("%d handlers: %.2f allocations per update; docs/performance.md says %.2f", c.handlers, got, c.want)
+			t.Errorf("%d handlers: %.2f allocations per update; RESULTS.md says %.2f", c.handlers, got, c.want)
 		}
 	}
 }
