@@ -106,7 +106,7 @@ var arrows = map[string][]string{
 	"simulate/internal/defaults":  {"simulate/internal/jsonvalue"},
 	"simulate/internal/crdrules":  {"simulate/internal/jsonvalue"},
 	"simulate/internal/jsonvalue": {"internal/jsontree"},
-	"simulate/internal/object":    {"simulate/internal/jsonvalue"},
+	"simulate/internal/object":    {"internal/jsontree", "simulate/internal/jsonvalue"},
 	"simulate/internal/revisions": {"simulate/internal/object"},
 	"simulate/internal/refusal":   {},
 	"simulate/internal/journal":   {"internal/filelock", "simulate/internal/object", "simulate/internal/revisions"},
@@ -154,7 +154,7 @@ var arrows = map[string][]string{
 
 	"simulate/embedded":                     {"simulate"},
 	"simulate/cmd/apiserver":                {"simulate", "simulate/embedded"},
-	"simulate/simtest":                      {"client", "simulate"},
+	"simulate/simtest":                      {"informer", "client", "simulate"},
 	"simulate/internal/transcript":          {"internal/sleep"}, // knows servers by HTTP alone
 	"simulate/internal/transcript/recorded": {},                 // tests alone
 	"simulate/kit":                          {"client", "informer", "informer/compact", "manager", "rights", "simulate"},
