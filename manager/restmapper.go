@@ -26,6 +26,10 @@ import (
 // of a missing match.
 const mapperPause = time.Second
 
+// mapperAge is the age of discovery results at which they are refreshed: a definition may have
+// got another scope, or a group another preferred version.
+const mapperAge = 10 * time.Minute
+
 // discoveryTimeout is for one request, unless the configuration has a timeout.
 const discoveryTimeout = 30 * time.Second
 
@@ -34,8 +38,9 @@ const discoveryForms = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupD
 
 // RESTMapper maps between kinds and resources, for code that needs a meta.RESTMapper.
 // The manager itself does not. It requests discovery on first use, and again for a
-// missing match, such as a new CRD, at most once a second; such a call blocks. It is
-// safe for concurrent use.
+// missing match, such as a new CRD, at most once a second, and when ten minutes have passed;
+// such a call blocks. While discovery fails, what is known is the answer. It is safe for
+// concurrent use.
 func (m *Manager) RESTMapper() meta.RESTMapper { return m.mapper }
 
 // lazyMapper requests discovery when needed.
@@ -71,6 +76,13 @@ func (l *lazyMapper) known() (meta.RESTMapper, time.Time) {
 	return l.mu.mapper, l.mu.at
 }
 
+// keep uses what is known for another minute.
+func (l *lazyMapper) keep() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.at = time.Now().Add(time.Minute - mapperAge)
+}
+
 // refresh requests discovery, once for concurrent callers.
 func (l *lazyMapper) refresh() (meta.RESTMapper, error) {
 	mapper, err, _ := l.single.Do("", func() (any, error) {
@@ -93,19 +105,26 @@ func (l *lazyMapper) refresh() (meta.RESTMapper, error) {
 
 // asked returns the result of ask with the cached mapper, or else with a refreshed one.
 func asked[T any](l *lazyMapper, ask func(meta.RESTMapper) (T, error)) (T, error) {
-	mapper, at := l.known()
-	if mapper != nil {
-		answer, err := ask(mapper)
-		if !meta.IsNoMatchError(err) || time.Since(at) < mapperPause {
-			return answer, err
+	old, at := l.known()
+	var answer T
+	var missing error
+	if old != nil {
+		answer, missing = ask(old)
+		age := time.Since(at)
+		if age < mapperPause || age < mapperAge && !meta.IsNoMatchError(missing) {
+			return answer, missing
 		}
 	}
 	mapper, err := l.refresh()
-	if err != nil {
-		var none T
-		return none, err
+	switch {
+	case err == nil:
+		return ask(mapper)
+	case old != nil && missing == nil:
+		l.keep()
+		return answer, nil
 	}
-	return ask(mapper)
+	var none T
+	return none, err
 }
 
 func (l *lazyMapper) KindFor(r schema.GroupVersionResource) (schema.GroupVersionKind, error) {

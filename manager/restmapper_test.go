@@ -53,7 +53,7 @@ func TestRESTMapper_IsLazyAndLooksAgainForWhatIsNotThere(t *testing.T) {
 			}}}},
 		}}
 		find(3, nil)
-		time.Sleep(time.Hour)
+		time.Sleep(mapperAge - time.Second)
 		find(3, nil) // cached
 		if kind, err := l.KindFor(schema.GroupVersionResource{Resource: "site"}); err != nil || kind.Kind != "Site" || asked != 3 {
 			t.Errorf("site is %v, %v after %d questions, want Site and 3", kind, err, asked)
@@ -62,6 +62,38 @@ func TestRESTMapper_IsLazyAndLooksAgainForWhatIsNotThere(t *testing.T) {
 }
 
 // A server need not have the core group: an aggregated one answers 404 for /api.
+// A definition with another scope, or another preferred version of a group, is noticed. While
+// discovery fails, what is known stays the answer.
+func TestRESTMapper_LooksAgainAfterAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, fault, scope := 0, error(nil), discoveryv2.ScopeNamespace
+		l := &lazyMapper{load: func() ([]discoveryv2.APIGroupDiscovery, error) {
+			asked++
+			return []discoveryv2.APIGroupDiscovery{{
+				ObjectMeta: metav1.ObjectMeta{Name: "example.dev"},
+				Versions: []discoveryv2.APIVersionDiscovery{{Version: "v1", Resources: []discoveryv2.APIResourceDiscovery{{
+					Resource: "sites", SingularResource: "site", Scope: scope, ResponseKind: &metav1.GroupVersionKind{Kind: "Site"},
+				}}}},
+			}}, fault
+		}}
+		find := func(wantAsked int, want meta.RESTScopeName) {
+			t.Helper()
+			mapping, err := l.RESTMapping(schema.GroupKind{Group: "example.dev", Kind: "Site"})
+			if err != nil || mapping.Scope.Name() != want || asked != wantAsked {
+				t.Errorf("got %v, %v after %d questions, want scope %s and %d", mapping, err, asked, want, wantAsked)
+			}
+		}
+		find(1, meta.RESTScopeNameNamespace)
+		scope, fault = discoveryv2.ScopeCluster, errors.New("no server")
+		time.Sleep(mapperAge)
+		find(2, meta.RESTScopeNameNamespace)
+		find(2, meta.RESTScopeNameNamespace) // not for each call
+		fault = nil
+		time.Sleep(time.Minute)
+		find(3, meta.RESTScopeNameRoot)
+	})
+}
+
 func TestRESTMapper_ServerWithoutTheCoreGroup(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/apis" {
