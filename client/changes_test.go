@@ -308,7 +308,7 @@ func TestPatchChanges_StatusSubresourceAppears_C10(t *testing.T) {
 func TestPatchChanges_StatusSubresourceDisappears_C10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := status(404, "NotFound", `websites.example.com "web" not found`, `"name":"web"`)
-		s, served := &script{answers: []reply{gone, gone}}, websiteDiscovery
+		s, served := &script{answers: []reply{gone, gone, gone}}, websiteDiscovery
 		c, err := client.New(&rest.Config{Host: "http://api.test", Transport: discovering{s, &served}}, testScheme(t), client.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -320,7 +320,13 @@ func TestPatchChanges_StatusSubresourceDisappears_C10(t *testing.T) {
 			t.Fatalf("got %v, want that the object is gone, as discovery has just listed the subresource", err)
 		}
 		served = strings.Replace(websiteDiscovery, `{"name":"websites/status"`, `{"name":"websites/other"`, 1)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute - 1)
+		to = informer.Copy(from)
+		to.Status.Replicas = 2
+		if _, err := c.PatchChanges(t.Context(), from, to); !apierrors.IsNotFound(err) {
+			t.Errorf("got %v, want that the object is gone: discovery is not asked within a minute", err)
+		}
+		time.Sleep(1)
 		to = informer.Copy(from)
 		to.Status.Replicas = 2
 		if _, err := c.PatchChanges(t.Context(), from, to); err == nil || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `no subresource "status" of Website`) {

@@ -45,6 +45,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	scheme.AddKnownTypeWithName(group.WithKind("Widget"), &widget{})
 	scheme.AddKnownTypeWithName(group.WithKind("Latecomer"), &latecomer{})
 	scheme.AddKnownTypeWithName(group.WithKind("Passenger"), &passenger{})
+	scheme.AddKnownTypeWithName(group.WithKind("Gauge"), &gauge{})
 	var err error
 	env, err = envtest.Start(ctx, envtest.Options{CRDObjects: []runtime.Object{crd("Widget")}})
 	Expect(err).NotTo(HaveOccurred())

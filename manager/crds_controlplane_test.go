@@ -167,6 +167,47 @@ var _ = Describe("A manager with definitions to install", Ordered, func() {
 			Expect(apierrors.IsInvalid(write("large", large, float64(1<<64)))).To(BeTrue(), large)
 		}
 	})
+	It("refuses an enum that differs in the last digit of a large number, and starts again with a property named default (O7, O8)", func(ctx context.Context) {
+		dials := func(code string) fstest.MapFS {
+			text := strings.NewReplacer("knobs", "dials", "Knob", "Dial").Replace(string(knobs(`
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {default: {type: string}, code: {type: integer, enum: [` + code + `]}}}}}}`)["crd.yaml"].Data))
+			return fstest.MapFS{"crd.yaml": &fstest.MapFile{Data: []byte(text)}}
+		}
+		start := func(code string) error {
+			m, err := manager.New(manager.Options{Config: env.Config(), Logger: quiet(), HealthAddress: "0", MetricsAddress: "0", InstallCRDs: dials(code)})
+			Expect(err).NotTo(HaveOccurred())
+			synced := informer.ForKind(m.Informers(), schema.GroupVersionKind{Group: "manager.flyball.dev", Version: "v1", Kind: "Dial"}).Synced()
+			ctx, stop := context.WithCancel(ctx)
+			defer stop()
+			done := make(chan error, 1)
+			go func() { done <- m.Run(ctx) }()
+			select {
+			case err := <-done:
+				return err
+			case <-synced:
+				stop()
+				return <-done
+			}
+		}
+		stored := func() *unstructured.Unstructured {
+			out := &unstructured.Unstructured{}
+			out.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+			Expect(admin.Get(ctx, informer.Key{Name: "dials.manager.flyball.dev"}, out)).To(Succeed())
+			return out
+		}
+		Expect(start("9007199254740993")).To(Succeed())
+		first := stored()
+		Expect(start("9007199254740993")).To(Succeed())
+		Expect(stored().GetGeneration()).To(Equal(first.GetGeneration()), "nothing has changed")
+		Expect(start("9007199254740992")).To(MatchError(ContainSubstring("the enum loses [9007199254740993]")))
+		Expect(stored().GetGeneration()).To(Equal(first.GetGeneration()), "it is refused")
+		Expect(start("9007199254740992, 9007199254740993")).To(Succeed())
+		enum, _, _ := unstructured.NestedFieldNoCopy(stored().Object, "spec", "versions")
+		Expect(fmt.Sprint(enum)).To(ContainSubstring("enum:[9007199254740992 9007199254740993]"), "the definition is not taken for an older one")
+	})
 	It("refuses a storage version in which the server would drop what is stored", func(ctx context.Context) {
 		const slots = `
   - name: v1

@@ -18,7 +18,7 @@ import (
 
 // A program that does not check the error of New has a nil manager. Setting up a controller
 // with it ends in an error.
-func TestManager_NilIsAnErrorOfAddAndRun(t *testing.T) {
+func TestManager_NilIsAnErrorOfAddAndRun_B26(t *testing.T) {
 	var mgr *manager.Manager
 	pods := informer.For[*corev1.Pod](mgr.Informers())
 	c := reconcile.New("pods", func(context.Context, reconcile.Key) (reconcile.Result, error) { return reconcile.Result{}, nil }, reconcile.Options{})

@@ -146,7 +146,7 @@ func (s brief) Run(context.Context, func(string, source.Cause)) error { close(s.
 func (s brief) Synced() <-chan struct{}                               { return s.synced }
 func (brief) String() string                                          { return "brief" }
 
-func TestController_EndedSourcesAreForgotten(t *testing.T) {
+func TestController_EndedSourcesAreForgotten_M17(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fed := make(keys, 1)
 		c := reconcile.New("test", nothing, reconcile.KeyedOptions[string]{})

@@ -63,7 +63,7 @@ func TestController_FailuresAreTheLastErrorsOfKeysThatAreTriedAgain(t *testing.T
 }
 
 // Nothing finds what is remembered of a NaN, so a table of them would only grow.
-func TestController_RemembersNothingOfAKeyThatIsNotItself(t *testing.T) {
+func TestController_RemembersNothingOfAKeyThatIsNotItself_B27(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var succeeds atomic.Bool
 		var runs atomic.Int32

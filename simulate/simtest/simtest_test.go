@@ -68,7 +68,7 @@ func TestNew_HasTheObjectsAndAnswers(t *testing.T) {
 }
 
 // Programs put values into unstructured objects that no decoder makes, and every write takes them.
-func TestNew_TakesEveryValueThatAWriteTakes(t *testing.T) {
+func TestNew_TakesEveryValueThatAWriteTakes_B25(t *testing.T) {
 	site := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "a", "labels": map[string]string{"app": "a"}},
 		"spec": map[string]any{"replicas": 2, "selector": map[string]any{"matchLabels": map[string]string{"app": "a"}}},

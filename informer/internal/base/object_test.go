@@ -14,7 +14,7 @@ import (
 )
 
 // Every write accepts what marshals to JSON, so a copy does too, and shares nothing.
-func TestCopy_TakesEveryValueThatAWriteTakes(t *testing.T) {
+func TestCopy_TakesEveryValueThatAWriteTakes_B25(t *testing.T) {
 	type own struct {
 		A int `json:"a"`
 	}
@@ -47,7 +47,7 @@ func TestCopy_TakesEveryValueThatAWriteTakes(t *testing.T) {
 	Copy(u) // no write accepts it; it must not panic
 }
 
-func TestCopy_OfNilIsNil(t *testing.T) {
+func TestCopy_OfNilIsNil_B26(t *testing.T) {
 	if Copy[*corev1.Pod](nil) != nil || Copy[*unstructured.Unstructured](nil) != nil || Copy[Object](nil) != nil {
 		t.Error("a copy of nil is not nil")
 	}
