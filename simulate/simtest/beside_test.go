@@ -43,12 +43,12 @@ func TestChildSet_LateWatchPrunesNothingMadeBesideIt_R9(t *testing.T) {
 				if form == "typed" {
 					children = reconcile.Children(informer.For[*corev1.Secret](factory))
 					secret = func(name string) informer.Object {
-						return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+						return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string][]byte{"a": {1}}}
 					}
 				} else {
 					children = reconcile.Children(informer.ForKind(factory, kind))
 					secret = func(name string) informer.Object {
-						u := &unstructured.Unstructured{}
+						u := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"a": "AQ=="}}}
 						u.SetGroupVersionKind(kind)
 						u.SetNamespace("default")
 						u.SetName(name)
