@@ -100,11 +100,13 @@ const askAgain = time.Minute
 // the answer to a write does not show it: the server answers a missing subresource with
 // "not found", as it does a missing object.
 func (m *mapper) serves(ctx context.Context, at *call) bool {
-	if slices.Contains(at.resource.subresources, at.sub) && time.Since(at.resource.found) < askAgain {
+	m.mu.Lock()
+	known, ok := m.mu.known[at.kind]
+	m.mu.Unlock()
+	if ok && slices.Contains(known.subresources, at.sub) && time.Since(known.found) < askAgain {
 		return true
 	}
-	m.forget(at.kind.GroupVersion())
-	now, err := m.find(ctx, at.kind)
+	now, err := m.ask(ctx, at.kind)
 	return err != nil || slices.Contains(now.subresources, at.sub)
 }
 

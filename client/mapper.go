@@ -54,14 +54,22 @@ func (m *mapper) find(ctx context.Context, kind schema.GroupVersionKind) (resour
 	if ok {
 		return found, nil
 	}
-	served, err := m.discover(ctx, kind.GroupVersion())
+	return m.ask(ctx, kind)
+}
+
+// ask discovers the group version of a kind. What was known of it stays if that fails.
+func (m *mapper) ask(ctx context.Context, kind schema.GroupVersionKind) (resource, error) {
+	gv := kind.GroupVersion()
+	served, err := m.discover(ctx, gv)
 	if err != nil {
 		return resource{}, fmt.Errorf("find resource of kind %s: %w", kind, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.Copy(m.mu.known, resources(kind.GroupVersion(), served))
-	if found, ok = m.mu.known[kind]; !ok {
+	maps.DeleteFunc(m.mu.known, func(k schema.GroupVersionKind, _ resource) bool { return k.GroupVersion() == gv })
+	maps.Copy(m.mu.known, resources(gv, served))
+	found, ok := m.mu.known[kind]
+	if !ok {
 		return resource{}, notServed(kind)
 	}
 	return found, nil

@@ -39,7 +39,7 @@ const discoveryForms = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupD
 // RESTMapper maps between kinds and resources, for code that needs a meta.RESTMapper.
 // The manager itself does not. It requests discovery on first use, and again for a
 // missing match, such as a new CRD, at most once a second, and when ten minutes have passed;
-// such a call blocks. While discovery fails, what is known is the answer. It is safe for
+// such a call blocks. While discovery fails, what it knows is the answer. It is safe for
 // concurrent use.
 func (m *Manager) RESTMapper() meta.RESTMapper { return m.mapper }
 
@@ -119,9 +119,9 @@ func asked[T any](l *lazyMapper, ask func(meta.RESTMapper) (T, error)) (T, error
 	switch {
 	case err == nil:
 		return ask(mapper)
-	case old != nil && missing == nil:
+	case old != nil && !meta.IsNoMatchError(missing):
 		l.keep()
-		return answer, nil
+		return answer, missing
 	}
 	var none T
 	return none, err

@@ -29,11 +29,15 @@ func (c *Controller[K]) finish(r *run[K], res Result, err error) {
 	if failure := guarded(func() { a = decide(res, err, context.Cause(r)) }); failure != nil {
 		err = failure // a method of the error panicked
 	}
-	c.schedule(r.key, a)
-	for _, p := range slices.Backward(c.probes) {
-		p.end(r, ending{a, res, err})
+	e := ending{a, res, err, time.Since(r.since)}
+	if c.wrote != nil {
+		ownWrites[K]{c}.end(r, e) // before the key may be added for a conflict that has passed
 	}
-	r.cancel(nil)
+	c.schedule(r.key, a)
+	defer r.cancel(nil)
+	for _, p := range slices.Backward(c.probes) {
+		p.end(r, e)
+	}
 }
 
 // schedule carries out the result of decide. Only schedule requeues keys after a reconcile.

@@ -21,10 +21,8 @@ type writing[K comparable] struct{ *run[K] }
 // Wrote records a write of the reconcile.
 func (w writing[K]) Wrote(did ownnews.Write) { w.controller.wrote.Wrote(w.key, did) }
 
-// ownWrites begins and ends each reconcile in the ledger, and reports what that found.
+// ownWrites ends each reconcile in the ledger, and reports what that found.
 type ownWrites[K comparable] struct{ *Controller[K] }
-
-func (o ownWrites[K]) begin(r *run[K]) { o.wrote.Begin(r.key) }
 
 func (o ownWrites[K]) end(r *run[K], e ending) {
 	c := o.Controller

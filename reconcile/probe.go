@@ -6,8 +6,8 @@ package reconcile
 import "time"
 
 // probe observes each reconcile of a controller. The worker calls both methods while it has the
-// key: begin before the reconcile, and end when the next run of the key has been decided. They
-// do not block and do not panic.
+// key: begin before the reconcile, and end when the next run of the key has been decided. Time in
+// them delays the worker.
 type probe[K comparable] interface {
 	begin(r *run[K])
 	end(r *run[K], e ending)
@@ -16,8 +16,9 @@ type probe[K comparable] interface {
 // ending is how a reconcile ended.
 type ending struct {
 	action
-	res Result
-	err error
+	res  Result
+	err  error
+	took time.Duration
 }
 
 // setProbes sets the probes of c, in the order in which they begin. They end in reverse order.
@@ -31,9 +32,6 @@ func (c *Controller[K]) setProbes() {
 	c.probes = append(c.probes, reporter[K]{c}, failed[K]{&c.failures}, counted[K]{&c.counters})
 	if c.sim != nil {
 		c.probes = append(c.probes, simulated[K]{c})
-	}
-	if c.wrote != nil {
-		c.probes = append(c.probes, ownWrites[K]{c})
 	}
 }
 
@@ -49,9 +47,9 @@ type counted[K comparable] struct{ *counters }
 
 func (c counted[K]) begin(*run[K]) { c.Moved() }
 
-func (c counted[K]) end(r *run[K], e ending) {
+func (c counted[K]) end(_ *run[K], e ending) {
 	c.Moved()
-	c.observe(time.Since(r.since))
+	c.observe(e.took)
 	c.add(e.outcome)
 }
 

@@ -85,6 +85,9 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 	c.waits.end(key)
 	r := c.newRun(ctx, key)
+	if c.wrote != nil {
+		c.wrote.Begin(key)
+	}
 	for _, p := range c.probes {
 		p.begin(r)
 	}

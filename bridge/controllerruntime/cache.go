@@ -144,7 +144,7 @@ func (c *kinds) GetInformerForKind(ctx context.Context, kind schema.GroupVersion
 }
 
 func (c *kinds) get(ctx context.Context, i id, opts []cache.InformerGetOption) (cache.Informer, error) {
-	e, created, err := c.entry(i)
+	e, created, err := c.use(i)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (c *kinds) IndexField(_ context.Context, obj client.Object, field string, e
 	if err != nil {
 		return err
 	}
-	e, _, err := c.entry(id{kind, formOf(obj)})
+	e, _, err := c.use(id{kind, formOf(obj)})
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (c *kinds) await(ctx context.Context, e *entry, created bool, sync func(con
 	}
 	if _, refused := errors.AsType[*refusedError](err); refused {
 		if created && !e.watched {
-			c.forget(e)
+			c.forgetUnused(e)
 		}
 		return err
 	}
@@ -284,16 +284,21 @@ func (e *entry) answer(ctx context.Context) error {
 	for {
 		short, cancel := context.WithTimeout(ctx, askRefused)
 		err := e.sync(short)
+		again := short.Err() != nil // and not, as after a release, for another reason
 		cancel()
-		if err == nil || ctx.Err() != nil || errors.Is(err, errUnlisted) {
+		if err == nil || !again || ctx.Err() != nil || errors.Is(err, errUnlisted) {
 			return err
 		}
-		for _, s := range e.informer.Snapshot().Scopes {
-			if !s.Synced && (s.State == informer.StateForbidden || s.State == informer.StateNotServed) {
-				return refused(e.kind, s)
-			}
+		scopes := e.informer.Snapshot().Scopes
+		if len(scopes) > 0 && !slices.ContainsFunc(scopes, notRefused) {
+			return refused(e.kind, scopes[0])
 		}
 	}
+}
+
+// notRefused reports whether a scope has objects, or may soon have them.
+func notRefused(s informer.ScopeState) bool {
+	return s.Synced || s.State != informer.StateForbidden && s.State != informer.StateNotServed
 }
 
 // refusedError is the server's refusal of the list that a read needs.
@@ -307,6 +312,42 @@ func refused(kind schema.GroupVersionKind, s informer.ScopeState) error {
 	}
 	return &refusedError{apierrors.NewForbidden(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, "",
 		fmt.Errorf("this cached read needs the rights to list and watch the kind: %s", s.Reason))}
+}
+
+// use is entry for more than a read: the entry then stays, whatever becomes of the read that has
+// created it.
+func (c *kinds) use(i id) (e *entry, created bool, err error) {
+	for {
+		if e, created, err = c.entry(i); err != nil {
+			return nil, false, err
+		}
+		e.used.Store(true)
+		if s := c.find(i); s != nil {
+			if is, err := s.open(); err == nil && is == e {
+				return e, created, nil
+			}
+		}
+	}
+}
+
+// forgetUnused is forget, unless somebody uses e.
+func (c *kinds) forgetUnused(e *entry) {
+	s := c.find(e.id)
+	if s == nil {
+		return
+	}
+	if is, err := s.open(); err != nil || is != e {
+		return
+	}
+	c.mu.Lock()
+	unused := c.mu.entries[e.id] == s && !e.used.Load()
+	if unused {
+		delete(c.mu.entries, e.id)
+	}
+	c.mu.Unlock()
+	if unused {
+		e.informer.Release()
+	}
 }
 
 // forget removes e, so that nothing waits for it.

@@ -6,6 +6,7 @@ package bridge
 import (
 	"cmp"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -70,7 +71,8 @@ type entry struct {
 	id
 	plan
 	namespaced bool
-	watched    bool // by another user of the factory, before this entry existed
+	watched    bool        // by another user of the factory, before this entry existed
+	used       atomic.Bool // by more than reads
 	period     time.Duration
 	informer   *informer.SharedInformer[informer.Object]
 	lister     informer.Lister[informer.Object]

@@ -143,7 +143,7 @@ func disrupted(budget *policyv1.PodDisruptionBudget) error {
 	switch status := budget.Status; {
 	case status.ObservedGeneration < budget.Generation:
 		return busy(budget.Name)
-	case status.DisruptionsAllowed == 0:
+	case status.DisruptionsAllowed <= 0:
 		return withCause(apierrors.NewTooManyRequests(violates, 0), budget.Name, why(status))
 	}
 	return nil
@@ -238,6 +238,9 @@ func (e eviction) delete(ctx context.Context, version string) error {
 		obj := old.Copy()
 		setCondition(obj, map[string]any{"type": string(corev1.DisruptionTarget), "status": "True",
 			"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"})
+		if object.Same(old, obj) {
+			obj = old // it has been evicted before
+		}
 		if obj, done, err = e.commitChange(deleted, held, old, obj); err != nil {
 			return err
 		}

@@ -83,7 +83,8 @@ func assigned(q *Request, old *object.Object, binding *corev1.Binding) (*object.
 	return obj, nil
 }
 
-// setCondition adds a condition to a Pod, or replaces the one of its type.
+// setCondition adds a condition to a Pod, or replaces the one of its type, whose time stays
+// unless its status changes.
 func setCondition(pod *object.Object, is map[string]any) {
 	is["lastProbeTime"] = nil
 	is["lastTransitionTime"] = jsonvalue.Now().UTC().Format(time.RFC3339)
@@ -93,6 +94,9 @@ func setCondition(pod *object.Object, is map[string]any) {
 	if all = slices.Clone(all); i < 0 {
 		all = append(all, is)
 	} else {
+		if was, _ := all[i].(map[string]any); was["status"] == is["status"] {
+			is["lastTransitionTime"] = was["lastTransitionTime"]
+		}
 		all[i] = is
 	}
 	jsonvalue.SetIn(pod.Fields, all, "status", "conditions")
