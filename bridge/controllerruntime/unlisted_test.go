@@ -6,6 +6,7 @@ package bridge
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,5 +92,29 @@ func TestCache_ReadOfARefusedKindLeavesItsWatch_A38(t *testing.T) {
 	}
 	if n := len(c.slots()); n != 1 {
 		t.Errorf("%d informers are left, want the one that is watched", n)
+	}
+}
+
+// Many reads of a refused kind end, whichever of them takes the informer away, and an informer that
+// is asked for meanwhile stays.
+func TestCache_ReadsOfARefusedKindEndTogether_A38(t *testing.T) {
+	server, c, cl := started(t, cache.Options{})
+	for _, verb := range []string{"list", "watch"} {
+		server.Deny(verb, schema.GroupResource{Resource: "configmaps"})
+	}
+	var reads sync.WaitGroup
+	for range 20 {
+		reads.Go(func() {
+			if err := cl.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "a"}, &corev1.ConfigMap{}); err == nil {
+				t.Error("a read of a refused kind has no error")
+			}
+		})
+	}
+	if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}, cache.BlockUntilSynced(false)); err != nil {
+		t.Error(err)
+	}
+	reads.Wait()
+	if n := len(c.slots()); n != 1 {
+		t.Errorf("%d informers are left, want the one that was asked for", n)
 	}
 }
