@@ -168,8 +168,8 @@ var _ = Describe("A manager with definitions to install", Ordered, func() {
 		}
 	})
 	It("refuses an enum that differs in the last digit of a large number, and starts again with a property named default (O7, O8)", func(ctx context.Context) {
-		dials := func(code string) fstest.MapFS {
-			text := strings.NewReplacer("knobs", "dials", "Knob", "Dial").Replace(string(knobs(`
+		levers := func(code string) fstest.MapFS {
+			text := strings.NewReplacer("knobs", "levers", "Knob", "Lever").Replace(string(knobs(`
   - name: v1
     served: true
     storage: true
@@ -177,9 +177,9 @@ var _ = Describe("A manager with definitions to install", Ordered, func() {
 			return fstest.MapFS{"crd.yaml": &fstest.MapFile{Data: []byte(text)}}
 		}
 		start := func(code string) error {
-			m, err := manager.New(manager.Options{Config: env.Config(), Logger: quiet(), HealthAddress: "0", MetricsAddress: "0", InstallCRDs: dials(code)})
+			m, err := manager.New(manager.Options{Config: env.Config(), Logger: quiet(), HealthAddress: "0", MetricsAddress: "0", InstallCRDs: levers(code)})
 			Expect(err).NotTo(HaveOccurred())
-			synced := informer.ForKind(m.Informers(), schema.GroupVersionKind{Group: "manager.flyball.dev", Version: "v1", Kind: "Dial"}).Synced()
+			synced := informer.ForKind(m.Informers(), schema.GroupVersionKind{Group: "manager.flyball.dev", Version: "v1", Kind: "Lever"}).Synced()
 			ctx, stop := context.WithCancel(ctx)
 			defer stop()
 			done := make(chan error, 1)
@@ -195,7 +195,7 @@ var _ = Describe("A manager with definitions to install", Ordered, func() {
 		stored := func() *unstructured.Unstructured {
 			out := &unstructured.Unstructured{}
 			out.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-			Expect(admin.Get(ctx, informer.Key{Name: "dials.manager.flyball.dev"}, out)).To(Succeed())
+			Expect(admin.Get(ctx, informer.Key{Name: "levers.manager.flyball.dev"}, out)).To(Succeed())
 			return out
 		}
 		Expect(start("9007199254740993")).To(Succeed())
