@@ -129,8 +129,7 @@ func (m *mapper) ignoredStatus(ctx context.Context, at *call, got informer.Objec
 	if err != nil || reflect.DeepEqual(is[statusName], wanted[statusName]) {
 		return false
 	}
-	m.forget(at.kind.GroupVersion())
-	now, err := m.find(ctx, at.kind)
+	now, err := m.ask(ctx, at.kind)
 	return err == nil && slices.Contains(now.subresources, statusName)
 }
 

@@ -100,10 +100,7 @@ const askAgain = time.Minute
 // the answer to a write does not show it: the server answers a missing subresource with
 // "not found", as it does a missing object.
 func (m *mapper) serves(ctx context.Context, at *call) bool {
-	m.mu.Lock()
-	known, ok := m.mu.known[at.kind]
-	m.mu.Unlock()
-	if ok && slices.Contains(known.subresources, at.sub) && time.Since(known.found) < askAgain {
+	if known, ok := m.known(at.kind); ok && slices.Contains(known.subresources, at.sub) && time.Since(known.found) < askAgain {
 		return true
 	}
 	now, err := m.ask(ctx, at.kind)

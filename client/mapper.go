@@ -48,13 +48,17 @@ func newMapper(discover func(context.Context, schema.GroupVersion) ([]metav1.API
 }
 
 func (m *mapper) find(ctx context.Context, kind schema.GroupVersionKind) (resource, error) {
-	m.mu.Lock()
-	found, ok := m.mu.known[kind]
-	m.mu.Unlock()
-	if ok {
+	if found, ok := m.known(kind); ok {
 		return found, nil
 	}
 	return m.ask(ctx, kind)
+}
+
+func (m *mapper) known(kind schema.GroupVersionKind) (r resource, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok = m.mu.known[kind]
+	return r, ok
 }
 
 // ask discovers the group version of a kind. What was known of it stays if that fails.
@@ -66,7 +70,7 @@ func (m *mapper) ask(ctx context.Context, kind schema.GroupVersionKind) (resourc
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.DeleteFunc(m.mu.known, func(k schema.GroupVersionKind, _ resource) bool { return k.GroupVersion() == gv })
+	m.forgetLocked(gv)
 	maps.Copy(m.mu.known, resources(gv, served))
 	found, ok := m.mu.known[kind]
 	if !ok {
@@ -99,11 +103,11 @@ func resources(gv schema.GroupVersion, served []metav1.APIResource) map[schema.G
 func (m *mapper) forget(gv schema.GroupVersion) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for kind := range m.mu.known {
-		if kind.GroupVersion() == gv {
-			delete(m.mu.known, kind)
-		}
-	}
+	m.forgetLocked(gv)
+}
+
+func (m *mapper) forgetLocked(gv schema.GroupVersion) {
+	maps.DeleteFunc(m.mu.known, func(kind schema.GroupVersionKind, _ resource) bool { return kind.GroupVersion() == gv })
 }
 
 func (m *mapper) reset() {

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -227,8 +226,12 @@ func dominant(a, b field) field {
 }
 
 func omits(options string) bool {
-	all := strings.Split(options, ",")
-	return slices.Contains(all, "omitempty") || slices.Contains(all, "omitzero")
+	for option := range strings.SplitSeq(options, ",") {
+		if option == "omitempty" || option == "omitzero" {
+			return true
+		}
+	}
+	return false
 }
 
 func quotes(options string, t reflect.Type) bool {

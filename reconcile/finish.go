@@ -31,7 +31,7 @@ func (c *Controller[K]) finish(r *run[K], res Result, err error) {
 	}
 	e := ending{a, res, err, time.Since(r.since)}
 	if c.wrote != nil {
-		ownWrites[K]{c}.end(r, e) // before the key may be added for a conflict that has passed
+		r.endOwn(a.outcome) // before the key may be added for a conflict that has passed
 	}
 	c.schedule(r.key, a)
 	defer r.cancel(nil)

@@ -21,12 +21,10 @@ type writing[K comparable] struct{ *run[K] }
 // Wrote records a write of the reconcile.
 func (w writing[K]) Wrote(did ownnews.Write) { w.controller.wrote.Wrote(w.key, did) }
 
-// ownWrites ends each reconcile in the ledger, and reports what that found.
-type ownWrites[K comparable] struct{ *Controller[K] }
-
-func (o ownWrites[K]) end(r *run[K], e ending) {
-	c := o.Controller
-	idle, found := c.wrote.End(r.key, e.outcome == OutcomeDone)
+// endOwn ends the reconcile in the ledger, and reports what that found.
+func (r *run[K]) endOwn(outcome Outcome) {
+	c := r.controller
+	idle, found := c.wrote.End(r.key, outcome == OutcomeDone)
 	if idle && c.sim != nil {
 		c.reportIdle(r.key)
 	}

@@ -240,13 +240,11 @@ func (c *kinds) await(ctx context.Context, e *entry, created bool, sync func(con
 	}
 	err := sync(ctx)
 	if errors.Is(err, errUnlisted) {
-		c.forget(e)
+		c.forget(e, true)
 		return err
 	}
 	if _, refused := errors.AsType[*refusedError](err); refused {
-		if created && !e.watched {
-			c.forgetUnused(e)
-		}
+		c.forget(e, false)
 		return err
 	}
 	if err == nil && created {
@@ -322,43 +320,35 @@ func (c *kinds) use(i id) (e *entry, created bool, err error) {
 			return nil, false, err
 		}
 		e.used.Store(true)
-		if s := c.find(i); s != nil {
-			if is, err := s.open(); err == nil && is == e {
-				return e, created, nil
-			}
+		if c.slotOf(e) != nil {
+			return e, created, nil
 		}
 	}
 }
 
-// forgetUnused is forget, unless somebody uses e.
-func (c *kinds) forgetUnused(e *entry) {
-	s := c.find(e.id)
-	if s == nil {
-		return
+// slotOf returns the slot of e; nil: e was forgotten.
+func (c *kinds) slotOf(e *entry) *slot {
+	if s := c.find(e.id); s != nil {
+		if is, err := s.open(); err == nil && is == e {
+			return s
+		}
 	}
-	if is, err := s.open(); err != nil || is != e {
+	return nil
+}
+
+// forget removes e, so that nothing waits for it. If somebody uses e, only with evenUsed.
+func (c *kinds) forget(e *entry, evenUsed bool) {
+	s := c.slotOf(e)
+	if s == nil {
 		return
 	}
 	c.mu.Lock()
-	unused := c.mu.entries[e.id] == s && !e.used.Load()
-	if unused {
+	gone := c.mu.entries[e.id] == s && (evenUsed || !e.watched && !e.used.Load())
+	if gone {
 		delete(c.mu.entries, e.id)
 	}
 	c.mu.Unlock()
-	if unused {
-		e.informer.Release()
-	}
-}
-
-// forget removes e, so that nothing waits for it.
-func (c *kinds) forget(e *entry) {
-	c.mu.RLock()
-	s := c.mu.entries[e.id]
-	c.mu.RUnlock()
-	if s == nil {
-		return
-	}
-	if is, err := s.open(); err == nil && is == e && c.remove(e.id, s) != nil {
+	if gone {
 		e.informer.Release()
 	}
 }

@@ -136,15 +136,15 @@ func (c controllerCollector) reconciles(s *samples, x reconcile.Snapshot) {
 	s.add(c.active, prometheus.GaugeValue, float64(x.Active), x.Name)
 }
 
-// resultOf returns the name of an outcome in dashboards. A conflict is a requeue,
-// because it is not an error here.
-func resultOf(o reconcile.Outcome) string {
-	return cmp.Or(map[reconcile.Outcome]string{
-		reconcile.OutcomeDone: "success", reconcile.OutcomeAfter: "requeue_after",
-		reconcile.OutcomeRetry: "requeue", reconcile.OutcomeConflict: "requeue",
-		reconcile.OutcomeStopped: "stopped",
-	}[o], "error")
+// results are the names of outcomes in dashboards, where they are not an error. A conflict is a
+// requeue, because it is not an error here.
+var results = map[reconcile.Outcome]string{
+	reconcile.OutcomeDone: "success", reconcile.OutcomeAfter: "requeue_after",
+	reconcile.OutcomeRetry: "requeue", reconcile.OutcomeConflict: "requeue",
+	reconcile.OutcomeStopped: "stopped",
 }
+
+func resultOf(o reconcile.Outcome) string { return cmp.Or(results[o], "error") }
 
 // sendHistogram sends a histogram that was counted elsewhere.
 func sendHistogram(ch chan<- prometheus.Metric, desc *prometheus.Desc, h histogram.Histogram, labels ...string) {

@@ -8,6 +8,8 @@
 package defaults
 
 import (
+	"sync"
+
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -29,11 +31,11 @@ import (
 // Set sets the defaults of an object.
 func Set(obj runtime.Object) {
 	dropEmpty(obj)
-	setters.Default(obj)
+	setters().Default(obj)
 }
 
 // setters has the function that sets the defaults of each Go type.
-var setters = func() *runtime.Scheme {
+var setters = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	add(s, defaultPod)
 	add(s, func(o *corev1.PodTemplate) { defaultPodSpec(&o.Template.Spec) })
@@ -80,7 +82,7 @@ var setters = func() *runtime.Scheme {
 	add(s, defaultResourceSlice)
 	add(s, func(o *resourcev1.DeviceTaintRule) { OrElse(&o.Spec.Taint.TimeAdded, jsonvalue.Now()) })
 	return s
-}()
+})
 
 func add[T any, P interface {
 	*T
