@@ -5,6 +5,7 @@ package house_test
 
 import (
 	"go/ast"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -68,6 +69,55 @@ func TestHouse_EachPromiseIsInItsPackageComment(t *testing.T) {
 			last = found[0][0]
 		}
 	}
+}
+
+// A page that cites a promise, a fault or an invariant links where it is stated, unless it states
+// it itself. The first letter of a code belongs to one family of packages, so none is used twice.
+func TestHouse_CitedCodesAreLinks(t *testing.T) {
+	code := regexp.MustCompile(`\b[A-Z][0-9]{1,2}\b`)
+	quoted := regexp.MustCompile("(?ms)^ *```.*?^ *```|``.*?``|`[^`]*`|^\\[[A-Z][0-9]+\\]: .*?$|^#.*?$|<!--.*?-->")
+	linked := regexp.MustCompile(`\[([^]]*)\](?:\([^)]*\))?`)
+	pages := append([]string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"}, glob(t, "docs/*.md")...)
+	cited := 0
+	for _, page := range pages {
+		text := read(t, page)
+		for _, m := range regexp.MustCompile(`(?m)^\[([A-Z][0-9]{1,2})\]: (\S+)`).FindAllStringSubmatch(text, -1) {
+			cited++
+			if home := path.Join(path.Dir(page), m[2]); !states(read(t, home), m[1]) {
+				t.Errorf("%s: [%s] links %s, which does not state it", page, m[1], home)
+			}
+		}
+		prose := quoted.ReplaceAllString(text, "")
+		for _, m := range linked.FindAllStringSubmatch(prose, -1) {
+			if code.FindString(m[1]) == m[1] && m[0] == "["+m[1]+"]" && m[1] != "" && !strings.Contains(text, "\n["+m[1]+"]: ") {
+				t.Errorf("%s: [%s] has no link; end the page with the line [%s]: FILE", page, m[1], m[1])
+			}
+		}
+		for _, c := range code.FindAllString(linked.ReplaceAllString(prose, ""), -1) {
+			if !states(text, c) && len(testsOf(t, c)) > 0 {
+				t.Errorf("%s cites %s without a link; write [%s], and end the page with the line [%s]: FILE", page, c, c, c)
+			}
+		}
+	}
+	if cited == 0 {
+		t.Error("no page cites a code; this test looks at nothing")
+	}
+}
+
+// states reports whether a page or package comment has an entry of this code.
+func states(text, code string) bool {
+	return regexp.MustCompile(`(?m)^(?://\s+(?:- )?|\| |- (?:\*\*)?)` + code + `\b`).MatchString(text)
+}
+
+// testsOf returns the tests whose names end in the code.
+func testsOf(t *testing.T, code string) []string {
+	var tests []string
+	for _, name := range testFunctions(t) {
+		if strings.HasSuffix(name, "_"+code) || strings.Contains(name, "_"+code+"_") {
+			tests = append(tests, name)
+		}
+	}
+	return tests
 }
 
 // testFunctions returns the names of all tests and fuzz targets.
