@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/internal/redact"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // response is the server's response, not yet decoded.
@@ -24,7 +24,7 @@ var metadataKind = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 // readAnswer handles the answer to a write of the object itself: it stores the answer in
 // obj, and passes the Observer a copy that is not shared. obj is nil if the caller has
 // no object to fill.
-func (c *Client) readAnswer(at *call, a response, obj informer.Object) error {
+func (c *Client) readAnswer(at *call, a response, obj kube.Object) error {
 	want := at.kind
 	if !isNil(obj) && metadataOnly(obj) {
 		want = metadataKind
@@ -44,7 +44,7 @@ func (c *Client) readAnswer(at *call, a response, obj informer.Object) error {
 		return at.wrap(err)
 	}
 	if c.watched(at) {
-		c.observe(at, effects.Changed(at.kind, informer.Copy(got), a))
+		c.observe(at, effects.Changed(at.kind, kube.Copy(got), a))
 	}
 	fill(obj, got)
 	return nil
@@ -52,12 +52,12 @@ func (c *Client) readAnswer(at *call, a response, obj informer.Object) error {
 
 // whole returns an empty object that can hold the full kind, for the Observer: of the
 // Go type of like, else of the type in the scheme, else unstructured.
-func (c *Client) whole(like informer.Object, kind schema.GroupVersionKind) informer.Object {
+func (c *Client) whole(like kube.Object, kind schema.GroupVersionKind) kube.Object {
 	if !isNil(like) && !metadataOnly(like) {
 		return empty(like)
 	}
 	if typed, err := c.scheme.New(kind); err == nil {
-		if obj, ok := typed.(informer.Object); ok {
+		if obj, ok := typed.(kube.Object); ok {
 			return obj
 		}
 	}

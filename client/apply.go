@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/redact"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Apply creates or changes an object by server-side apply. The field owner comes to own
@@ -79,7 +79,7 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 	wish := intentOf(c, at, body, claimsStatus, like)
 	if held := wish.known(); held != nil {
 		if !isNil(object) {
-			fill(object, informer.Copy(held))
+			fill(object, kube.Copy(held))
 		}
 		return nil
 	}
@@ -107,7 +107,7 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 
 // configuration returns the JSON tree to send for obj, and sets the kind, key and UID
 // in at. object is obj if the answer is to be stored in it.
-func (at *call) configuration(c *Client, obj any) (tree map[string]any, object informer.Object, err error) {
+func (at *call) configuration(c *Client, obj any) (tree map[string]any, object kube.Object, err error) {
 	if isNil(obj) {
 		return nil, nil, errors.New("it is nil")
 	}
@@ -116,7 +116,7 @@ func (at *call) configuration(c *Client, obj any) (tree map[string]any, object i
 		tree, err = foreignTree(at, obj)
 		return withoutStringData(at.kind, tree), nil, err
 	}
-	at.key, at.uid = informer.KeyOf(object), object.GetUID()
+	at.key, at.uid = kube.KeyOf(object), object.GetUID()
 	if at.kind, err = c.KindOf(object); err != nil {
 		return nil, nil, err
 	}
@@ -173,7 +173,7 @@ func foreignTree(at *call, obj any) (map[string]any, error) {
 		return nil, fmt.Errorf("it does not marshal to an object: %w", redact.Decoding(err)) // the kind is not known here
 	}
 	at.kind = schema.FromAPIVersionAndKind(named.APIVersion, named.Kind)
-	at.key = informer.Key{Namespace: named.Metadata.Namespace, Name: named.Metadata.Name}
+	at.key = kube.Key{Namespace: named.Metadata.Namespace, Name: named.Metadata.Name}
 	at.uid = named.Metadata.UID
 	if at.kind.Kind == "" || at.kind.Version == "" {
 		return nil, errors.New("it has no apiVersion and kind; pass an apply configuration made by its constructor, or set them")
@@ -182,7 +182,7 @@ func foreignTree(at *call, obj any) (map[string]any, error) {
 }
 
 // pruned returns a typed object as JSON values, without empty ones.
-func pruned(obj informer.Object) (map[string]any, error) {
+func pruned(obj kube.Object) (map[string]any, error) {
 	v := reflect.ValueOf(obj)
 	if v.Elem().Kind() != reflect.Struct {
 		return nil, errors.New("it is no struct; pass an apply configuration, a typed or an unstructured object")

@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Sample has one field for each way in which a value can be empty or not.
@@ -106,7 +106,7 @@ func (s *Sample) DeepCopyObject() runtime.Object { c := *s; return &c }
 var sampleKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Website"}
 
 // applied returns the body that a client sends when obj is applied.
-func applied(t testing.TB, obj informer.Object) (body string, err error) {
+func applied(t testing.TB, obj kube.Object) (body string, err error) {
 	t.Helper()
 	return appliedAny(t, obj)
 }
@@ -129,8 +129,8 @@ func appliedAny(t testing.TB, obj any) (body string, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if object, ok := obj.(informer.Object); ok {
-		object = object.DeepCopyObject().(informer.Object) // Apply modifies it
+	if object, ok := obj.(kube.Object); ok {
+		object = object.DeepCopyObject().(kube.Object) // Apply modifies it
 		object.SetNamespace("prod")
 		object.SetName("web")
 		obj = object
@@ -278,7 +278,7 @@ func TestApply_ZerosOfFieldsWithoutOmitemptyAreClaimed_C4(t *testing.T) {
 // ones are.
 func TestApply_WhatBuiltInTypesPrintUnaskedIsNotClaimed_C4(t *testing.T) {
 	for _, row := range []struct {
-		obj  informer.Object
+		obj  kube.Object
 		want string
 	}{
 		{&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: new(int32)}}, `"spec":{"replicas":0}`},

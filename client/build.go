@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Values of the Accept header.
@@ -34,7 +34,7 @@ func (c *Client) protobuf(obj runtime.Object) bool {
 	return c.config.ContentType != runtime.ContentTypeJSON && speaksProtobuf(obj)
 }
 
-func (c *Client) accept(obj informer.Object) string {
+func (c *Client) accept(obj kube.Object) string {
 	switch {
 	case metadataOnly(obj):
 		return acceptMetadata
@@ -70,7 +70,7 @@ func speaksProtobuf(obj runtime.Object) bool {
 }
 
 // encode returns the body and content type of a write of obj. It does not modify obj.
-func encode(obj informer.Object, kind schema.GroupVersionKind, protobuf bool) (body []byte, contentType string, err error) {
+func encode(obj kube.Object, kind schema.GroupVersionKind, protobuf bool) (body []byte, contentType string, err error) {
 	if metadataOnly(obj) {
 		return nil, "", errors.New("an object known by its metadata alone cannot be written whole; use Patch")
 	}

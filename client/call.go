@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // verb is one kind of call. Verbs are bits, so a set of them is their sum.
@@ -53,7 +53,7 @@ type call struct {
 	verb     verb
 	sub      string // subresource; empty: the object itself
 	kind     schema.GroupVersionKind
-	key      informer.Key
+	key      kube.Key
 	generate string    // generateName of a create without a name
 	uid      types.UID // of the caller's object; may be empty
 	version  string    // resourceVersion sent as a precondition; may be empty
@@ -65,15 +65,15 @@ type call struct {
 
 // newCall prepares a call on obj. It checks everything that can be checked before the
 // object is requested. Its errors are complete messages.
-func (c *Client) newCall(ctx context.Context, v verb, sub string, obj informer.Object, options []Option) (*call, error) {
+func (c *Client) newCall(ctx context.Context, v verb, sub string, obj kube.Object, options []Option) (*call, error) {
 	if isNil(obj) {
 		return nil, fmt.Errorf("%s object: it is nil", v)
 	}
-	return c.newCallAt(ctx, v, sub, informer.KeyOf(obj), obj, options)
+	return c.newCallAt(ctx, v, sub, kube.KeyOf(obj), obj, options)
 }
 
 // newCallAt is newCall with the key given separately.
-func (c *Client) newCallAt(ctx context.Context, v verb, sub string, key informer.Key, obj informer.Object, options []Option) (*call, error) {
+func (c *Client) newCallAt(ctx context.Context, v verb, sub string, key kube.Key, obj kube.Object, options []Option) (*call, error) {
 	if isNil(obj) {
 		return nil, fmt.Errorf("%s %s: the object is nil", v, key)
 	}
@@ -224,9 +224,9 @@ func metadataOnly(obj runtime.Object) bool {
 
 // private returns an error if the call would modify into and into is a shared object of
 // the cache.
-func (c *Client) private(at *call, into informer.Object) error {
+func (c *Client) private(at *call, into kube.Object) error {
 	if s, ok := c.opts.Observer.(sharer); ok && !isNil(into) && s.Shares(into) {
-		return at.wrap(&SharedObjectError{Kind: at.kind, Key: informer.KeyOf(into)})
+		return at.wrap(&SharedObjectError{Kind: at.kind, Key: kube.KeyOf(into)})
 	}
 	return nil
 }

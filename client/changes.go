@@ -14,8 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/jsontree"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // PatchChanges sends the difference between from, an object as it was read, and to, a
@@ -25,7 +25,7 @@ import (
 // there is no request and changed is false. An object from a Lister can be used as
 // from:
 //
-//	to := informer.Copy(site)
+//	to := kube.Copy(site)
 //	to.Status.URL = url
 //	changed, err := c.PatchChanges(ctx, site, to)
 //
@@ -49,7 +49,7 @@ import (
 //
 // from is not modified. to is set to the stored object. On an error to is unchanged,
 // although the first of two patches, that of the object, may have been stored.
-func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opts ...Option) (changed bool, err error) {
+func (c *Client) PatchChanges(ctx context.Context, from, to kube.Object, opts ...Option) (changed bool, err error) {
 	at, err := c.newCall(ctx, verbPatch, "", to, opts)
 	if err != nil {
 		return false, err
@@ -83,7 +83,7 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 	if guarded {
 		conditions.ResourceVersion = cmp.Or(conditions.ResourceVersion, from.GetResourceVersion())
 	}
-	read := func(live informer.Object) error { return c.Get(ctx, at.key, live) }
+	read := func(live kube.Object) error { return c.Get(ctx, at.key, live) }
 	at.preconditions = conditions
 	if err := at.elementwise(read, from, to, before, after, parts, unsaid); err != nil {
 		return false, err
@@ -124,7 +124,7 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 // ignoredStatus reports whether the server did not take the status from a patch of the object,
 // because the kind has a status subresource now: its CustomResourceDefinition may have gained
 // one since the client learned the kind.
-func (m *mapper) ignoredStatus(ctx context.Context, at *call, got informer.Object, wanted map[string]any) bool {
+func (m *mapper) ignoredStatus(ctx context.Context, at *call, got kube.Object, wanted map[string]any) bool {
 	is, err := changeable(got, at)
 	if err != nil || reflect.DeepEqual(is[statusName], wanted[statusName]) {
 		return false
@@ -135,7 +135,7 @@ func (m *mapper) ignoredStatus(ctx context.Context, at *call, got informer.Objec
 
 // elementwise replaces the patches of parts that would replace lists of objects by ones that
 // change their elements.
-func (at *call) elementwise(read func(informer.Object) error, from, to informer.Object, before, after map[string]any, parts []changedPart, unsaid bool) error {
+func (at *call) elementwise(read func(kube.Object) error, from, to kube.Object, before, after map[string]any, parts []changedPart, unsaid bool) error {
 	if _, loose := to.(*unstructured.Unstructured); loose {
 		return nil // it has all fields
 	}
@@ -179,12 +179,12 @@ func (at *call) elementwise(read func(informer.Object) error, from, to informer.
 	return nil
 }
 
-func sameObject(from, to informer.Object) error {
+func sameObject(from, to kube.Object) error {
 	switch {
 	case isNil(from) || reflect.TypeOf(from) != reflect.TypeOf(to):
 		return fmt.Errorf("the object as it was read is a %T and the changed one a %T; the two must be of one type, and not nil", from, to)
-	case informer.KeyOf(from) != informer.KeyOf(to):
-		return fmt.Errorf("the object as it was read is %s; a name cannot be changed", informer.KeyOf(from))
+	case kube.KeyOf(from) != kube.KeyOf(to):
+		return fmt.Errorf("the object as it was read is %s; a name cannot be changed", kube.KeyOf(from))
 	case from.GetUID() == "" || from.GetResourceVersion() == "":
 		return errors.New("the object as it was read has no uid or resourceVersion; pass one that was read from the server")
 	}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func readSite() *Website {
@@ -59,7 +59,7 @@ func TestPatchChanges_SendsWhatDiffersAndNothingElse_C10(t *testing.T) {
 			r := &recorder{}
 			c, s := scripted(t, client.Options{Observer: r}, answer, answer)
 			from := readSite()
-			to := informer.Copy(from)
+			to := kube.Copy(from)
 			row.change(to)
 			changed, err := c.PatchChanges(t.Context(), from, to, row.opts...)
 			if err != nil || changed != (len(row.want) > 0) {
@@ -100,7 +100,7 @@ func TestPatchChanges_FirstStatusIsSentWithItsZeros_C10(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c, s := scripted(t, client.Options{}, reply{body: thing("example.com/v1", "Website", "", "")})
-			to := informer.Copy(from)
+			to := kube.Copy(from)
 			row.change(to)
 			if _, err := c.PatchChanges(t.Context(), from, to); err != nil {
 				t.Fatal(err)
@@ -115,9 +115,9 @@ func TestPatchChanges_FirstStatusIsSentWithItsZeros_C10(t *testing.T) {
 func TestPatchChanges_OnAnErrorTheObjectIsAsItWas_C3(t *testing.T) {
 	c, _ := scripted(t, client.Options{}, reply{body: thing("example.com/v1", "Website", "", "")}, status(409, "Conflict", "the object has been modified", ""))
 	from := readSite()
-	to := informer.Copy(from)
+	to := kube.Copy(from)
 	to.Finalizers, to.Status.Replicas = nil, 2
-	before := informer.Copy(to)
+	before := kube.Copy(to)
 	_, err := c.PatchChanges(t.Context(), from, to)
 	if conflict, is := errors.AsType[*client.ConflictError](err); !is || conflict.Version != 7 || !reflect.DeepEqual(to, before) {
 		t.Errorf("got %v and %v, want a conflict about version 7 and the object untouched", err, to)
@@ -128,7 +128,7 @@ func TestPatchChanges_RefusesWhatIsNoChangeOfOneObject_C5(t *testing.T) {
 	c, s := scripted(t, client.Options{})
 	unread, other := website("prod", "web"), readSite()
 	other.Name = "other"
-	for name, from := range map[string]informer.Object{
+	for name, from := range map[string]kube.Object{
 		"of one type":     configMap("prod", "web", nil),
 		"not nil":         (*Website)(nil),
 		"cannot be chang": other,
@@ -269,7 +269,7 @@ func TestPatchChanges_StatusSubresourceAppears_C10(t *testing.T) {
 	}
 	loose := &unstructured.Unstructured{Object: content}
 	loose.SetGroupVersionKind(websiteKind)
-	for _, from := range []informer.Object{typed, loose} {
+	for _, from := range []kube.Object{typed, loose} {
 		s := &script{answers: []reply{
 			{body: thing("example.com/v1", "Website", "", `"status":{"replicas":1}`)}, // ignores the status
 			{body: thing("example.com/v1", "Website", "", `"status":{"replicas":2}`)},
@@ -279,11 +279,11 @@ func TestPatchChanges_StatusSubresourceAppears_C10(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.PatchChanges(t.Context(), from, informer.Copy(from)); err != nil { // learns the kind
+		if _, err := c.PatchChanges(t.Context(), from, kube.Copy(from)); err != nil { // learns the kind
 			t.Fatal(err)
 		}
 		served = websiteDiscovery
-		to := informer.Copy(from)
+		to := kube.Copy(from)
 		switch to := to.(type) {
 		case *Website:
 			to.Status.Replicas = 2
@@ -314,20 +314,20 @@ func TestPatchChanges_StatusSubresourceDisappears_C10(t *testing.T) {
 			t.Fatal(err)
 		}
 		from := readSite()
-		to := informer.Copy(from)
+		to := kube.Copy(from)
 		to.Status.Replicas = 2
 		if _, err := c.PatchChanges(t.Context(), from, to); !apierrors.IsNotFound(err) {
 			t.Fatalf("got %v, want that the object is gone, as discovery has just listed the subresource", err)
 		}
 		served = strings.Replace(websiteDiscovery, `{"name":"websites/status"`, `{"name":"websites/other"`, 1)
 		time.Sleep(time.Minute - 1)
-		to = informer.Copy(from)
+		to = kube.Copy(from)
 		to.Status.Replicas = 2
 		if _, err := c.PatchChanges(t.Context(), from, to); !apierrors.IsNotFound(err) {
 			t.Errorf("got %v, want that the object is gone: discovery is not asked within a minute", err)
 		}
 		time.Sleep(time.Nanosecond)
-		to = informer.Copy(from)
+		to = kube.Copy(from)
 		to.Status.Replicas = 2
 		if _, err := c.PatchChanges(t.Context(), from, to); err == nil || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `no subresource "status" of Website`) {
 			t.Errorf("got %v, want that the subresource is gone", err)

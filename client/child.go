@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ReadChild reads the metadata of the object with child's kind, namespace and name from
 // the API server. If there is none, apierrors.IsNotFound holds for the error. child is
 // not modified.
-func (c *Client) ReadChild(ctx context.Context, child informer.Object) (informer.Object, error) {
+func (c *Client) ReadChild(ctx context.Context, child kube.Object) (kube.Object, error) {
 	if isNil(child) {
 		return nil, errors.New("read child: it is nil")
 	}
@@ -27,11 +27,11 @@ func (c *Client) ReadChild(ctx context.Context, child informer.Object) (informer
 	if err != nil {
 		return nil, fmt.Errorf("read child: %w", err)
 	}
-	return metadataOf(ctx, c, kind, informer.KeyOf(child))
+	return metadataOf(ctx, c, kind, kube.KeyOf(child))
 }
 
 // metadataOf reads the metadata of an object.
-func metadataOf(ctx context.Context, c *Client, kind schema.GroupVersionKind, key informer.Key) (*metav1.PartialObjectMetadata, error) {
+func metadataOf(ctx context.Context, c *Client, kind schema.GroupVersionKind, key kube.Key) (*metav1.PartialObjectMetadata, error) {
 	is := &metav1.PartialObjectMetadata{}
 	is.SetGroupVersionKind(kind)
 	return is, c.Get(ctx, key, is)
@@ -40,7 +40,7 @@ func metadataOf(ctx context.Context, c *Client, kind schema.GroupVersionKind, ke
 // ApplyChild is Apply with Force and IfChanged, as fieldOwner or, if that is empty, as the
 // client's own field owner. It calls confirm, unless it is nil, before it sends a request; an
 // error of confirm is returned, and nothing is sent. reconcile.ChildSet writes with it.
-func (c *Client) ApplyChild(ctx context.Context, child informer.Object, fieldOwner string, confirm func(context.Context) error) error {
+func (c *Client) ApplyChild(ctx context.Context, child kube.Object, fieldOwner string, confirm func(context.Context) error) error {
 	opts := []Option{Force{}, IfChanged{}, confirmed(confirm)}
 	if fieldOwner != "" {
 		opts = append(opts, FieldOwner(fieldOwner))
@@ -58,11 +58,11 @@ func (f confirmed) set(c *callOptions) error { c.confirm = f; return nil }
 // leaves that as it is. If there is none, it calls prepare, unless it is nil, and creates child
 // as fieldOwner or, if that is empty, as the client's own field owner; an error of prepare is
 // returned, and nothing is created. reconcile.Once writes with it.
-func (c *Client) EnsureChild(ctx context.Context, child informer.Object, fieldOwner string, prepare func(context.Context) error) (created bool, err error) {
+func (c *Client) EnsureChild(ctx context.Context, child kube.Object, fieldOwner string, prepare func(context.Context) error) (created bool, err error) {
 	if isNil(child) {
 		return false, errors.New("ensure child: it is nil")
 	}
-	key := informer.KeyOf(child)
+	key := kube.KeyOf(child)
 	if err := c.Get(ctx, key, child); !apierrors.IsNotFound(err) {
 		return false, err
 	}
@@ -86,7 +86,7 @@ func (c *Client) EnsureChild(ctx context.Context, child informer.Object, fieldOw
 // refused, if that still has its UID and resourceVersion, with the propagation. Before, it asks
 // the server by the dry run of a creation whether it would accept child as a new object; if not,
 // it returns that error and deletes nothing. reconcile.Recreate deletes with it.
-func (c *Client) DeleteToRecreate(ctx context.Context, child, is informer.Object, propagation metav1.DeletionPropagation) error {
+func (c *Client) DeleteToRecreate(ctx context.Context, child, is kube.Object, propagation metav1.DeletionPropagation) error {
 	if isNil(child) || isNil(is) || is.GetUID() == "" || is.GetResourceVersion() == "" {
 		return errors.New("delete a child to recreate it: an object is nil, or that on the server has no uid or resourceVersion; pass one that was read")
 	}
@@ -119,7 +119,7 @@ func (c *Client) ChildOwner() string {
 // resourceVersion; if it has changed, the error is a *ConflictError. Dependents of the
 // child are deleted in the background. child is not modified, so it may come from a
 // Lister.
-func (c *Client) DeleteChild(ctx context.Context, child informer.Object) error {
+func (c *Client) DeleteChild(ctx context.Context, child kube.Object) error {
 	if isNil(child) || child.GetUID() == "" || child.GetResourceVersion() == "" {
 		return errors.New("delete child: it has no uid or resourceVersion; pass one that was read from the server")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -47,24 +48,24 @@ var _ = Describe("a set of children", func() {
 		Expect(c.Create(ctx, configMap("children", "by-hand", nil))).To(Succeed())
 
 		set := reconcile.NewChildSet(c, c.Scheme(), []reconcile.ChildKind{reconcile.Children(pages)}, reconcile.ChildSetOptions{Labels: map[string]string{"set": "pages"}})
-		page := func(name, text string) informer.Object {
+		page := func(name, text string) kube.Object {
 			return configMap("children", name, map[string]string{"page": text})
 		}
 		for _, step := range []struct {
-			wanted []informer.Object
+			wanted []kube.Object
 			report string
 		}{
-			{[]informer.Object{page("a", "1"), page("b", "1")}, "created ConfigMap children/a, ConfigMap children/b; 0 unchanged"},
-			{[]informer.Object{page("a", "1"), page("b", "2")}, "updated ConfigMap children/b; 1 unchanged"},
-			{[]informer.Object{page("a", "1")}, "pruned ConfigMap children/b; 1 unchanged"},
-			{[]informer.Object{page("a", "1")}, "1 unchanged"},
+			{[]kube.Object{page("a", "1"), page("b", "1")}, "created ConfigMap children/a, ConfigMap children/b; 0 unchanged"},
+			{[]kube.Object{page("a", "1"), page("b", "2")}, "updated ConfigMap children/b; 1 unchanged"},
+			{[]kube.Object{page("a", "1")}, "pruned ConfigMap children/b; 1 unchanged"},
+			{[]kube.Object{page("a", "1")}, "1 unchanged"},
 		} {
 			report, err := set.Apply(ctx, site, step.wanted...)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(report.String()).To(Equal(step.report), "the cache shows own writes at once")
 		}
 		a := &corev1.ConfigMap{}
-		Expect(c.Get(ctx, informer.Key{Namespace: "children", Name: "a"}, a)).To(Succeed())
+		Expect(c.Get(ctx, kube.Key{Namespace: "children", Name: "a"}, a)).To(Succeed())
 		Expect(metav1.IsControlledBy(a, site)).To(BeTrue())
 		Expect(a.Labels).To(HaveKeyWithValue("set", "pages"))
 
@@ -115,7 +116,7 @@ var _ = Describe("a set of children", func() {
 		adopted := configMap("children", "adopted", nil)
 		_, err = adopting.Apply(ctx, site, page("a", "1"), reconcile.Once(adopted, nil))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(c.Get(ctx, informer.KeyOf(adopted), adopted)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(adopted), adopted)).To(Succeed())
 		Expect(adopted.Data).To(HaveKeyWithValue("page", "a person's"))
 		Expect(metav1.IsControlledBy(adopted, site)).To(BeTrue())
 		Expect(c.Delete(ctx, adopted)).To(Succeed())
@@ -128,10 +129,10 @@ var _ = Describe("a set of children", func() {
 		report, err := set.Apply(ctx, site, page("a", "1"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(report.String()).To(Equal("1 unchanged"))
-		Expect(c.Get(ctx, informer.KeyOf(beside), beside)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(beside), beside)).To(Succeed())
 
 		By("recreating an immutable child")
-		frozen := func(text string) informer.Object {
+		frozen := func(text string) kube.Object {
 			cm := configMap("children", "frozen", map[string]string{"page": text})
 			cm.Immutable = new(true)
 			return cm
@@ -146,19 +147,19 @@ var _ = Describe("a set of children", func() {
 		invalid.BinaryData = map[string][]byte{"page": nil}
 		_, err = recreating.Apply(ctx, site, page("a", "1"), invalid)
 		Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
-		Expect(c.Get(ctx, informer.KeyOf(invalid), invalid)).To(Succeed(), "what is invalid in itself is no reason to delete")
+		Expect(c.Get(ctx, kube.KeyOf(invalid), invalid)).To(Succeed(), "what is invalid in itself is no reason to delete")
 		report, err = recreating.Apply(ctx, site, page("a", "1"), frozen("2"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(report.String()).To(Equal("recreated ConfigMap children/frozen; 1 unchanged"))
 		cm := frozen("").(*corev1.ConfigMap)
-		Expect(c.Get(ctx, informer.KeyOf(cm), cm)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(cm), cm)).To(Succeed())
 		Expect(cm.Data).To(HaveKeyWithValue("page", "2"))
 		Expect(c.SetFinalizers(ctx, cm, []string{"example.com/held"})).To(Succeed())
 		for range 2 {
 			_, err = recreating.Apply(ctx, site, page("a", "1"), frozen("4"))
 			Expect(err).To(MatchError(reconcile.ErrChildTerminating))
 		}
-		Expect(c.Get(ctx, informer.KeyOf(cm), cm)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(cm), cm)).To(Succeed())
 		Expect(c.SetFinalizers(ctx, cm, nil)).To(Succeed())
 		report, err = recreating.Apply(ctx, site, page("a", "1"), frozen("4"))
 		Expect(err).NotTo(HaveOccurred())
@@ -171,7 +172,7 @@ var _ = Describe("a set of children", func() {
 		report, err = set.PruneAll(ctx, site)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(report.String()).To(Equal("pruned ConfigMap children/a; 0 unchanged"))
-		Expect(apierrors.IsNotFound(c.Get(ctx, informer.KeyOf(a), a))).To(BeTrue())
-		Expect(c.Get(ctx, informer.Key{Namespace: "children", Name: "by-hand"}, a)).To(Succeed())
+		Expect(apierrors.IsNotFound(c.Get(ctx, kube.KeyOf(a), a))).To(BeTrue())
+		Expect(c.Get(ctx, kube.Key{Namespace: "children", Name: "by-hand"}, a)).To(Succeed())
 	})
 })

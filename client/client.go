@@ -21,33 +21,33 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/flyball-dev/flyball/client/internal/applied"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/bodylimit"
 	"github.com/flyball-dev/flyball/internal/memo"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Observer receives this process's own writes. *informer.SharedInformerFactory is one.
 type Observer interface {
 	// Observe receives the result of a write. It must not block for long: it runs
 	// before the write returns to its caller.
-	Observe(w informer.Written)
+	Observe(w kube.Written)
 	// WhenPassed calls do once, when the cache holds a version of key newer than the
 	// given one, or key is gone. stop cancels the wait.
-	WhenPassed(kind schema.GroupVersionKind, key informer.Key, than informer.Version, do func()) (stop func())
+	WhenPassed(kind schema.GroupVersionKind, key kube.Key, than kube.Version, do func()) (stop func())
 }
 
 // sharer is an Observer that knows which objects its readers share, as
 // *informer.SharedInformerFactory does.
 type sharer interface {
-	Shares(obj informer.Object) bool
+	Shares(obj kube.Object) bool
 }
 
 // Options of a Client. The zero Options are fit for production.
 type Options struct {
 	// Observer receives the results of this client's writes. Nil: none, and Listers
 	// show a write when the watch delivers it. If the Observer has a method
-	// Shares(informer.Object) bool, as *informer.SharedInformerFactory does, every call
+	// Shares(kube.Object) bool, as *informer.SharedInformerFactory does, every call
 	// that fills an object checks with it whether the object is shared: see C11. A
 	// method Projected, as the factory has, tells which objects may lack fields.
 	Observer Observer

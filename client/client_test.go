@@ -19,14 +19,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func TestClient_EachGetAsksTheServer_C1(t *testing.T) {
 	answer := reply{body: thing("v1", "ConfigMap", "", "")}
 	c, s := scripted(t, client.Options{}, answer, answer, answer)
 	for range 3 {
-		if err := c.Get(t.Context(), informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{}); err != nil {
+		if err := c.Get(t.Context(), kube.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +43,7 @@ func TestClient_ObjectBecomesTheAnswer_C3(t *testing.T) {
 	}
 	for name, call := range map[string]func(*client.Client, *corev1.ConfigMap) error{
 		"get": func(c *client.Client, obj *corev1.ConfigMap) error {
-			return c.Get(t.Context(), informer.KeyOf(obj), obj)
+			return c.Get(t.Context(), kube.KeyOf(obj), obj)
 		},
 		"create": func(c *client.Client, obj *corev1.ConfigMap) error { return c.Create(t.Context(), obj) },
 		"update": func(c *client.Client, obj *corev1.ConfigMap) error { return c.Update(t.Context(), obj) },
@@ -172,7 +172,7 @@ func TestClient_ProtobufForBuiltInKindsOnly(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		cfg  rest.ContentConfig
-		obj  informer.Object
+		obj  kube.Object
 		want string
 	}{
 		{"built-in", rest.ContentConfig{}, configMap("prod", "web", nil), runtime.ContentTypeProtobuf},
@@ -226,7 +226,7 @@ func TestClient_DiscoveryIsAskedOncePerGroup_C1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, obj := range []informer.Object{configMap("prod", "web", nil), pod("prod", "web"), pod("prod", "web")} {
+	for _, obj := range []kube.Object{configMap("prod", "web", nil), pod("prod", "web"), pod("prod", "web")} {
 		if err := c.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}

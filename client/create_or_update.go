@@ -10,7 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Outcome is the result of CreateOrUpdate.
@@ -36,7 +36,7 @@ const (
 // one for which apierrors.IsAlreadyExists or, if lists are changed, IsConflict holds,
 // and the next reconcile decides again. The status of a new object, if the kind has the
 // subresource, is written by the next call. opts must fit both create and patch.
-func (c *Client) CreateOrUpdate(ctx context.Context, obj informer.Object, mutate func() error, opts ...Option) (Outcome, error) {
+func (c *Client) CreateOrUpdate(ctx context.Context, obj kube.Object, mutate func() error, opts ...Option) (Outcome, error) {
 	at, err := c.newCall(ctx, verbPatch, "", obj, opts)
 	if err != nil {
 		return Unchanged, err
@@ -56,8 +56,8 @@ func (c *Client) CreateOrUpdate(ctx context.Context, obj informer.Object, mutate
 	return outcome, nil
 }
 
-func (c *Client) createOrUpdate(ctx context.Context, at *call, obj informer.Object, mutate func() error, opts []Option) (Outcome, error) {
-	fill(obj, informer.Copy(obj)) // mutate must not change the caller's maps
+func (c *Client) createOrUpdate(ctx context.Context, at *call, obj kube.Object, mutate func() error, opts []Option) (Outcome, error) {
+	fill(obj, kube.Copy(obj)) // mutate must not change the caller's maps
 	live := empty(obj)
 	live.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
 	err := c.Get(ctx, at.key, live)
@@ -66,14 +66,14 @@ func (c *Client) createOrUpdate(ctx context.Context, at *call, obj informer.Obje
 	}
 	missing := err != nil
 	if !missing {
-		fill(obj, informer.Copy(live))
+		fill(obj, kube.Copy(live))
 	}
-	named := informer.KeyOf(obj)
+	named := kube.KeyOf(obj)
 	if err := mutate(); err != nil {
 		return Unchanged, at.wrap(fmt.Errorf("mutate: %w", err))
 	}
-	if informer.KeyOf(obj) != named {
-		return Unchanged, at.wrap(fmt.Errorf("mutate changed the name to %s", informer.KeyOf(obj)))
+	if kube.KeyOf(obj) != named {
+		return Unchanged, at.wrap(fmt.Errorf("mutate changed the name to %s", kube.KeyOf(obj)))
 	}
 	if missing {
 		return Created, c.Create(ctx, obj, opts...)

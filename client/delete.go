@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Delete requests the deletion of the object that obj names. obj is not modified, so it
@@ -19,7 +19,7 @@ import (
 // object with finalizers or a grace period still exists then. If the object does not
 // exist, apierrors.IsNotFound holds for the error. To delete exactly this object and no
 // other with the same name, pass Preconditions{UID: obj.GetUID()}.
-func (c *Client) Delete(ctx context.Context, obj informer.Object, opts ...Option) error {
+func (c *Client) Delete(ctx context.Context, obj kube.Object, opts ...Option) error {
 	at, err := c.newCall(ctx, verbDelete, "", obj, opts)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func deleteOptions(at *call) metav1.DeleteOptions {
 // in one request. A namespaced kind requires InNamespace. For
 // *unstructured.Unstructured and *metav1.PartialObjectMetadata pass the kind with
 // OfKind.
-func DeleteAllOf[T informer.Object](ctx context.Context, c *Client, opts ...Option) error {
+func DeleteAllOf[T kube.Object](ctx context.Context, c *Client, opts ...Option) error {
 	like, at, err := newCallOnAll[T](ctx, c, verbDeleteAllOf, opts)
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/jsontree"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // A merge patch replaces a list as a whole, and so removes the fields of its elements that the
@@ -31,7 +31,7 @@ import (
 // know. Replacing the list would remove these from the server. Nothing was sent.
 type UnknownFieldsError struct {
 	Kind schema.GroupVersionKind
-	Key  informer.Key
+	Key  kube.Key
 	List string // path of the list
 
 	fix string

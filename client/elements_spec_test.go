@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var _ = Describe("a Go type that is older than the CustomResourceDefinition", func() {
@@ -35,10 +36,10 @@ var _ = Describe("a Go type that is older than the CustomResourceDefinition", fu
 		u.SetName("fleet")
 		Expect(whole.Create(ctx, u)).To(Succeed())
 
-		key := informer.KeyOf(u)
+		key := kube.KeyOf(u)
 		from := &Fleet{}
 		Expect(c.Get(ctx, key, from)).To(Succeed())
-		to := informer.Copy(from)
+		to := kube.Copy(from)
 		to.Spec.Members = []Member{{Name: "new"}, {Name: "b", Weight: 5}}
 		Expect(c.PatchChanges(ctx, from, to)).To(BeTrue())
 
@@ -51,12 +52,12 @@ var _ = Describe("a Go type that is older than the CustomResourceDefinition", fu
 		}))
 		cached, err := loose.Get(key)
 		Expect(err).NotTo(HaveOccurred())
-		got := informer.Copy(cached)
+		got := kube.Copy(cached)
 		u.SetManagedFields(nil)
 		got.SetManagedFields(nil)
 		Expect(got).To(Equal(u), "the cache has exactly what the server has")
 
-		before := informer.Copy(to)
+		before := kube.Copy(to)
 		to.Spec.Members[1].Weight = 6
 		Expect(c.Patch(ctx, to, client.MergeFrom(before))).To(Succeed())
 		Expect(whole.Get(ctx, key, u)).To(Succeed())
@@ -74,13 +75,13 @@ var _ = Describe("a Go type that is older than the CustomResourceDefinition", fu
 		u.SetNamespace("gains")
 		u.SetName("a")
 		Eventually(ctx, func() error { return c.Create(ctx, u.DeepCopy()) }).WithTimeout(time.Minute).Should(Succeed())
-		Expect(c.Get(ctx, informer.KeyOf(u), u)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(u), u)).To(Succeed())
 
 		Expect(c.Patch(ctx, definition, client.JSONPatch(client.JSONOp{
 			Op: "add", Path: "/spec/versions/0/subresources", Value: map[string]any{"status": map[string]any{}},
 		}))).To(Succeed())
 		Eventually(ctx, func(g Gomega) {
-			g.Expect(c.Get(ctx, informer.KeyOf(u), u)).To(Succeed())
+			g.Expect(c.Get(ctx, kube.KeyOf(u), u)).To(Succeed())
 			to := u.DeepCopy()
 			g.Expect(unstructured.SetNestedField(to.Object, int64(3), "status", "replicas")).To(Succeed())
 			_, err := c.PatchChanges(ctx, u, to)

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Fleet is a Website of a program that knows less than its CustomResourceDefinition.
@@ -172,7 +172,7 @@ func TestPatchChanges_ElementsKeepWhatTheGoTypeDoesNotKnow_C17(t *testing.T) {
 			}
 			cl, server, from := fleetServer(t, abc, row.points, "")
 			was := string(server.is)
-			to := informer.Copy(from)
+			to := kube.Copy(from)
 			row.change(&to.Spec)
 			changed, err := cl.PatchChanges(t.Context(), from, to)
 			if read := slices.Contains(server.requests, "GET"); read != row.read {
@@ -208,7 +208,7 @@ func TestPatchChanges_FieldsBesideElements_C17(t *testing.T) {
 		{"the first label", ``, func(f *Fleet) { f.Labels = map[string]string{"a": "b"} }, ``, false},
 	} {
 		cl, server, from := fleetServer(t, `[{"name":"a","weight":1,"zone":"A"}]`, `[]`+row.more, "")
-		to := informer.Copy(from)
+		to := kube.Copy(from)
 		row.change(to)
 		to.Spec.Members[0].Weight = 5
 		if _, err := cl.PatchChanges(t.Context(), from, to); err != nil {
@@ -227,11 +227,11 @@ func TestPatchChanges_FieldsBesideElements_C17(t *testing.T) {
 // there makes them invalid, which is a conflict.
 func TestPatchChanges_ElementIsNoLongerThere_C17(t *testing.T) {
 	cl, server, from := fleetServer(t, `[{"name":"a","weight":1},{"name":"b","weight":1}]`, `[]`, "")
-	to := informer.Copy(from)
+	to := kube.Copy(from)
 	to.Spec.Members[1].Weight = 5
 	patches := map[string]func() error{
-		"PatchChanges": func() error { _, err := cl.PatchChanges(t.Context(), from, informer.Copy(to)); return err },
-		"MergeFrom":    func() error { return cl.Patch(t.Context(), informer.Copy(to), client.MergeFrom(from)) },
+		"PatchChanges": func() error { _, err := cl.PatchChanges(t.Context(), from, kube.Copy(to)); return err },
+		"MergeFrom":    func() error { return cl.Patch(t.Context(), kube.Copy(to), client.MergeFrom(from)) },
 	}
 	gone := `{"apiVersion":"example.com/v1","kind":"Website","metadata":{"namespace":"prod","name":"web","uid":"u","resourceVersion":"`
 	for name, patch := range patches {
@@ -249,11 +249,11 @@ func TestPatchChanges_ElementIsNoLongerThere_C17(t *testing.T) {
 // The elements of another version may be others.
 func TestPatchChanges_ElementsOfAnotherVersion_C17(t *testing.T) {
 	cl, server, from := fleetServer(t, `[{"name":"a","weight":1,"zone":"A"}]`, `[]`, "")
-	to := informer.Copy(from)
+	to := kube.Copy(from)
 	to.Spec.Members[0].Weight = 5
 	other := client.Preconditions{ResourceVersion: "8"}
-	_, err := cl.PatchChanges(t.Context(), from, informer.Copy(to), other)
-	err2 := cl.Patch(t.Context(), informer.Copy(to), client.MergeFrom(from), other)
+	_, err := cl.PatchChanges(t.Context(), from, kube.Copy(to), other)
+	err2 := cl.Patch(t.Context(), kube.Copy(to), client.MergeFrom(from), other)
 	if err == nil || err2 == nil || len(server.requests) > 0 {
 		t.Errorf("got %v and %v after %q, want errors and no request", err, err2, server.requests)
 	}
@@ -282,7 +282,7 @@ func same(t *testing.T, got any, want string) bool {
 // A change of a condition, the most frequent of all, takes one request.
 func TestPatchChanges_ConditionTakesOneRequest_C17(t *testing.T) {
 	cl, server, from := fleetServer(t, `[]`, `[]`, `,"status":{"phase":"Old","conditions":[{"type":"Ready","status":"False","reason":"r","message":"","lastTransitionTime":null,"newer":1}]}`)
-	to := informer.Copy(from)
+	to := kube.Copy(from)
 	to.Status.Phase, to.Status.Conditions[0].Status = "New", metav1.ConditionTrue
 	if changed, err := cl.PatchChanges(t.Context(), from, to); err != nil || !changed {
 		t.Fatalf("got %v, %v", changed, err)
@@ -295,7 +295,7 @@ func TestPatchChanges_ConditionTakesOneRequest_C17(t *testing.T) {
 func TestMergeFrom_ElementsKeepWhatTheGoTypeDoesNotKnow_C17(t *testing.T) {
 	const members = `[{"name":"a","weight":1,"zone":"A"}]`
 	cl, server, from := fleetServer(t, members, `[{"x":1,"y":1,"z":1}]`, "")
-	to := informer.Copy(from)
+	to := kube.Copy(from)
 	to.Spec.Members[0].Weight = 5
 	if err := cl.Patch(t.Context(), to, client.MergeFrom(from)); err != nil {
 		t.Fatal(err)
@@ -308,7 +308,7 @@ func TestMergeFrom_ElementsKeepWhatTheGoTypeDoesNotKnow_C17(t *testing.T) {
 		"uncertain":       func(_, to *Fleet) { to.Spec.Points = []Point{{2, 2}} },
 		"without version": func(from, to *Fleet) { from.ResourceVersion, to.Spec.Members[0].Weight = "", 6 },
 	} {
-		from, to := informer.Copy(to), informer.Copy(to)
+		from, to := kube.Copy(to), kube.Copy(to)
 		change(from, to)
 		err := cl.Patch(t.Context(), to, client.MergeFrom(from))
 		if !errors.As(err, new(*client.UnknownFieldsError)) || len(server.requests) != sent {
@@ -348,7 +348,7 @@ func FuzzPatchChanges_C17(f *testing.F) {
 			}
 		}
 		cl, server, from := fleetServer(t, `[`+strings.Join(raw, ",")+`]`, `[]`, "")
-		to := informer.Copy(from)
+		to := kube.Copy(from)
 		to.Spec.Members = nil
 		wanted := []any{}
 		for _, p := range plan[half:] {

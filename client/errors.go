@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/bodylimit"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ConflictError reports that a write named a resourceVersion and the object has changed
@@ -27,9 +27,9 @@ import (
 // same name and another UID, so these are not of this type.
 type ConflictError struct {
 	Kind schema.GroupVersionKind
-	Key  informer.Key
+	Key  kube.Key
 	// Version is the resourceVersion that was sent.
-	Version informer.Version
+	Version kube.Version
 
 	err      error
 	observer Observer
@@ -47,7 +47,7 @@ type TooLargeError = bodylimit.TooLargeError
 // of an informer's cache, which all readers share. Nothing was sent.
 type SharedObjectError struct {
 	Kind schema.GroupVersionKind
-	Key  informer.Key
+	Key  kube.Key
 }
 
 func (e *SharedObjectError) Error() string {
@@ -78,7 +78,7 @@ func (c *Client) fault(ctx context.Context, at *call, err error) error {
 		return &ConflictError{
 			Kind:     at.kind,
 			Key:      at.key,
-			Version:  informer.ParseVersion(at.version),
+			Version:  kube.ParseVersion(at.version),
 			err:      at.wrap(err),
 			observer: c.opts.Observer,
 		}

@@ -14,7 +14,7 @@ import (
 	coreac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -89,7 +89,7 @@ func TestConflictError_OnlyOfStaleVersions_R6(t *testing.T) {
 			}
 			waits[0].do()
 			w := waits[0]
-			if w.kind != configMapKind || w.key != (informer.Key{Namespace: "prod", Name: "web"}) || w.than != 6 || !called {
+			if w.kind != configMapKind || w.key != (kube.Key{Namespace: "prod", Name: "web"}) || w.than != 6 || !called {
 				t.Errorf("waits for %v %v to pass %d, called back %v; want ConfigMap prod/web to pass 6, true", w.kind, w.key, w.than, called)
 			}
 		})
@@ -112,7 +112,7 @@ func TestConflictError_WithoutObserverWaitsForNothing_R6(t *testing.T) {
 func TestClient_ErrorsSayWhatWasDone_C6(t *testing.T) {
 	generated := regexp.MustCompile("web-[a-z0-9]{5}")
 	notFound := status(404, "NotFound", `configmaps "web" not found`, `"name":"web","kind":"configmaps"`)
-	key := informer.Key{Namespace: "prod", Name: "web"}
+	key := kube.Key{Namespace: "prod", Name: "web"}
 	for _, row := range []struct {
 		call func(*client.Client) error
 		want string
@@ -149,7 +149,7 @@ func TestClient_MissingKindIsNoMissingObject_C6(t *testing.T) {
 		want   string
 	}{
 		{"the path is gone", func(c *client.Client) error {
-			return c.Get(t.Context(), informer.Key{Namespace: "prod", Name: "web"}, &Website{})
+			return c.Get(t.Context(), kube.Key{Namespace: "prod", Name: "web"}, &Website{})
 		}, page, "is its CustomResourceDefinition installed?"},
 		{"the subresource's path is not there", func(c *client.Client) error {
 			return c.SubResource("scale").Update(t.Context(), asRead(website("prod", "web")))

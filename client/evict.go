@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Evict requests the deletion of the Pod that obj names, if the disruption budgets that
@@ -22,7 +22,7 @@ import (
 // does not allow it, apierrors.IsTooManyRequests and apierrors.HasStatusCause(err,
 // policyv1.DisruptionBudgetCause) hold for the error: try again later, for example with
 // reconcile.After. After success the Pod is being deleted, but may still exist.
-func (c *Client) Evict(ctx context.Context, obj informer.Object, opts ...Option) error {
+func (c *Client) Evict(ctx context.Context, obj kube.Object, opts ...Option) error {
 	at, err := c.newCall(ctx, verbEvict, "eviction", obj, opts)
 	if err != nil {
 		return err

@@ -16,11 +16,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func pause(ctx context.Context, c *client.Client, d *appsv1.Deployment) error {
-	to := informer.Copy(d)
+	to := kube.Copy(d)
 	to.Spec.Paused = true
 	_, err := c.PatchChanges(ctx, d, to)
 	return err

@@ -9,13 +9,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // SetFinalizers replaces the list of obj's finalizers, if the object on the server
 // still has obj's UID and resourceVersion; if it has changed, the error is a
 // *ConflictError. obj is not modified, so it may come from a Lister.
-func (c *Client) SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error {
+func (c *Client) SetFinalizers(ctx context.Context, obj kube.Object, finalizers []string) error {
 	at, err := c.newCall(ctx, verbPatch, "", obj, nil)
 	if err != nil {
 		return err

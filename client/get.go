@@ -8,17 +8,17 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Get reads the object that key names from the API server, not from a cache, and stores
 // it in into. It blocks until the server has answered or ctx ends. If the object does
 // not exist, apierrors.IsNotFound holds for the error; if the kind is not served, the
-// error is an *informer.NotServedError.
+// error is a *kube.NotServedError.
 //
 // For an *unstructured.Unstructured or *metav1.PartialObjectMetadata set apiVersion and
 // kind before the call.
-func (c *Client) Get(ctx context.Context, key informer.Key, into informer.Object, opts ...Option) error {
+func (c *Client) Get(ctx context.Context, key kube.Key, into kube.Object, opts ...Option) error {
 	at, err := c.newCallAt(ctx, verbGet, "", key, into, opts)
 	if err != nil {
 		return err

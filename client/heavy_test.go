@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/testing/hostile"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // answering returns a client of a server that answers each Get with *answer, and each
@@ -62,7 +62,7 @@ func TestClient_HeavyObjectIsNotDecoded_B13(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	refused("get", c.Get(t.Context(), informer.Key{Namespace: "prod", Name: "b"}, &corev1.Pod{}))
+	refused("get", c.Get(t.Context(), kube.Key{Namespace: "prod", Name: "b"}, &corev1.Pod{}))
 	sound := ""
 	for pod, err := range client.List[*corev1.Pod](t.Context(), c) {
 		if err == nil {
@@ -70,7 +70,7 @@ func TestClient_HeavyObjectIsNotDecoded_B13(t *testing.T) {
 			continue
 		}
 		refused("list", err)
-		var apart *informer.UndecodableError
+		var apart *kube.UndecodableError
 		if !errors.As(err, &apart) || apart.Key.Name != "b" {
 			t.Errorf("list: %v, want an UndecodableError of b", err)
 		}
@@ -95,7 +95,7 @@ func TestClient_CostlyQuantityIsNotParsed_B24(t *testing.T) {
 			t.Errorf("%s: %v, want an error that names the quantity", what, err)
 		}
 	}
-	key := informer.Key{Namespace: "prod", Name: "b"}
+	key := kube.Key{Namespace: "prod", Name: "b"}
 	refused("get", c.Get(t.Context(), key, &corev1.Pod{}))
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "b", ResourceVersion: "1"}}
 	refused("the answer to a write", c.Update(t.Context(), pod))
@@ -150,7 +150,7 @@ func TestClient_GarbageInAListCostsOneItem_B21(t *testing.T) {
 	for _, garbage := range append(hostile.Garbage(), named) {
 		answer = garbage.Text
 		sound, last := "", error(nil)
-		var apart *informer.UndecodableError
+		var apart *kube.UndecodableError
 		for pod, err := range client.List[*corev1.Pod](t.Context(), c) {
 			if last = cmp.Or(err, last); err == nil {
 				sound += pod.Name
@@ -162,7 +162,7 @@ func TestClient_GarbageInAListCostsOneItem_B21(t *testing.T) {
 		case endless[garbage.Name]:
 		case sound != "ac" || !errors.As(last, &apart) || !strings.Contains(last.Error(), " of the list: "):
 			t.Errorf("%s: listed %q and %v, want a and c, and an UndecodableError with its place", garbage.Name, sound, last)
-		case garbage.Name == named.Name && apart.Key != informer.Key{Namespace: "prod", Name: "b"}:
+		case garbage.Name == named.Name && apart.Key != kube.Key{Namespace: "prod", Name: "b"}:
 			t.Errorf("%s: the error is of %q, want prod/b: its metadata can be read", garbage.Name, apart.Key)
 		}
 	}
@@ -174,7 +174,7 @@ func TestClient_CorpusHarmsNoOtherObject(t *testing.T) {
 	c := answering(t, &answer)
 	for _, input := range hostile.Objects(8<<10, podHead, "spec.containers", "spec.nodeSelector", "metadata.labels", "unknown") {
 		answer = input.Text
-		key := informer.Key{Namespace: "prod", Name: "b"}
+		key := kube.Key{Namespace: "prod", Name: "b"}
 		_ = c.Get(t.Context(), key, &corev1.Pod{})
 		tree := &unstructured.Unstructured{}
 		tree.SetGroupVersionKind(podKind)
@@ -188,11 +188,11 @@ func TestClient_CorpusHarmsNoOtherObject(t *testing.T) {
 	}
 }
 
-func listed[T informer.Object](t *testing.T, c *client.Client, name string, opts ...client.Option) {
+func listed[T kube.Object](t *testing.T, c *client.Client, name string, opts ...client.Option) {
 	t.Helper()
 	sound := ""
 	for obj, err := range client.List[T](t.Context(), c, opts...) {
-		var apart *informer.UndecodableError
+		var apart *kube.UndecodableError
 		if err != nil && !errors.As(err, &apart) {
 			t.Errorf("%T, %s: the list ends with %v", obj, name, err)
 		} else if err == nil && obj.GetName() != "b" {

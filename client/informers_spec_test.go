@@ -19,6 +19,8 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var _ client.Observer = (*informer.SharedInformerFactory)(nil)
@@ -48,7 +50,7 @@ var _ = Describe("with informers that observe", func() {
 		for i := range 20 {
 			site := website("shown", fmt.Sprint("site-", i))
 			site.Finalizers = []string{"example.com/a"}
-			key := informer.KeyOf(site)
+			key := kube.KeyOf(site)
 			version := func() string {
 				GinkgoHelper()
 				got, err := sites.Get(key)
@@ -57,7 +59,7 @@ var _ = Describe("with informers that observe", func() {
 			}
 			Expect(c.Create(ctx, site)).To(Succeed())
 			Expect(version()).To(Equal(site.ResourceVersion))
-			stale := informer.Copy(site)
+			stale := kube.Copy(site)
 			site.Spec.Content = "changed"
 			Expect(c.Update(ctx, site)).To(Succeed())
 			Expect(version()).To(Equal(site.ResourceVersion))
@@ -81,11 +83,11 @@ var _ = Describe("with informers that observe", func() {
 
 			name := fmt.Sprint("map-", i)
 			Expect(c.Apply(ctx, coreac.ConfigMap(name, "shown").WithData(map[string]string{"k": "v"}))).To(Succeed())
-			cm, err := maps.Get(informer.Key{Namespace: "shown", Name: name})
+			cm, err := maps.Get(kube.Key{Namespace: "shown", Name: name})
 			Expect(err).NotTo(HaveOccurred())
 			Expect(cm.Data).To(HaveKeyWithValue("k", "v"))
 			Expect(c.Delete(ctx, cm)).To(Succeed())
-			_, err = maps.Get(informer.KeyOf(cm))
+			_, err = maps.Get(kube.KeyOf(cm))
 			Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 		}
 	})
@@ -110,7 +112,7 @@ var _ = Describe("with informers that observe", func() {
 			snapshots := informers.Snapshot()
 			g.Expect(snapshots).To(HaveLen(3))
 			for _, s := range snapshots {
-				g.Expect(s.Scopes[0].State).To(Equal(informer.StateMisuse), "%s: %s", s.Kind, s.Scopes[0])
+				g.Expect(s.Scopes[0].State).To(Equal(state.Misuse), "%s: %s", s.Kind, s.Scopes[0])
 				g.Expect(s.Scopes[0].Reason).To(ContainSubstring("the server cannot select by this field: "))
 			}
 		}).WithTimeout(time.Minute).Should(Succeed())

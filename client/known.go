@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/client/internal/applied"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/memo"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // cacher is an Observer that shows what its readers read, as
 // *informer.SharedInformerFactory does.
 type cacher interface {
-	Cached(kind schema.GroupVersionKind, key informer.Key, like informer.Object) informer.Object
+	Cached(kind schema.GroupVersionKind, key kube.Key, like kube.Object) kube.Object
 }
 
 // IfChanged omits an apply whose outcome is known, and returns nil: C16 says when. obj is
@@ -47,13 +47,13 @@ type intent struct {
 	key    applied.Key
 	wanted applied.Digest
 	part   applied.Part
-	like   informer.Object // of the Go type that is looked for in the cache
-	may    bool            // be omitted and remembered
+	like   kube.Object // of the Go type that is looked for in the cache
+	may    bool        // be omitted and remembered
 }
 
 // intentOf returns what an apply of body wants. like is the caller's object or, if the caller
 // has none, an empty one of the kind.
-func intentOf(c *Client, at *call, body []byte, claimsStatus bool, like informer.Object) intent {
+func intentOf(c *Client, at *call, body []byte, claimsStatus bool, like kube.Object) intent {
 	i := intent{
 		call:   at,
 		memory: &c.applies,
@@ -75,7 +75,7 @@ func intentOf(c *Client, at *call, body []byte, claimsStatus bool, like informer
 }
 
 // known returns the object in the cache if the outcome of the apply is known; else nil.
-func (i intent) known() informer.Object {
+func (i intent) known() kube.Object {
 	if !i.may || len(i.handOver) > 0 && !i.handed.Has(i.key, true) || !i.memory.Wants(i.key, i.wanted, time.Now()) {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (i intent) answered() *applied.Known {
 }
 
 // cached returns the object in the cache, if that has all of its fields, and its state.
-func (i intent) cached() (informer.Object, applied.State) {
+func (i intent) cached() (kube.Object, applied.State) {
 	obj := i.cache.Cached(i.kind, i.call.key, i.like)
 	if isNil(obj) || projectionOf(i.asked, i.call, obj) != nil {
 		return nil, applied.State{}
@@ -150,7 +150,7 @@ func (i intent) guarded(body []byte) (guarded []byte, version string) {
 		return nil, ""
 	}
 	held := i.cache.Cached(i.kind, i.call.key, i.like)
-	if isNil(held) || held.GetUID() == "" || informer.ParseVersion(held.GetResourceVersion()) == 0 {
+	if isNil(held) || held.GetUID() == "" || kube.ParseVersion(held.GetResourceVersion()) == 0 {
 		return nil, ""
 	}
 	p := Preconditions{UID: held.GetUID(), ResourceVersion: held.GetResourceVersion()}

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/bodylimit"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // endless writes bytes that compress well.
@@ -72,7 +72,7 @@ func TestGet_CompressedAnswerHasALimit_C12(t *testing.T) {
 	})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err := c.Get(t.Context(), informer.Key{Namespace: "prod", Name: "a"}, &corev1.ConfigMap{})
+	err := c.Get(t.Context(), kube.Key{Namespace: "prod", Name: "a"}, &corev1.ConfigMap{})
 	runtime.ReadMemStats(&after)
 	var large *client.TooLargeError
 	if !errors.As(err, &large) || large.Limit != bodylimit.Limit || !large.Compressed || !strings.Contains(err.Error(), "larger than 134217728 bytes when decompressed") {

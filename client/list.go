@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/internal/redact"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -35,13 +35,13 @@ const (
 // the kind with OfKind.
 //
 // An error comes with the zero T and ends the list, except for an
-// *informer.UndecodableError, which concerns one object: the loop may continue with the
+// *kube.UndecodableError, which concerns one object: the loop may continue with the
 // others. The error has the object's key if its metadata can be read, and its text has the
 // item's place in the list, counted from 0. Invalid JSON between the items is such an error
 // too, unless its end cannot be found. If the loop is so slow that the server has compacted
 // the list's version, the list ends with an error for which apierrors.IsResourceExpired
 // holds.
-func List[T informer.Object](ctx context.Context, c *Client, opts ...Option) iter.Seq2[T, error] {
+func List[T kube.Object](ctx context.Context, c *Client, opts ...Option) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		like, at, err := newCallOnAll[T](ctx, c, verbList, opts)
@@ -94,7 +94,7 @@ func expired(err error, given int) error {
 }
 
 // newCallOnAll prepares the call on a collection of T.
-func newCallOnAll[T informer.Object](ctx context.Context, c *Client, v verb, opts []Option) (like T, at *call, err error) {
+func newCallOnAll[T kube.Object](ctx context.Context, c *Client, v verb, opts []Option) (like T, at *call, err error) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Pointer {
 		return like, nil, fmt.Errorf("%s %s: the type must be a pointer to an API type, as *corev1.ConfigMap", v, t)
@@ -130,7 +130,7 @@ func selectParams(req *rest.Request, at *call) *rest.Request {
 	return req
 }
 
-func (c *Client) listPage(ctx context.Context, at *call, like informer.Object, token string) (effects.Page, error) {
+func (c *Client) listPage(ctx context.Context, at *call, like kube.Object, token string) (effects.Page, error) {
 	req, err := c.request(at, http.MethodGet)
 	if err != nil {
 		return effects.Page{}, at.wrap(err)
@@ -164,5 +164,5 @@ func undecodable(at *call, item response, err error) error {
 			named.ObjectMeta = item.Metadata()
 		}
 	}
-	return &informer.UndecodableError{Kind: at.kind, Key: informer.KeyOf(&named), Live: true, Err: err}
+	return &kube.UndecodableError{Kind: at.kind, Key: kube.KeyOf(&named), Live: true, Err: err}
 }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func listOf(token string, names ...string) reply {
@@ -96,7 +96,7 @@ func TestList_UndecodableObjectHarmsOnlyItself_C6(t *testing.T) {
 		{"metadata":{"namespace":"prod","name":"c"}}]}`
 	c, _ := scripted(t, client.Options{}, reply{body: bad})
 	names, err := read(t, c)
-	var undecodable *informer.UndecodableError
+	var undecodable *kube.UndecodableError
 	if strings.Join(names, " ") != "a ! c" || !errors.As(err, &undecodable) || undecodable.Key.Name != "bad" {
 		t.Errorf("listed %v, %v; want a, an error that names prod/bad, c", names, err)
 	}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // resource describes how the server serves a kind.
@@ -119,7 +119,7 @@ func (m *mapper) reset() {
 // notServed returns an error that wraps no StatusError: a missing kind must not look
 // like a missing object, which callers ignore.
 func notServed(kind schema.GroupVersionKind) error {
-	return &informer.NotServedError{
+	return &kube.NotServedError{
 		Kind: kind,
 		Err:  &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}},
 	}

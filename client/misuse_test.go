@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Unknown is a type that no scheme has.
@@ -33,7 +33,7 @@ func TestClient_WhatCannotBeIsAnErrorBeforeTheRequest_C5(t *testing.T) {
 		want string // in the error
 	}{
 		{"no namespace", func(c *client.Client) error { return c.Create(ctx, configMap("", "web", nil)) }, "create ConfigMap web: kind ConfigMap is namespaced; set metadata.namespace"},
-		{"no namespace, by key", func(c *client.Client) error { return c.Get(ctx, informer.Key{Name: "web"}, web()) }, "set metadata.namespace"},
+		{"no namespace, by key", func(c *client.Client) error { return c.Get(ctx, kube.Key{Name: "web"}, web()) }, "set metadata.namespace"},
 		{"namespace of a cluster-scoped kind", func(c *client.Client) error {
 			return c.Delete(ctx, &corev1.Namespace{ObjectMeta: at("prod", "web")})
 		}, `delete Namespace prod/web: kind Namespace is cluster-scoped; leave the namespace "prod" out`},
@@ -42,7 +42,7 @@ func TestClient_WhatCannotBeIsAnErrorBeforeTheRequest_C5(t *testing.T) {
 		{"a name that is a path", func(c *client.Client) error { return c.Delete(ctx, configMap("prod", "a/b", nil)) }, "may not contain '/'"},
 		{"nil object", func(c *client.Client) error { return c.Update(ctx, nil) }, "nil"},
 		{"nil pointer", func(c *client.Client) error { return c.Create(ctx, (*corev1.ConfigMap)(nil)) }, "nil"},
-		{"nil to read into", func(c *client.Client) error { return c.Get(ctx, informer.Key{}, nil) }, "nil"},
+		{"nil to read into", func(c *client.Client) error { return c.Get(ctx, kube.Key{}, nil) }, "nil"},
 		{"nil to apply", func(c *client.Client) error { return c.Apply(ctx, nil) }, "nil"},
 		{"nil to apply to status", func(c *client.Client) error { return c.Status().Apply(ctx, (*Website)(nil)) }, "nil"},
 		{"nil body", func(c *client.Client) error { return c.SubResource("eviction").Create(ctx, pod("prod", "web"), nil) }, "body is nil"},
@@ -83,7 +83,7 @@ func TestClient_WhatCannotBeIsAnErrorBeforeTheRequest_C5(t *testing.T) {
 		{"kind that is not served", func(c *client.Client) error {
 			return c.Create(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: at("prod", "web")})
 		}, "not served by the API server (is its CustomResourceDefinition installed?)"},
-		{"list of an interface", func(c *client.Client) error { return firstError[informer.Object](ctx, c) }, "pointer to an API type"},
+		{"list of an interface", func(c *client.Client) error { return firstError[kube.Object](ctx, c) }, "pointer to an API type"},
 		{"list of unstructured", func(c *client.Client) error { return firstError[*unstructured.Unstructured](ctx, c) }, "client.OfKind"},
 		{"list in a namespace that cannot be", func(c *client.Client) error {
 			return firstError[*corev1.Namespace](ctx, c, client.InNamespace("prod"))
@@ -116,7 +116,7 @@ func TestClient_WhatCannotBeIsAnErrorBeforeTheRequest_C5(t *testing.T) {
 	}
 }
 
-func firstError[T informer.Object](ctx context.Context, c *client.Client, opts ...client.Option) error {
+func firstError[T kube.Object](ctx context.Context, c *client.Client, opts ...client.Option) error {
 	for _, err := range client.List[T](ctx, c, opts...) {
 		return err
 	}
@@ -156,8 +156,8 @@ func TestUpdate_WithoutAVersionIsRefused_C5(t *testing.T) {
 	loose.SetGroupVersionKind(websiteKind)
 	loose.SetNamespace("prod")
 	loose.SetName("web")
-	for _, obj := range []informer.Object{configMap("prod", "web", nil), website("prod", "web"), loose} {
-		for name, update := range map[string]func(context.Context, informer.Object, ...client.Option) error{"update": c.Update, "update status": c.Status().Update} {
+	for _, obj := range []kube.Object{configMap("prod", "web", nil), website("prod", "web"), loose} {
+		for name, update := range map[string]func(context.Context, kube.Object, ...client.Option) error{"update": c.Update, "update status": c.Status().Update} {
 			if err := update(t.Context(), obj); err == nil || !strings.Contains(err.Error(), "resourceVersion") || len(s.requests()) > 0 {
 				t.Errorf("%s of a %T: got %v after %v, want an error that names the resourceVersion, and nothing sent", name, obj, err, s.requests())
 			}
@@ -178,7 +178,7 @@ func TestClient_KindChangesItsScope_C5(t *testing.T) {
 		t.Fatal(err)
 	}
 	get := func(namespace string) error {
-		return c.Get(t.Context(), informer.Key{Namespace: namespace, Name: "web"}, &Website{})
+		return c.Get(t.Context(), kube.Key{Namespace: namespace, Name: "web"}, &Website{})
 	}
 	if err := get("prod"); err != nil {
 		t.Fatal(err)

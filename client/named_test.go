@@ -8,11 +8,11 @@ import (
 	"iter"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // named yields the names of objects.
-func named[T informer.Object](ctx context.Context, c *client.Client, opts ...client.Option) iter.Seq2[string, error] {
+func named[T kube.Object](ctx context.Context, c *client.Client, opts ...client.Option) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for obj, err := range client.List[T](ctx, c, opts...) {
 			name := ""

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Website is a custom resource.
@@ -64,7 +64,7 @@ func at(namespace, name string) metav1.ObjectMeta {
 }
 
 // asRead returns obj as it was read from the server.
-func asRead[T informer.Object](obj T) T {
+func asRead[T kube.Object](obj T) T {
 	obj.SetResourceVersion("6")
 	return obj
 }
@@ -102,25 +102,25 @@ func deployment(namespace, name string) *appsv1.Deployment {
 type recorder struct {
 	mu struct {
 		sync.Mutex
-		got     []informer.Written
+		got     []kube.Written
 		waiting []waiting
 	}
 }
 
 type waiting struct {
 	kind schema.GroupVersionKind
-	key  informer.Key
-	than informer.Version
+	key  kube.Key
+	than kube.Version
 	do   func()
 }
 
-func (r *recorder) Observe(w informer.Written) {
+func (r *recorder) Observe(w kube.Written) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.got = append(r.mu.got, w)
 }
 
-func (r *recorder) WhenPassed(kind schema.GroupVersionKind, key informer.Key, than informer.Version, do func()) (stop func()) {
+func (r *recorder) WhenPassed(kind schema.GroupVersionKind, key kube.Key, than kube.Version, do func()) (stop func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.waiting = append(r.mu.waiting, waiting{kind, key, than, do})
@@ -128,7 +128,7 @@ func (r *recorder) WhenPassed(kind schema.GroupVersionKind, key informer.Key, th
 }
 
 // take returns the writes received since the last take.
-func (r *recorder) take() []informer.Written {
+func (r *recorder) take() []kube.Written {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	got := slices.Clone(r.mu.got)

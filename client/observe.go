@@ -7,9 +7,9 @@ import (
 	"cmp"
 	"net/http"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // watched reports whether the Observer receives the effect of the call.
@@ -19,7 +19,7 @@ func (c *Client) watched(at *call) bool {
 
 // observe passes the effect to the Observer, which then owns the object. An answer
 // without a name, such as an access review, is not an object of any cache.
-func (c *Client) observe(at *call, w informer.Written) {
+func (c *Client) observe(at *call, w kube.Written) {
 	if c.watched(at) && (w.Key.Name != "" || at.verb == verbDeleteAllOf) {
 		at.own(w)
 		c.opts.Observer.Observe(w)
@@ -37,13 +37,13 @@ func observeLost(c *Client, at *call) {
 // informers learn of it: its news need not wake the reconcile's key. Only what leaves no room
 // for a foreign write is recorded: an object that the server has created for this request,
 // and one that it has changed or removed in the version that the request named.
-func (at *call) own(w informer.Written) {
-	step := ownnews.Write{Kind: w.Kind.GroupKind(), Key: w.Key, UID: w.UID, To: w.Version, Gone: w.Effect == informer.Removed}
+func (at *call) own(w kube.Written) {
+	step := ownnews.Write{Kind: w.Kind.GroupKind(), Key: w.Key, UID: w.UID, To: w.Version, Gone: w.Effect == kube.Removed}
 	switch {
-	case !step.Gone && w.Effect != informer.Stored:
+	case !step.Gone && w.Effect != kube.Stored:
 		return
 	case at.version != "":
-		if step.From = informer.ParseVersion(at.version); step.From == 0 {
+		if step.From = kube.ParseVersion(at.version); step.From == 0 {
 			return
 		}
 	case at.code != http.StatusCreated || at.verb&(verbCreate|verbApply) == 0 || at.sub != "":

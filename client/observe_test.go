@@ -25,8 +25,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // thing returns an answer: an object of the kind in prod/web with UID u and version 7,
@@ -177,7 +177,7 @@ func TestClient_ObserverLearnsWhatEachAnswerMeans_R4(t *testing.T) {
 			return c.Apply(ctx, coreac.ConfigMap("web", "prod"), client.DryRun{})
 		}, cm(""), ""},
 		{"get", func(c *client.Client) error {
-			return c.Get(ctx, informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{})
+			return c.Get(ctx, kube.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{})
 		}, cm(""), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestClient_ObserverLearnsWhatEachAnswerMeans_R4(t *testing.T) {
 			var got []string
 			for _, w := range r.take() {
 				got = append(got, describe(w))
-				if (w.Object != nil) != (w.Effect == informer.Stored) {
+				if (w.Object != nil) != (w.Effect == kube.Stored) {
 					t.Errorf("%v carries object %v; a Stored write does, others do not", w.Effect, w.Object)
 				}
 			}
@@ -203,12 +203,12 @@ func TestClient_ObserverLearnsWhatEachAnswerMeans_R4(t *testing.T) {
 	}
 }
 
-func describe(w informer.Written) string {
+func describe(w kube.Written) string {
 	return fmt.Sprintf("%s %s@%d", effectName(w), w.UID, w.Version)
 }
 
-func effectName(w informer.Written) string {
-	return map[informer.WriteEffect]string{informer.Stored: "Stored", informer.Removed: "Removed", informer.Touched: "Touched"}[w.Effect]
+func effectName(w kube.Written) string {
+	return map[kube.WriteEffect]string{kube.Stored: "Stored", kube.Removed: "Removed", kube.Touched: "Touched"}[w.Effect]
 }
 
 // A write that failed is reported exactly if it may have taken effect.
@@ -239,7 +239,7 @@ func TestClient_LostWritesAreReported_C14(t *testing.T) {
 			return c.Update(ctx, asRead(configMap("prod", "web", nil)), client.DryRun{})
 		}, ""},
 		"get": {func(c *client.Client) error {
-			return c.Get(ctx, informer.Key{Namespace: "prod", Name: "web"}, configMap("", "", nil))
+			return c.Get(ctx, kube.Key{Namespace: "prod", Name: "web"}, configMap("", "", nil))
 		}, ""},
 	}
 	for name, row := range calls {
@@ -279,7 +279,7 @@ func TestClient_LostWritesAreReported_C14(t *testing.T) {
 		if err := c.Update(t.Context(), obj); err == nil || len(s.requests()) != 2 {
 			t.Fatalf("%v after %d requests, want the error of the second", err, len(s.requests()))
 		}
-		if got := r.take(); len(got) != 1 || got[0].Effect != informer.Touched {
+		if got := r.take(); len(got) != 1 || got[0].Effect != kube.Touched {
 			t.Errorf("the Observer received %v, want Touched: the first attempt may have taken effect", got)
 		}
 	})

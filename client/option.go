@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Option adjusts one call. A call with an option that does not fit it fails before any
@@ -44,7 +44,7 @@ type callOptions struct {
 	limit           int64
 	since           string
 	kind            schema.GroupVersionKind
-	body            informer.Object
+	body            kube.Object
 }
 
 // FieldOwner is the owner of the written fields (fieldManager in the API). Fits create,
@@ -134,7 +134,7 @@ type OfKind schema.GroupVersionKind
 
 // Body is the content of an update of a subresource whose kind differs from the
 // object's, such as a Scale. The answer is stored in it.
-type Body struct{ informer.Object }
+type Body struct{ kube.Object }
 
 const (
 	fieldWrites = verbCreate | verbUpdate | verbPatch | verbApply

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var _ = Describe("writing with care", func() {
@@ -30,7 +30,7 @@ var _ = Describe("writing with care", func() {
 		Expect(c.Create(ctx, site)).To(MatchError(ContainSubstring(`unknown field "spec.colour"`)))
 		Expect(r.take()).To(BeEmpty())
 		Expect(c.Apply(ctx, site)).To(MatchError(ContainSubstring(`colour`)))
-		Expect(only(r).Effect).To(Equal(informer.Touched), "the server answers with code 500, which leaves open whether it has written")
+		Expect(only(r).Effect).To(Equal(kube.Touched), "the server answers with code 500, which leaves open whether it has written")
 		Expect(c.Create(ctx, site, client.Warn)).To(Succeed())
 		_, kept, _ := unstructured.NestedString(site.Object, "spec", "colour")
 		Expect(kept).To(BeFalse())
@@ -46,7 +46,7 @@ var _ = Describe("writing with care", func() {
 		cm := configMap("", "a", map[string]string{"k": "1"})
 		Expect(view.Create(ctx, cm)).To(Succeed())
 		Expect(cm.Namespace).To(Equal("limited"))
-		Expect(only(r).Key).To(Equal(informer.KeyOf(cm)))
+		Expect(only(r).Key).To(Equal(kube.KeyOf(cm)))
 		site := website("", "a")
 		Expect(view.Apply(ctx, site)).To(Succeed())
 		Expect(site.Namespace).To(Equal("limited"))
@@ -58,10 +58,10 @@ var _ = Describe("writing with care", func() {
 		p.Spec.NodeName = "nowhere"
 		Expect(view.Create(ctx, p)).To(Succeed())
 		Expect(view.Evict(ctx, pod("", "a"), client.DryRun{})).To(Succeed())
-		Expect(view.Get(ctx, informer.Key{Name: "a"}, p)).To(Succeed())
+		Expect(view.Get(ctx, kube.Key{Name: "a"}, p)).To(Succeed())
 		Expect(p.DeletionTimestamp).To(BeNil(), "a rehearsal deletes nothing")
 		Expect(client.DeleteAllOf[*corev1.ConfigMap](ctx, view)).To(Succeed())
-		Expect(apierrors.IsNotFound(c.Get(ctx, informer.KeyOf(cm), cm))).To(BeTrue())
+		Expect(apierrors.IsNotFound(c.Get(ctx, kube.KeyOf(cm), cm))).To(BeTrue())
 		Expect(view.Delete(ctx, namespace("limited"))).NotTo(Succeed())
 	})
 
@@ -71,30 +71,30 @@ var _ = Describe("writing with care", func() {
 		site.Finalizers = []string{"example.com/a"}
 		Expect(c.Create(ctx, site)).To(Succeed())
 		r.take()
-		from := informer.Copy(site)
+		from := kube.Copy(site)
 
-		changed, err := c.PatchChanges(ctx, from, informer.Copy(from))
+		changed, err := c.PatchChanges(ctx, from, kube.Copy(from))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(changed).To(BeFalse())
 
-		to := informer.Copy(from)
+		to := kube.Copy(from)
 		to.Spec.Content, to.Status.Replicas, to.Finalizers = "bye", 2, []string{"example.com/b"}
 		changed, err = c.PatchChanges(ctx, from, to)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(changed).To(BeTrue())
 		Expect(r.take()).To(HaveLen(2))
-		Expect(c.Get(ctx, informer.KeyOf(site), site)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(site), site)).To(Succeed())
 		Expect(to).To(Equal(site))
 		Expect(site.Status.Replicas).To(Equal(int32(2)))
 		Expect(site.Spec.Content).To(Equal("bye"))
 		Expect(site.Finalizers).To(ConsistOf("example.com/b"))
 
-		late := informer.Copy(from)
+		late := kube.Copy(from)
 		late.Finalizers = nil
 		var conflict *client.ConflictError
 		_, err = c.PatchChanges(ctx, from, late)
 		Expect(errors.As(err, &conflict)).To(BeTrue(), "%v", err)
-		field := informer.Copy(from)
+		field := kube.Copy(from)
 		field.Spec.Host = "elsewhere"
 		changed, err = c.PatchChanges(ctx, from, field)
 		Expect(err).NotTo(HaveOccurred())
@@ -108,7 +108,7 @@ var _ = Describe("writing with care", func() {
 		field.Spec.Content = "of the old one"
 		_, err = c.PatchChanges(ctx, from, field)
 		Expect(err).To(HaveOccurred(), "the name is another object's")
-		Expect(c.Get(ctx, informer.KeyOf(reborn), reborn)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(reborn), reborn)).To(Succeed())
 		Expect(reborn.Spec.Content).To(Equal("hello"))
 	})
 
@@ -152,7 +152,7 @@ var _ = Describe("writing with care", func() {
 		Expect(c.Delete(ctx, budget)).To(Succeed())
 		Expect(c.Evict(ctx, p, client.Preconditions{UID: "another"})).NotTo(Succeed())
 		Expect(c.Evict(ctx, p, client.Preconditions{UID: p.UID})).To(Succeed())
-		Expect(c.Get(ctx, informer.KeyOf(p), p)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(p), p)).To(Succeed())
 		Expect(p.DeletionTimestamp).NotTo(BeNil())
 	})
 
@@ -163,7 +163,7 @@ var _ = Describe("writing with care", func() {
 		r.take()
 		Expect(c.SetScale(ctx, d, 4)).To(Succeed())
 		w := only(r)
-		Expect(w.Effect).To(Equal(informer.Touched))
+		Expect(w.Effect).To(Equal(kube.Touched))
 		Expect(w.UID).To(Equal(d.UID))
 		scale, err := c.Scale(ctx, d)
 		Expect(err).NotTo(HaveOccurred())

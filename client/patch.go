@@ -17,11 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // changeable returns obj as JSON values, without the fields that the server sets.
-func changeable(obj informer.Object, at *call) (map[string]any, error) {
+func changeable(obj kube.Object, at *call) (map[string]any, error) {
 	t, err := tree(obj, at.kind)
 	if metadata, ok := t["metadata"].(map[string]any); ok {
 		for _, field := range setByServer {
@@ -33,11 +33,11 @@ func changeable(obj informer.Object, at *call) (map[string]any, error) {
 
 // Patch changes the object that obj names. obj is set to the stored object; on an error
 // it is unchanged.
-func (c *Client) Patch(ctx context.Context, obj informer.Object, patch Patch, opts ...Option) error {
+func (c *Client) Patch(ctx context.Context, obj kube.Object, patch Patch, opts ...Option) error {
 	return c.patch(ctx, "", obj, patch, opts)
 }
 
-func (c *Client) patch(ctx context.Context, sub string, obj informer.Object, patch Patch, opts []Option) error {
+func (c *Client) patch(ctx context.Context, sub string, obj kube.Object, patch Patch, opts []Option) error {
 	at, err := c.newCall(ctx, verbPatch, sub, obj, opts)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (c *Client) patch(ctx context.Context, sub string, obj informer.Object, pat
 	return c.readAnswer(at, a, obj)
 }
 
-func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, patch Patch) (response, error) {
+func (c *Client) sendPatch(ctx context.Context, at *call, obj kube.Object, patch Patch) (response, error) {
 	if patch.data == nil {
 		return response{}, at.wrap(errors.New("the patch is empty; make it with MergePatch, JSONPatch, StrategicMergePatch or MergeFrom"))
 	}
@@ -99,7 +99,7 @@ func conflicting(ctx context.Context, c *Client, at *call, err error) error {
 // elementsOf returns the operations that turn from into obj, if a merge patch would replace a
 // list whose elements may have fields that the Go type does not know. They fit only the version
 // that was read, which becomes a precondition of the call.
-func elementsOf(at *call, obj, from informer.Object) ([]JSONOp, error) {
+func elementsOf(at *call, obj, from kube.Object) ([]JSONOp, error) {
 	if _, loose := obj.(*unstructured.Unstructured); loose || isNil(from) {
 		return nil, nil
 	}
@@ -124,7 +124,7 @@ func elementsOf(at *call, obj, from informer.Object) ([]JSONOp, error) {
 
 // ofVersion returns an error if the preconditions name another version than from has: the elements
 // of its lists may be others there.
-func (at *call) ofVersion(from informer.Object) error {
+func (at *call) ofVersion(from kube.Object) error {
 	if required := at.preconditions.ResourceVersion; from.GetResourceVersion() != "" && required != from.GetResourceVersion() {
 		return fmt.Errorf("the change of a list is one of resourceVersion %s, and the preconditions name %s; leave them out, or read that version",
 			from.GetResourceVersion(), required)

@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/jsontree"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Patch is a change of an object. Using the zero Patch is an error.
 type Patch struct {
 	kind types.PatchType
-	data func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error)
-	from informer.Object // of MergeFrom
-	sent informer.Object // that is sent as a merge patch
+	data func(obj kube.Object, kind schema.GroupVersionKind) ([]byte, error)
+	from kube.Object // of MergeFrom
+	sent kube.Object // that is sent as a merge patch
 
 	elements bool // operations on elements of lists, made for one version
 }
@@ -51,8 +51,8 @@ func JSONPatch(ops ...JSONOp) Patch {
 // element became which, the error is an *UnknownFieldsError. If the change depends
 // on what was read, as a change of any list does, add Preconditions{ResourceVersion:
 // old.GetResourceVersion()}.
-func MergeFrom(old informer.Object) Patch {
-	return Patch{kind: types.MergePatchType, from: old, data: func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error) {
+func MergeFrom(old kube.Object) Patch {
+	return Patch{kind: types.MergePatchType, from: old, data: func(obj kube.Object, kind schema.GroupVersionKind) ([]byte, error) {
 		if isNil(old) || reflect.TypeOf(old) != reflect.TypeOf(obj) {
 			return nil, fmt.Errorf("make merge patch from %T to %T: the two must be of one type, and not nil", old, obj)
 		}
@@ -70,7 +70,7 @@ func MergeFrom(old informer.Object) Patch {
 
 func given(kind types.PatchType, change any) Patch {
 	sent, _ := objectIn(change)
-	return Patch{kind: kind, sent: sent, data: func(informer.Object, schema.GroupVersionKind) ([]byte, error) {
+	return Patch{kind: kind, sent: sent, data: func(kube.Object, schema.GroupVersionKind) ([]byte, error) {
 		if raw, ok := change.([]byte); ok {
 			return raw, nil
 		}
@@ -79,21 +79,21 @@ func given(kind types.PatchType, change any) Patch {
 }
 
 // objectIn returns the object that v points to, or is.
-func objectIn(v any) (obj informer.Object, ok bool) {
-	if obj, ok = v.(informer.Object); ok || v == nil {
+func objectIn(v any) (obj kube.Object, ok bool) {
+	if obj, ok = v.(kube.Object); ok || v == nil {
 		return obj, ok
 	}
-	if t := reflect.TypeOf(v); t.Kind() != reflect.Struct || !reflect.PointerTo(t).Implements(reflect.TypeFor[informer.Object]()) {
+	if t := reflect.TypeOf(v); t.Kind() != reflect.Struct || !reflect.PointerTo(t).Implements(reflect.TypeFor[kube.Object]()) {
 		return nil, false
 	}
 	p := reflect.New(reflect.TypeOf(v))
 	p.Elem().Set(reflect.ValueOf(v))
-	obj, ok = p.Interface().(informer.Object)
+	obj, ok = p.Interface().(kube.Object)
 	return obj, ok
 }
 
 // tree returns obj as JSON values.
-func tree(obj informer.Object, kind schema.GroupVersionKind) (map[string]any, error) {
+func tree(obj kube.Object, kind schema.GroupVersionKind) (map[string]any, error) {
 	if !untyped(obj) {
 		obj = shallow(obj)
 		obj.GetObjectKind().SetGroupVersionKind(kind)

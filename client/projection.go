@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/origin"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // An object of which an informer keeps only some fields must not be written as if it were
@@ -27,14 +27,14 @@ import (
 // projector is an Observer that knows which objects may lack fields, as
 // *informer.SharedInformerFactory does.
 type projector interface {
-	Projected(kind schema.GroupVersionKind, obj informer.Object) (kept []string, projected bool)
+	Projected(kind schema.GroupVersionKind, obj kube.Object) (kept []string, projected bool)
 }
 
 // ProjectedObjectError reports that the call would write an object of which an informer keeps
 // only some fields, and so would remove the others from the server. Nothing was sent.
 type ProjectedObjectError struct {
 	Kind schema.GroupVersionKind
-	Key  informer.Key
+	Key  kube.Key
 	// Fields are kept by the informer, besides those of Scope.Fields that always are.
 	Fields []string
 	// List is the path of a list of which some fields are missing, if that is why the
@@ -57,7 +57,7 @@ func (e *ProjectedObjectError) Error() string {
 // projection is what an informer keeps of an object; nil: all fields.
 type projection struct{ kept []string }
 
-func projectionOf(o Observer, at *call, obj informer.Object) *projection {
+func projectionOf(o Observer, at *call, obj kube.Object) *projection {
 	if p, ok := o.(projector); ok && !isNil(obj) && !metadataOnly(obj) {
 		if kept, projected := p.Projected(at.kind, obj); projected {
 			return &projection{kept}
@@ -67,8 +67,8 @@ func projectionOf(o Observer, at *call, obj informer.Object) *projection {
 }
 
 // refused returns the error of a write of obj.
-func (p *projection) refused(at *call, obj informer.Object, list, why string) error {
-	return at.wrap(&ProjectedObjectError{Kind: at.kind, Key: informer.KeyOf(obj), Fields: slices.Clone(p.kept), List: list, why: why})
+func (p *projection) refused(at *call, obj kube.Object, list, why string) error {
+	return at.wrap(&ProjectedObjectError{Kind: at.kind, Key: kube.KeyOf(obj), Fields: slices.Clone(p.kept), List: list, why: why})
 }
 
 // alwaysKept are the lists that every informer keeps.
@@ -82,7 +82,7 @@ func (p *projection) whole(path string) bool {
 
 // checkWhole returns an error if obj is to be sent and lacks fields that the server would
 // then remove.
-func checkWhole(o Observer, at *call, obj informer.Object) error {
+func checkWhole(o Observer, at *call, obj kube.Object) error {
 	p := projectionOf(o, at, obj)
 	switch {
 	case p == nil:
@@ -102,7 +102,7 @@ func checkWhole(o Observer, at *call, obj informer.Object) error {
 
 // checkChange returns an error if a merge patch from one object to another concerns fields
 // that one of them lacks.
-func checkChange(o Observer, at *call, from, to informer.Object, patch map[string]any) error {
+func checkChange(o Observer, at *call, from, to kube.Object, patch map[string]any) error {
 	p := projectionOf(o, at, from)
 	if p == nil {
 		if p = projectionOf(o, at, to); p == nil {
@@ -119,7 +119,7 @@ func checkChange(o Observer, at *call, from, to informer.Object, patch map[strin
 }
 
 // checkPatch returns an error if a patch of obj is made of objects that lack fields.
-func checkPatch(o Observer, at *call, obj informer.Object, patch Patch, body []byte) error {
+func checkPatch(o Observer, at *call, obj kube.Object, patch Patch, body []byte) error {
 	if patch.sent != nil {
 		if err := checkWhole(o, at, patch.sent); err != nil {
 			return err

@@ -25,6 +25,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var indices = regexp.MustCompile(`\[\d+\]`)
@@ -44,7 +45,7 @@ func full() *appsv1.Deployment {
 
 // projected returns a client whose informers keep only some fields of full(), and what their
 // Lister has of it. like is of the Lister's type.
-func projected(t testing.TB, like informer.Object, fields []string, answers ...reply) (*client.Client, *script, informer.Object) {
+func projected(t testing.TB, like kube.Object, fields []string, answers ...reply) (*client.Client, *script, kube.Object) {
 	t.Helper()
 	informers, err := informer.NewSharedInformerFactory(&rest.Config{Host: "http://api.test", Transport: &script{}}, testScheme(t), informer.Options{})
 	if err != nil {
@@ -56,7 +57,7 @@ func projected(t testing.TB, like informer.Object, fields []string, answers ...r
 		t.Fatal(err)
 	}
 	informers.Observe(stored(t, deploymentKind, full()))
-	held, err := h.Lister().Get(informer.KeyOf(full()))
+	held, err := h.Lister().Get(kube.KeyOf(full()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func projected(t testing.TB, like informer.Object, fields []string, answers ...r
 	return c, s, held
 }
 
-func asReply(t testing.TB, obj informer.Object) reply {
+func asReply(t testing.TB, obj kube.Object) reply {
 	t.Helper()
 	obj.GetObjectKind().SetGroupVersionKind(deploymentKind)
 	text, err := json.Marshal(obj)
@@ -76,7 +77,7 @@ func asReply(t testing.TB, obj informer.Object) reply {
 
 func TestClient_ProjectedObjectIsNotWrittenWhole_D4(t *testing.T) {
 	ctx := t.Context()
-	for _, like := range []informer.Object{&appsv1.Deployment{}, &unstructured.Unstructured{}} {
+	for _, like := range []kube.Object{&appsv1.Deployment{}, &unstructured.Unstructured{}} {
 		for _, fields := range [][]string{{"spec.replicas", "status.replicas"}, {"spec.replicas"}} {
 			c, s, held := projected(t, like, fields)
 			live := full()
@@ -86,14 +87,14 @@ func TestClient_ProjectedObjectIsNotWrittenWhole_D4(t *testing.T) {
 			}
 			converted := &unstructured.Unstructured{Object: loose}
 			converted.SetGroupVersionKind(deploymentKind)
-			unversioned := informer.Copy(held)
+			unversioned := kube.Copy(held)
 			unversioned.SetResourceVersion("")
-			clone := informer.Copy(held)
+			clone := kube.Copy(held)
 			clone.SetName("clone")
 			clone.SetResourceVersion("")
-			changed := informer.Copy(held)
+			changed := kube.Copy(held)
 			changed.SetAnnotations(map[string]string{"a": "b"})
-			before := informer.Copy(changed)
+			before := kube.Copy(changed)
 			calls := map[string]func() error{
 				"update":                    func() error { return c.Update(ctx, changed) },
 				"update without a version":  func() error { return c.Update(ctx, unversioned) },
@@ -101,24 +102,24 @@ func TestClient_ProjectedObjectIsNotWrittenWhole_D4(t *testing.T) {
 				"dry run":                   func() error { return c.Update(ctx, changed, client.DryRun{}) },
 				"create of a clone":         func() error { return c.Create(ctx, clone) },
 				"apply":                     func() error { return c.Apply(ctx, changed) },
-				"merge patch of it":         func() error { return c.Patch(ctx, informer.Copy(held), client.MergePatch(changed)) },
-				"strategic patch of it":     func() error { return c.Patch(ctx, informer.Copy(held), client.StrategicMergePatch(changed)) },
+				"merge patch of it":         func() error { return c.Patch(ctx, kube.Copy(held), client.MergePatch(changed)) },
+				"strategic patch of it":     func() error { return c.Patch(ctx, kube.Copy(held), client.StrategicMergePatch(changed)) },
 				"status update":             func() error { return c.Status().Update(ctx, changed) },
-				"status update by a body":   func() error { return c.Status().Update(ctx, informer.Copy(held), client.Body{Object: changed}) },
+				"status update by a body":   func() error { return c.Status().Update(ctx, kube.Copy(held), client.Body{Object: changed}) },
 				"status apply":              func() error { return c.Status().Apply(ctx, changed) },
-				"status patch of it":        func() error { return c.Status().Patch(ctx, informer.Copy(held), client.MergePatch(changed)) },
+				"status patch of it":        func() error { return c.Status().Patch(ctx, kube.Copy(held), client.MergePatch(changed)) },
 				"update of its scale":       func() error { return c.SubResource("scale").Update(ctx, changed) },
 				"confined":                  func() error { return c.With(client.InNamespace("prod")).Update(ctx, changed) },
-				"create by mutate, a clone": func() error { return c.Create(ctx, informer.Copy(clone)) },
+				"create by mutate, a clone": func() error { return c.Create(ctx, kube.Copy(clone)) },
 			}
 			if _, typed := held.(*appsv1.Deployment); typed {
-				value := *informer.Copy(changed).(*appsv1.Deployment)
+				value := *kube.Copy(changed).(*appsv1.Deployment)
 				calls["apply of its value"] = func() error { return c.Apply(ctx, value) }
-				calls["merge patch of its value"] = func() error { return c.Patch(ctx, informer.Copy(held), client.MergePatch(value)) }
+				calls["merge patch of its value"] = func() error { return c.Patch(ctx, kube.Copy(held), client.MergePatch(value)) }
 				calls["patch from the live one"] = func() error { return c.Patch(ctx, changed, client.MergeFrom(live)) }
-				calls["patch to the live one"] = func() error { return c.Patch(ctx, informer.Copy(live), client.MergeFrom(held)) }
+				calls["patch to the live one"] = func() error { return c.Patch(ctx, kube.Copy(live), client.MergeFrom(held)) }
 				calls["changes from the live one"] = func() error { return second(c.PatchChanges(ctx, live, changed)) }
-				calls["changes to the live one"] = func() error { return second(c.PatchChanges(ctx, held, informer.Copy(live))) }
+				calls["changes to the live one"] = func() error { return second(c.PatchChanges(ctx, held, kube.Copy(live))) }
 			}
 			for name, call := range calls {
 				err := call()
@@ -155,46 +156,46 @@ func TestClient_ProjectedObjectIsChanged_D4(t *testing.T) {
 		body string // in the last request
 	}{
 		{"changes", func() error {
-			to := informer.Copy(held)
+			to := kube.Copy(held)
 			to.Spec.Replicas = new(int32(5))
 			return second(c.PatchChanges(ctx, held, to))
 		}, `{"metadata":{"uid":"u"},"spec":{"replicas":5}}`},
 		{"changes of a kept list", func() error {
-			to := informer.Copy(held)
+			to := kube.Copy(held)
 			to.Finalizers = append(to.Finalizers, "example.com/g")
 			return second(c.PatchChanges(ctx, held, to))
 		}, `"finalizers":["example.com/f","example.com/g"]`},
 		{"changes of the status", func() error {
-			to := informer.Copy(held)
+			to := kube.Copy(held)
 			to.Status.Conditions[0].Status = "False"
 			return second(c.PatchChanges(ctx, held, to))
 		}, `{"op":"add","path":"/status/conditions/0/status","value":"False"}`},
 		{"patch from it", func() error {
-			to := informer.Copy(held)
+			to := kube.Copy(held)
 			to.Annotations["note"] = "x"
 			return c.Patch(ctx, to, client.MergeFrom(held))
 		}, `{"metadata":{"annotations":{"note":"x"}}}`},
 		{"a merge patch", func() error {
-			return c.Patch(ctx, informer.Copy(held), client.MergePatch(map[string]any{"spec": map[string]any{"paused": true}}))
+			return c.Patch(ctx, kube.Copy(held), client.MergePatch(map[string]any{"spec": map[string]any{"paused": true}}))
 		}, `{"spec":{"paused":true}}`},
 		{"finalizers", func() error { return c.SetFinalizers(ctx, held, nil) }, `"finalizers":[]`},
 		{"apply of a new object", func() error { return c.Apply(ctx, deployment("prod", "web")) }, `"name":"web"`},
 		{"status apply", func() error {
-			to := informer.Copy(held)
+			to := kube.Copy(held)
 			to.Status.ReadyReplicas = 2
 			return c.Status().Apply(ctx, to)
 		}, `"readyReplicas":2`},
-		{"status update", func() error { return c.Status().Update(ctx, informer.Copy(held)) }, ""},
+		{"status update", func() error { return c.Status().Update(ctx, kube.Copy(held)) }, ""},
 		{"update of what was read", func() error {
 			var live appsv1.Deployment
-			if err := c.Get(ctx, informer.KeyOf(held), &live); err != nil {
+			if err := c.Get(ctx, kube.KeyOf(held), &live); err != nil {
 				return err
 			}
 			sent++
-			return c.Update(ctx, informer.Copy(&live))
+			return c.Update(ctx, kube.Copy(&live))
 		}, ""},
 		{"update of an answer", func() error {
-			to := informer.Copy(held)
+			to := kube.Copy(held)
 			if err := c.Patch(ctx, to, client.MergePatch([]byte(`{}`))); err != nil {
 				return err
 			}
@@ -224,7 +225,7 @@ func TestClient_PartOfAListIsNotReplaced_D4(t *testing.T) {
 		"spec.template.spec.tolerations": func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "k"}} },
 		"status.conditions":              func(d *appsv1.Deployment) { d.Status.Conditions = []appsv1.DeploymentCondition{{Type: "New"}} },
 	} {
-		to := informer.Copy(held)
+		to := kube.Copy(held)
 		change(to)
 		for name, err := range map[string]error{
 			"changes": second(c.PatchChanges(ctx, held, to)),
@@ -241,7 +242,7 @@ func TestClient_PartOfAListIsNotReplaced_D4(t *testing.T) {
 	// The zeros of a status that is not known are not sent.
 	c, s, obj = projected(t, &appsv1.Deployment{}, []string{"status.updatedReplicas"}, asReply(t, full()))
 	held = obj.(*appsv1.Deployment)
-	to := informer.Copy(held)
+	to := kube.Copy(held)
 	to.Status.UpdatedReplicas = 4
 	if err := second(c.PatchChanges(ctx, held, to)); err != nil {
 		t.Fatal(err)
@@ -266,7 +267,7 @@ type live struct {
 	deployments *informer.SharedInformer[*appsv1.Deployment]
 }
 
-func (l live) Cached(_ schema.GroupVersionKind, key informer.Key, _ informer.Object) informer.Object {
+func (l live) Cached(_ schema.GroupVersionKind, key kube.Key, _ kube.Object) kube.Object {
 	obj, err := l.deployments.Lister().Get(key)
 	if err != nil {
 		return nil
@@ -353,11 +354,11 @@ func TestClient_ProjectionLeaksIntoNoWrite_D4(t *testing.T) {
 		}
 		c, s, obj := projected(t, &appsv1.Deployment{}, kept, asReply(t, full()), asReply(t, full()))
 		from := obj.(*appsv1.Deployment)
-		to, did := informer.Copy(from), changes[random.IntN(len(changes))]
+		to, did := kube.Copy(from), changes[random.IntN(len(changes))]
 		did.do(to)
 		for name, write := range writes {
 			before := len(s.requests())
-			err := write(t.Context(), c, from, informer.Copy(to))
+			err := write(t.Context(), c, from, kube.Copy(to))
 			if _, refused := errors.AsType[*client.ProjectedObjectError](err); refused && len(s.requests()) > before {
 				t.Fatalf("%s with the fields %q is refused and sent", name, kept)
 			}

@@ -9,7 +9,7 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const scaleName = "scale"
@@ -18,7 +18,7 @@ const scaleName = "scale"
 // Deployments, StatefulSets, custom resources that declare it. It holds the desired and
 // the current number of replicas and the label selector of their Pods. obj is not
 // modified.
-func (c *Client) Scale(ctx context.Context, obj informer.Object) (*autoscalingv1.Scale, error) {
+func (c *Client) Scale(ctx context.Context, obj kube.Object) (*autoscalingv1.Scale, error) {
 	scale := &autoscalingv1.Scale{}
 	if err := c.SubResource(scaleName).Get(ctx, obj, scale); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (c *Client) Scale(ctx context.Context, obj informer.Object) (*autoscalingv1
 // Preconditions limit that to one version or UID of the object. obj is not modified. If
 // your own controller applies the field with that number, omit it there, or the two
 // will overwrite each other.
-func (c *Client) SetScale(ctx context.Context, obj informer.Object, replicas int32, opts ...Option) error {
+func (c *Client) SetScale(ctx context.Context, obj kube.Object, replicas int32, opts ...Option) error {
 	at, err := c.newCall(ctx, verbPatch, scaleName, obj, opts)
 	if err != nil {
 		return err

@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const canary = "canary-8213"
@@ -46,7 +46,7 @@ func newSecret(name string) *corev1.Secret {
 func TestClient_SecretsAreInNoErrorAndNoLog_C13(t *testing.T) {
 	whole := `{"kind":"Secret","apiVersion":"v1","metadata":{"namespace":"prod","name":"web"},"data":{"password":"` + base64.StdEncoding.EncodeToString([]byte(canary)) + `"}}`
 	get := func(ctx context.Context, c *client.Client) error {
-		return c.Get(ctx, informer.Key{Namespace: "prod", Name: "web"}, &corev1.Secret{})
+		return c.Get(ctx, kube.Key{Namespace: "prod", Name: "web"}, &corev1.Secret{})
 	}
 	create := func(ctx context.Context, c *client.Client) error { return c.Create(ctx, newSecret("web")) }
 	apply := func(ctx context.Context, c *client.Client) error {
@@ -103,11 +103,11 @@ func TestClient_SecretsAreInNoErrorAndNoLog_C13(t *testing.T) {
 		"nor protobuf":      {get, reply{body: "k8s\x00" + canary, header: http.Header{"Content-Type": {"application/vnd.kubernetes.protobuf"}}}, []string{"get Secret prod/web"}, nil},
 		"no base64":         {get, reply{body: `{"kind":"Secret","apiVersion":"v1","data":{"password":"` + canary + `%%"}}`}, []string{"illegal base64 data at input byte"}, nil},
 		"another type":      {get, reply{body: `{"kind":"Secret","apiVersion":"v1","immutable":"` + canary + `"}`}, []string{"field Secret.immutable is not a bool"}, nil},
-		"a list's item":     {list, reply{body: `{"kind":"SecretList","apiVersion":"v1","items":[{"metadata":{"namespace":"prod","name":"web"},"data":{"a":"` + canary + `"}}]}`}, []string{"read Secret prod/web", "illegal base64"}, func(err error) bool { var u *informer.UndecodableError; return errors.As(err, &u) }},
+		"a list's item":     {list, reply{body: `{"kind":"SecretList","apiVersion":"v1","items":[{"metadata":{"namespace":"prod","name":"web"},"data":{"a":"` + canary + `"}}]}`}, []string{"read Secret prod/web", "illegal base64"}, func(err error) bool { var u *kube.UndecodableError; return errors.As(err, &u) }},
 		"an error of watch": {watch, reply{body: `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"reason":"InternalError","message":"unable to decode ` + canary + `"}}`}, []string{"InternalError (500)"}, apierrors.IsInternalError},
 		"a broken frame":    {watch, reply{body: `{"type":"ADDED","object":{"metadata":{"namespace":"prod","name":"web"},"data":{"a":"` + canary + `"}}}`}, []string{"illegal base64"}, nil},
 		"somebody's type": {func(ctx context.Context, c *client.Client) error {
-			return c.Get(ctx, informer.Key{Namespace: "prod", Name: "web"}, &dated{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}})
+			return c.Get(ctx, kube.Key{Namespace: "prod", Name: "web"}, &dated{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}})
 		}, reply{body: `{"kind":"Secret","apiVersion":"v1","data":{"a":"` + canary + `"}}`}, []string{"it is malformed"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

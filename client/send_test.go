@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // later is a refusal with Retry-After.
@@ -30,7 +30,7 @@ func later(code int, seconds string) reply {
 }
 
 func TestClient_SendsAgainWhatMayBeSentAgain_C8(t *testing.T) {
-	key := informer.Key{Namespace: "prod", Name: "web"}
+	key := kube.Key{Namespace: "prod", Name: "web"}
 	known := func() *corev1.ConfigMap {
 		cm := configMap("prod", "web", nil)
 		cm.UID, cm.ResourceVersion = "u", "6"
@@ -123,7 +123,7 @@ func TestClient_WaitingForTheServerHasAnEnd_C8(t *testing.T) {
 					defer cancel()
 				}
 				begin := time.Now()
-				err := c.Get(ctx, informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{})
+				err := c.Get(ctx, kube.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{})
 				if n, waited := len(s.requests()), time.Since(begin); n != row.sent || waited != row.waited {
 					t.Errorf("sent %d times within %v, want %d within %v", n, waited, row.sent, row.waited)
 				}
@@ -142,7 +142,7 @@ func TestClient_CancelledWaitReturnsAtOnce_C8(t *testing.T) {
 		stop := time.AfterFunc(2*time.Second, cancel)
 		defer stop.Stop()
 		begin := time.Now()
-		err := c.Get(ctx, informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{})
+		err := c.Get(ctx, kube.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{})
 		if waited := time.Since(begin); err == nil || waited != 2*time.Second || len(s.requests()) != 1 {
 			t.Errorf("got %v after %v and %d requests, want the server's error after 2 s and one", err, waited, len(s.requests()))
 		}
@@ -173,13 +173,13 @@ func TestClient_BrokenReadsAreSentAgainAndWritesAreNot_C8(t *testing.T) {
 		want int
 	}{
 		"get, reset": {syscall.ECONNRESET, func(ctx context.Context, c *client.Client) error {
-			return c.Get(ctx, informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{})
+			return c.Get(ctx, kube.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{})
 		}, 2},
 		"get, end of file": {io.EOF, func(ctx context.Context, c *client.Client) error {
-			return c.Get(ctx, informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{})
+			return c.Get(ctx, kube.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{})
 		}, 2},
 		"get, refused": {syscall.ECONNREFUSED, func(ctx context.Context, c *client.Client) error {
-			return c.Get(ctx, informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{})
+			return c.Get(ctx, kube.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{})
 		}, 1},
 		"apply, reset":  {syscall.ECONNRESET, func(ctx context.Context, c *client.Client) error { return c.Apply(ctx, configMap("prod", "web", nil)) }, 1},
 		"create, reset": {syscall.ECONNRESET, func(ctx context.Context, c *client.Client) error { return c.Create(ctx, configMap("prod", "web", nil)) }, 1},

@@ -23,11 +23,11 @@ import (
 	coreac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // only returns the single write that the observer received.
-func only(r *recorder) informer.Written {
+func only(r *recorder) kube.Written {
 	GinkgoHelper()
 	got := r.take()
 	Expect(got).To(HaveLen(1), "each write is told once")
@@ -43,9 +43,9 @@ var _ = Describe("reading and writing", func() {
 		Expect(cm.Kind).To(Equal("ConfigMap"))
 		Expect(cm.ManagedFields[0].Manager).To(Equal("spec"))
 		w := only(r)
-		Expect(w.Effect).To(Equal(informer.Stored))
+		Expect(w.Effect).To(Equal(kube.Stored))
 		Expect(w.Kind).To(Equal(configMapKind))
-		Expect(w.Version).To(Equal(informer.ParseVersion(cm.ResourceVersion)))
+		Expect(w.Version).To(Equal(kube.ParseVersion(cm.ResourceVersion)))
 		Expect(w.Object).To(Equal(cm))
 		Expect(w.Object).NotTo(BeIdenticalTo(cm))
 
@@ -55,20 +55,20 @@ var _ = Describe("reading and writing", func() {
 		stale := cm.DeepCopy()
 		cm.Data = map[string]string{"j": "2"}
 		Expect(c.Update(ctx, cm)).To(Succeed())
-		Expect(only(r).Version).To(Equal(informer.ParseVersion(cm.ResourceVersion)))
+		Expect(only(r).Version).To(Equal(kube.ParseVersion(cm.ResourceVersion)))
 
 		stale.Data["k"] = "3"
 		err := c.Update(ctx, stale)
 		var conflict *client.ConflictError
 		Expect(errors.As(err, &conflict)).To(BeTrue(), "%v", err)
 		Expect(apierrors.IsConflict(err)).To(BeTrue())
-		Expect(conflict.Version).To(Equal(informer.ParseVersion(stale.ResourceVersion)))
+		Expect(conflict.Version).To(Equal(kube.ParseVersion(stale.ResourceVersion)))
 		Expect(err).To(MatchError(HavePrefix("update ConfigMap builtin/a: ")))
 		Expect(stale.Data["k"]).To(Equal("3"), "an error leaves the object as it was")
 
 		Expect(c.Patch(ctx, cm, client.MergePatch(map[string]any{"data": map[string]any{"l": "4"}}))).To(Succeed())
 		Expect(cm.Data).To(Equal(map[string]string{"j": "2", "l": "4"}))
-		Expect(only(r).Effect).To(Equal(informer.Stored))
+		Expect(only(r).Effect).To(Equal(kube.Stored))
 		Expect(c.Patch(ctx, cm, client.JSONPatch(client.JSONOp{Op: "remove", Path: "/data/j"}))).To(Succeed())
 		Expect(c.Patch(ctx, cm, client.StrategicMergePatch([]byte(`{"metadata":{"labels":{"x":"y"}}}`)))).To(Succeed())
 		before := cm.DeepCopy()
@@ -80,14 +80,14 @@ var _ = Describe("reading and writing", func() {
 		r.take()
 
 		got := &corev1.ConfigMap{Data: map[string]string{"left": "over"}}
-		Expect(c.Get(ctx, informer.KeyOf(cm), got)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(cm), got)).To(Succeed())
 		Expect(got).To(Equal(cm))
 
 		Expect(c.Delete(ctx, cm)).To(Succeed())
 		w = only(r)
-		Expect(w.Effect).To(Equal(informer.Removed))
+		Expect(w.Effect).To(Equal(kube.Removed))
 		Expect(w.UID).To(Equal(cm.UID))
-		Expect(apierrors.IsNotFound(c.Get(ctx, informer.KeyOf(cm), got))).To(BeTrue())
+		Expect(apierrors.IsNotFound(c.Get(ctx, kube.KeyOf(cm), got))).To(BeTrue())
 		Expect(apierrors.IsNotFound(c.Delete(ctx, cm))).To(BeTrue())
 		Expect(r.take()).To(BeEmpty())
 	})
@@ -100,10 +100,10 @@ var _ = Describe("reading and writing", func() {
 
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(websiteKind)
-		Expect(c.Get(ctx, informer.KeyOf(site), u)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(site), u)).To(Succeed())
 		Expect(unstructured.SetNestedField(u.Object, "changed", "spec", "content")).To(Succeed())
 		Expect(c.Update(ctx, u)).To(Succeed())
-		Expect(only(r).Version).To(Equal(informer.ParseVersion(u.GetResourceVersion())))
+		Expect(only(r).Version).To(Equal(kube.ParseVersion(u.GetResourceVersion())))
 
 		m := &metav1.PartialObjectMetadata{ObjectMeta: at("custom", "a")}
 		m.SetGroupVersionKind(websiteKind)
@@ -111,15 +111,15 @@ var _ = Describe("reading and writing", func() {
 		Expect(m.Labels).To(HaveKeyWithValue("by", "metadata"))
 		Expect(m.GroupVersionKind()).To(Equal(websiteKind))
 		w := only(r)
-		Expect(w.Effect).To(Equal(informer.Stored))
-		Expect(w.Version).To(Equal(informer.ParseVersion(m.ResourceVersion)))
-		Expect(c.Get(ctx, informer.KeyOf(site), m)).To(Succeed())
+		Expect(w.Effect).To(Equal(kube.Stored))
+		Expect(w.Version).To(Equal(kube.ParseVersion(m.ResourceVersion)))
+		Expect(c.Get(ctx, kube.KeyOf(site), m)).To(Succeed())
 		Expect(m.GroupVersionKind()).To(Equal(websiteKind))
 
 		Expect(apierrors.IsUnsupportedMediaType(c.Patch(ctx, site, client.StrategicMergePatch([]byte(`{}`))))).To(BeTrue())
 		Expect(c.Delete(ctx, m)).To(Succeed())
 		w = only(r)
-		Expect(w.Effect).To(Equal(informer.Removed))
+		Expect(w.Effect).To(Equal(kube.Removed))
 		Expect(w.UID).To(Equal(site.UID))
 	})
 
@@ -194,7 +194,7 @@ var _ = Describe("reading and writing", func() {
 		late.SetNamespace("late")
 		late.SetName("a")
 		err := c.Create(ctx, late)
-		var notServed *informer.NotServedError
+		var notServed *kube.NotServedError
 		Expect(errors.As(err, &notServed)).To(BeTrue(), "%v", err)
 		Expect(meta.IsNoMatchError(err)).To(BeTrue())
 		Expect(apierrors.IsNotFound(err)).To(BeFalse(), "a missing kind is no missing object")
@@ -204,7 +204,7 @@ var _ = Describe("reading and writing", func() {
 		Expect(c.Create(ctx, late)).To(Succeed())
 
 		Expect(c.Delete(ctx, definition)).To(Succeed())
-		Eventually(func() error { return c.Get(ctx, informer.KeyOf(late), late) }).WithTimeout(30 * time.Second).
+		Eventually(func() error { return c.Get(ctx, kube.KeyOf(late), late) }).WithTimeout(30 * time.Second).
 			Should(MatchError(ContainSubstring("not served")))
 	})
 })
@@ -221,12 +221,12 @@ var _ = Describe("server-side apply", func() {
 
 		version := d.ResourceVersion
 		Expect(c.Apply(ctx, deployment("apply", "a"))).To(Succeed())
-		Expect(only(r).Version).To(Equal(informer.ParseVersion(version)), "applying the same changes nothing")
+		Expect(only(r).Version).To(Equal(kube.ParseVersion(version)), "applying the same changes nothing")
 
 		scaled := appsac.Deployment("a", "apply").WithSpec(appsac.DeploymentSpec().WithReplicas(3))
 		Expect(c.Apply(ctx, scaled, client.FieldOwner("scaler"))).To(Succeed())
 		w := only(r)
-		Expect(w.Effect).To(Equal(informer.Stored))
+		Expect(w.Effect).To(Equal(kube.Stored))
 		Expect(w.Kind).To(Equal(deploymentKind))
 
 		scaled.Spec.WithReplicas(4)
@@ -253,12 +253,12 @@ var _ = Describe("server-side apply", func() {
 
 	It("removes from a Secret what is no longer in stringData", func(ctx SpecContext) {
 		c, _ := inNamespace(ctx, "stringdata")
-		untyped := func(data map[string]any) informer.Object {
+		untyped := func(data map[string]any) kube.Object {
 			u := &unstructured.Unstructured{Object: map[string]any{"stringData": data}}
 			u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 			return u
 		}
-		for name, secrets := range map[string][]informer.Object{
+		for name, secrets := range map[string][]kube.Object{
 			"typed":   {&corev1.Secret{StringData: map[string]string{"a": "1", "b": "2"}}, &corev1.Secret{StringData: map[string]string{"a": "3"}}},
 			"untyped": {untyped(map[string]any{"a": "1", "b": "2"}), untyped(map[string]any{"a": "3"})},
 		} {
@@ -268,7 +268,7 @@ var _ = Describe("server-side apply", func() {
 				Expect(c.Apply(ctx, s)).To(Succeed())
 			}
 			is := &corev1.Secret{}
-			Expect(c.Get(ctx, informer.Key{Namespace: "stringdata", Name: name}, is)).To(Succeed())
+			Expect(c.Get(ctx, kube.Key{Namespace: "stringdata", Name: name}, is)).To(Succeed())
 			Expect(is.Data).To(Equal(map[string][]byte{"a": []byte("3")}), name)
 		}
 	})
@@ -279,7 +279,7 @@ var _ = Describe("server-side apply", func() {
 		Expect(c.Create(ctx, old, client.FieldOwner("manager"))).To(Succeed())
 		data := func(name string) map[string]string {
 			is := &corev1.ConfigMap{}
-			Expect(c.Get(ctx, informer.Key{Namespace: "handover", Name: name}, is)).To(Succeed())
+			Expect(c.Get(ctx, kube.Key{Namespace: "handover", Name: name}, is)).To(Succeed())
 			return is.Data
 		}
 		apply := func(c *client.Client, name string, opts ...client.Option) {
@@ -346,14 +346,14 @@ var _ = Describe("subresources", func() {
 		Expect(site.Status.Replicas).To(Equal(int32(1)))
 		Expect(site.Spec.Content).To(Equal("hello"))
 		Expect(only(r).Object).To(Equal(site))
-		before := informer.Copy(site)
+		before := kube.Copy(site)
 		site.Status.Replicas = 2
 		Expect(c.Status().Patch(ctx, site, client.MergeFrom(before))).To(Succeed())
-		Expect(only(r).Effect).To(Equal(informer.Stored))
+		Expect(only(r).Effect).To(Equal(kube.Stored))
 		site.Status.Replicas = 3
 		Expect(c.Status().Apply(ctx, site, client.Force{})).To(Succeed())
 		Expect(site.Status.Replicas).To(Equal(int32(3)))
-		Expect(only(r).Effect).To(Equal(informer.Stored))
+		Expect(only(r).Effect).To(Equal(kube.Stored))
 
 		before.Status.Replicas = 9
 		var conflict *client.ConflictError
@@ -372,7 +372,7 @@ var _ = Describe("subresources", func() {
 		err := c.Status().Update(ctx, plain)
 		Expect(err).To(MatchError(ContainSubstring(`serves no subresource "status" of Plain`)))
 		Expect(apierrors.IsNotFound(err)).To(BeFalse())
-		Expect(c.Get(ctx, informer.KeyOf(plain), plain)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(plain), plain)).To(Succeed())
 		err = c.Status().Update(ctx, asRead(website("nosub", "nobody")))
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 	})
@@ -385,7 +385,7 @@ var _ = Describe("subresources", func() {
 		Expect(c.Create(ctx, d)).To(Succeed())
 		Expect(c.Create(ctx, site)).To(Succeed())
 		r.take()
-		for _, obj := range []informer.Object{d, site} {
+		for _, obj := range []kube.Object{d, site} {
 			var scale autoscalingv1.Scale
 			Expect(c.SubResource("scale").Get(ctx, obj, &scale)).To(Succeed())
 			Expect(scale.Spec.Replicas).To(Equal(int32(1)))
@@ -393,15 +393,15 @@ var _ = Describe("subresources", func() {
 			scale.Spec.Replicas = 2
 			Expect(c.SubResource("scale").Update(ctx, obj, client.Body{Object: &scale})).To(Succeed())
 			w := only(r)
-			Expect(w.Effect).To(Equal(informer.Touched))
+			Expect(w.Effect).To(Equal(kube.Touched))
 			Expect(w.UID).To(Equal(obj.GetUID()))
-			Expect(w.Version).To(Equal(informer.ParseVersion(scale.ResourceVersion)))
-			Expect(w.Version).To(BeNumerically(">", informer.ParseVersion(stale.ResourceVersion)))
+			Expect(w.Version).To(Equal(kube.ParseVersion(scale.ResourceVersion)))
+			Expect(w.Version).To(BeNumerically(">", kube.ParseVersion(stale.ResourceVersion)))
 			var conflict *client.ConflictError
 			Expect(errors.As(c.SubResource("scale").Update(ctx, obj, client.Body{Object: stale}), &conflict)).To(BeTrue())
 			Expect(c.SubResource("scale").Patch(ctx, obj, client.MergePatch([]byte(`{"spec":{"replicas":3}}`)))).To(Succeed())
-			Expect(only(r).Effect).To(Equal(informer.Touched))
-			Expect(c.Get(ctx, informer.KeyOf(obj), obj)).To(Succeed())
+			Expect(only(r).Effect).To(Equal(kube.Touched))
+			Expect(c.Get(ctx, kube.KeyOf(obj), obj)).To(Succeed())
 		}
 		Expect(d.Spec.Replicas).To(HaveValue(Equal(int32(3))))
 		Expect(site.Spec.Replicas).To(HaveValue(Equal(int32(3))))
@@ -416,9 +416,9 @@ var _ = Describe("subresources", func() {
 		eviction := &policyv1.Eviction{ObjectMeta: at("evicts", "a")}
 		Expect(c.SubResource("eviction").Create(ctx, p, eviction)).To(Succeed())
 		w := only(r)
-		Expect(w.Effect).To(Equal(informer.Touched))
+		Expect(w.Effect).To(Equal(kube.Touched))
 		Expect(w.Kind).To(Equal(podKind))
-		Expect(w.Key).To(Equal(informer.KeyOf(p)))
+		Expect(w.Key).To(Equal(kube.KeyOf(p)))
 	})
 })
 
@@ -432,7 +432,7 @@ var _ = Describe("deleting", func() {
 		Expect(c.SetFinalizers(ctx, site, []string{"example.com/a", "example.com/b"})).To(Succeed())
 		Expect(site.Finalizers).To(HaveLen(1), "the object passed is read only")
 		w := only(r)
-		Expect(w.Effect).To(Equal(informer.Stored))
+		Expect(w.Effect).To(Equal(kube.Stored))
 		Expect(w.Object.GetFinalizers()).To(HaveLen(2))
 
 		var conflict *client.ConflictError
@@ -440,14 +440,14 @@ var _ = Describe("deleting", func() {
 
 		Expect(c.Delete(ctx, site)).To(Succeed())
 		w = only(r)
-		Expect(w.Effect).To(Equal(informer.Stored))
+		Expect(w.Effect).To(Equal(kube.Stored))
 		Expect(w.Object.GetDeletionTimestamp()).NotTo(BeNil())
-		Expect(c.Get(ctx, informer.KeyOf(site), site)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(site), site)).To(Succeed())
 		Expect(c.SetFinalizers(ctx, site, nil)).To(Succeed())
 		w = only(r)
-		Expect(w.Effect).To(Equal(informer.Removed))
+		Expect(w.Effect).To(Equal(kube.Removed))
 		Expect(w.UID).To(Equal(site.UID))
-		Expect(apierrors.IsNotFound(c.Get(ctx, informer.KeyOf(site), site))).To(BeTrue())
+		Expect(apierrors.IsNotFound(c.Get(ctx, kube.KeyOf(site), site))).To(BeTrue())
 
 		again := website("finalizers", "a")
 		Expect(c.Create(ctx, again)).To(Succeed())
@@ -466,19 +466,19 @@ var _ = Describe("deleting", func() {
 		r.take()
 
 		Expect(c.Delete(ctx, waiting)).To(Succeed())
-		Expect(only(r).Effect).To(Equal(informer.Removed))
-		Expect(apierrors.IsNotFound(c.Get(ctx, informer.KeyOf(waiting), waiting))).To(BeTrue())
+		Expect(only(r).Effect).To(Equal(kube.Removed))
+		Expect(apierrors.IsNotFound(c.Get(ctx, kube.KeyOf(waiting), waiting))).To(BeTrue())
 
 		Expect(c.Delete(ctx, running)).To(Succeed())
 		w := only(r)
-		Expect(w.Effect).To(Equal(informer.Stored))
+		Expect(w.Effect).To(Equal(kube.Stored))
 		Expect(w.Object.GetDeletionGracePeriodSeconds()).To(HaveValue(Equal(int64(30))))
 		Expect(c.Patch(ctx, running, client.MergePatch([]byte(`{"metadata":{"labels":{"still":"here"}}}`)))).To(Succeed())
-		Expect(only(r).Effect).To(Equal(informer.Stored))
+		Expect(only(r).Effect).To(Equal(kube.Stored))
 
 		Expect(c.Delete(ctx, running, client.GracePeriod(0))).To(Succeed())
-		Expect(only(r).Effect).To(Equal(informer.Removed))
-		Expect(apierrors.IsNotFound(c.Get(ctx, informer.KeyOf(running), running))).To(BeTrue())
+		Expect(only(r).Effect).To(Equal(kube.Removed))
+		Expect(apierrors.IsNotFound(c.Get(ctx, kube.KeyOf(running), running))).To(BeTrue())
 	})
 
 	It("keeps a namespace until its own finalizers are gone", func(ctx SpecContext) {
@@ -486,15 +486,15 @@ var _ = Describe("deleting", func() {
 		ns := namespace("namespaced")
 		Expect(c.Delete(ctx, ns)).To(Succeed())
 		w := only(r)
-		Expect(w.Effect).To(Equal(informer.Stored))
+		Expect(w.Effect).To(Equal(kube.Stored))
 		Expect(w.Kind).To(Equal(namespaceKind))
-		Expect(c.Get(ctx, informer.KeyOf(ns), ns)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(ns), ns)).To(Succeed())
 		Expect(c.Patch(ctx, ns, client.MergePatch([]byte(`{"metadata":{"labels":{"still":"here"}}}`)))).To(Succeed())
-		Expect(only(r).Effect).To(Equal(informer.Stored))
+		Expect(only(r).Effect).To(Equal(kube.Stored))
 		ns.Spec.Finalizers = nil
 		Expect(c.SubResource("finalize").Update(ctx, ns)).To(Succeed())
-		Expect(only(r).Effect).To(Equal(informer.Removed))
-		Expect(apierrors.IsNotFound(c.Get(ctx, informer.KeyOf(ns), ns))).To(BeTrue())
+		Expect(only(r).Effect).To(Equal(kube.Removed))
+		Expect(apierrors.IsNotFound(c.Get(ctx, kube.KeyOf(ns), ns))).To(BeTrue())
 	})
 
 	It("honours preconditions and propagation", func(ctx SpecContext) {
@@ -523,7 +523,7 @@ var _ = Describe("deleting", func() {
 		r.take()
 		Expect(c.Delete(ctx, cm, client.Propagation(metav1.DeletePropagationForeground))).To(Succeed())
 		w := only(r)
-		Expect(w.Effect).To(Equal(informer.Stored), "the foreground finalizer holds it")
+		Expect(w.Effect).To(Equal(kube.Stored), "the foreground finalizer holds it")
 	})
 
 	It("deletes a collection", func(ctx SpecContext) {
@@ -546,8 +546,8 @@ var _ = Describe("deleting", func() {
 		Expect(c.Create(ctx, job)).To(Succeed())
 		r.take()
 
-		effects := func() map[string]informer.WriteEffect {
-			all := map[string]informer.WriteEffect{}
+		effects := func() map[string]kube.WriteEffect {
+			all := map[string]kube.WriteEffect{}
 			for _, w := range r.take() {
 				Expect(w.UID).NotTo(BeEmpty())
 				all[w.Key.Name] = w.Effect
@@ -556,19 +556,19 @@ var _ = Describe("deleting", func() {
 		}
 		in := client.InNamespace("collection")
 		Expect(client.DeleteAllOf[*corev1.ConfigMap](ctx, c, in, client.MatchingFields{"metadata.name": "free"})).To(Succeed())
-		Expect(effects()).To(Equal(map[string]informer.WriteEffect{"free": informer.Removed}))
+		Expect(effects()).To(Equal(map[string]kube.WriteEffect{"free": kube.Removed}))
 		Expect(client.DeleteAllOf[*corev1.ConfigMap](ctx, c, in, client.MatchingLabels{"keep": "you"})).To(Succeed())
 		Expect(effects()).To(BeEmpty())
 		Expect(client.DeleteAllOf[*corev1.ConfigMap](ctx, c, in)).To(Succeed())
-		Expect(effects()).To(Equal(map[string]informer.WriteEffect{"held": informer.Touched, "other": informer.Removed}))
+		Expect(effects()).To(Equal(map[string]kube.WriteEffect{"held": kube.Touched, "other": kube.Removed}))
 		Expect(client.DeleteAllOf[*corev1.Pod](ctx, c, in)).To(Succeed())
-		Expect(effects()).To(Equal(map[string]informer.WriteEffect{"running": informer.Touched}))
+		Expect(effects()).To(Equal(map[string]kube.WriteEffect{"running": kube.Touched}))
 		Expect(client.DeleteAllOf[*Website](ctx, c, in)).To(Succeed())
-		Expect(effects()).To(Equal(map[string]informer.WriteEffect{"site": informer.Removed}))
+		Expect(effects()).To(Equal(map[string]kube.WriteEffect{"site": kube.Removed}))
 		Expect(client.DeleteAllOf[*batchv1.Job](ctx, c, in)).To(Succeed())
-		Expect(effects()).To(Equal(map[string]informer.WriteEffect{"job": informer.Touched}))
-		Expect(apierrors.IsNotFound(c.Get(ctx, informer.KeyOf(other), other))).To(BeTrue())
-		Expect(c.Get(ctx, informer.KeyOf(held), held)).To(Succeed())
-		Expect(c.Get(ctx, informer.KeyOf(running), running)).To(Succeed())
+		Expect(effects()).To(Equal(map[string]kube.WriteEffect{"job": kube.Touched}))
+		Expect(apierrors.IsNotFound(c.Get(ctx, kube.KeyOf(other), other))).To(BeTrue())
+		Expect(c.Get(ctx, kube.KeyOf(held), held)).To(Succeed())
+		Expect(c.Get(ctx, kube.KeyOf(running), running)).To(Succeed())
 	})
 })

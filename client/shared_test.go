@@ -17,28 +17,29 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // cached returns a client whose informers hold obj in three representations, and the
 // objects of their Listers.
-func cached(t *testing.T, kind schema.GroupVersionKind, obj informer.Object, answers ...reply) (c *client.Client, s *script, held []informer.Object) {
+func cached(t *testing.T, kind schema.GroupVersionKind, obj kube.Object, answers ...reply) (c *client.Client, s *script, held []kube.Object) {
 	t.Helper()
 	informers, err := informer.NewSharedInformerFactory(&rest.Config{Host: "http://api.test", Transport: &script{}}, testScheme(t), informer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	listers := []informer.Lister[informer.Object]{}
+	listers := []informer.Lister[kube.Object]{}
 	metadata := &metav1.PartialObjectMetadata{}
 	loose := &unstructured.Unstructured{}
-	for _, like := range []informer.Object{obj, loose, metadata} {
+	for _, like := range []kube.Object{obj, loose, metadata} {
 		like.GetObjectKind().SetGroupVersionKind(kind)
 		listers = append(listers, informer.ForObject(informers, like).Lister())
 	}
 	obj.SetUID("u")
 	obj.SetResourceVersion("5")
-	informers.Observe(stored(t, kind, informer.Copy(obj)))
+	informers.Observe(stored(t, kind, kube.Copy(obj)))
 	for _, l := range listers {
-		got, err := l.Get(informer.KeyOf(obj))
+		got, err := l.Get(kube.KeyOf(obj))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,14 +59,14 @@ func TestClient_ObjectOfTheCacheIsNotFilled_C11(t *testing.T) {
 		calls := map[string]func() error{
 			"create":        func() error { return c.Create(ctx, obj) },
 			"patch":         func() error { return c.Patch(ctx, obj, client.MergePatch([]byte(`{}`))) },
-			"patch from":    func() error { return c.Patch(ctx, obj, client.MergeFrom(informer.Copy(obj))) },
-			"changes":       func() error { return second(c.PatchChanges(ctx, informer.Copy(obj), obj)) },
+			"patch from":    func() error { return c.Patch(ctx, obj, client.MergeFrom(kube.Copy(obj))) },
+			"changes":       func() error { return second(c.PatchChanges(ctx, kube.Copy(obj), obj)) },
 			"mutate":        func() error { return second(c.CreateOrUpdate(ctx, obj, func() error { return nil })) },
-			"get":           func() error { return c.Get(ctx, informer.KeyOf(obj), obj) },
+			"get":           func() error { return c.Get(ctx, kube.KeyOf(obj), obj) },
 			"status patch":  func() error { return c.Status().Patch(ctx, obj, client.MergePatch([]byte(`{}`))) },
-			"status get":    func() error { return c.Status().Get(ctx, informer.Copy(obj), obj) },
-			"status body":   func() error { return c.Status().Update(ctx, informer.Copy(obj), client.Body{Object: obj}) },
-			"status create": func() error { return c.SubResource("status").Create(ctx, informer.Copy(obj), obj) },
+			"status get":    func() error { return c.Status().Get(ctx, kube.Copy(obj), obj) },
+			"status body":   func() error { return c.Status().Update(ctx, kube.Copy(obj), client.Body{Object: obj}) },
+			"status create": func() error { return c.SubResource("status").Create(ctx, kube.Copy(obj), obj) },
 			"dry run":       func() error { return c.Patch(ctx, obj, client.MergePatch([]byte(`{}`)), client.DryRun{}) },
 			"confined": func() error {
 				return c.With(client.InNamespace("prod")).Patch(ctx, obj, client.MergePatch([]byte(`{}`)))
@@ -78,7 +79,7 @@ func TestClient_ObjectOfTheCacheIsNotFilled_C11(t *testing.T) {
 		for name, call := range calls {
 			err := call()
 			var shared *client.SharedObjectError
-			if !errors.As(err, &shared) || shared.Key != informer.KeyOf(obj) || !strings.Contains(err.Error(), "informer.Copy(obj)") || !strings.Contains(err.Error(), "Website prod/web") {
+			if !errors.As(err, &shared) || shared.Key != kube.KeyOf(obj) || !strings.Contains(err.Error(), "informer.Copy(obj)") || !strings.Contains(err.Error(), "Website prod/web") {
 				t.Errorf("%s of a %T of the cache: %v, want a *SharedObjectError that names the object and informer.Copy", name, obj, err)
 			}
 		}
@@ -95,8 +96,8 @@ func TestClient_CopiesAndNamesOfTheCacheAreFine_C11(t *testing.T) {
 	ctx := t.Context()
 	obj := held[0].(*corev1.ConfigMap)
 	for name, err := range map[string]error{
-		"update of a copy":          c.Update(ctx, informer.Copy(obj)),
-		"patch from the cache's":    c.Patch(ctx, informer.Copy(obj), client.MergeFrom(obj)),
+		"update of a copy":          c.Update(ctx, kube.Copy(obj)),
+		"patch from the cache's":    c.Patch(ctx, kube.Copy(obj), client.MergeFrom(obj)),
 		"finalizers of the cache's": c.SetFinalizers(ctx, obj, []string{"example.com/a"}),
 		"deletion of the cache's":   c.Delete(ctx, obj),
 	} {
@@ -113,15 +114,15 @@ func TestClient_CopiesAndNamesOfTheCacheAreFine_C11(t *testing.T) {
 }
 
 // stored returns the effect of a write that the server answered with obj.
-func stored(t testing.TB, kind schema.GroupVersionKind, obj informer.Object) informer.Written {
+func stored(t testing.TB, kind schema.GroupVersionKind, obj kube.Object) kube.Written {
 	t.Helper()
 	obj.GetObjectKind().SetGroupVersionKind(kind)
 	data, err := json.Marshal(obj)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return informer.Written{
-		Kind: kind, Effect: informer.Stored, Key: informer.KeyOf(obj), UID: obj.GetUID(), Version: informer.ParseVersion(obj.GetResourceVersion()),
-		Object: obj, Decode: func(into informer.Object) error { return json.Unmarshal(data, into) },
+	return kube.Written{
+		Kind: kind, Effect: kube.Stored, Key: kube.KeyOf(obj), UID: obj.GetUID(), Version: kube.ParseVersion(obj.GetResourceVersion()),
+		Object: obj, Decode: func(into kube.Object) error { return json.Unmarshal(data, into) },
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // The server knows a field that the Go type does not, as when a program is older than the
@@ -29,13 +30,13 @@ func TestClient_TypedWriteLeavesOtherCachesWhole_C2(t *testing.T) {
 		"create":     {"", func(c *client.Client, s *Website) error { return c.Create(ctx, s) }},
 		"update":     {"", func(c *client.Client, s *Website) error { return c.Update(ctx, s) }},
 		"patch":      {"", func(c *client.Client, s *Website) error { return c.Patch(ctx, s, client.MergePatch([]byte(`{}`))) }},
-		"merge from": {"", func(c *client.Client, s *Website) error { return c.Patch(ctx, s, client.MergeFrom(informer.Copy(s))) }},
+		"merge from": {"", func(c *client.Client, s *Website) error { return c.Patch(ctx, s, client.MergeFrom(kube.Copy(s))) }},
 		"status patch": {"", func(c *client.Client, s *Website) error {
 			return c.Status().Patch(ctx, s, client.MergePatch([]byte(`{}`)))
 		}},
 		"status": {"", func(c *client.Client, s *Website) error { return c.Status().Update(ctx, s) }},
 		"changes": {"", func(c *client.Client, s *Website) error {
-			to := informer.Copy(s)
+			to := kube.Copy(s)
 			to.Spec.Content = "bye"
 			_, err := c.PatchChanges(ctx, s, to)
 			return err
@@ -60,7 +61,7 @@ func TestClient_TypedWriteLeavesOtherCachesWhole_C2(t *testing.T) {
 			if err := row.call(c, site); err != nil {
 				t.Fatal(err)
 			}
-			got, err := loose.Get(informer.KeyOf(site))
+			got, err := loose.Get(kube.KeyOf(site))
 			if err != nil {
 				t.Fatal(err)
 			}

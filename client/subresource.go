@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // SubResource reads and writes one subresource of objects. It is a view of its Client
@@ -42,7 +42,7 @@ func (s *SubResource) check(v verb, obj any) error {
 // Get reads the subresource of the object that obj names and stores it in into. obj is
 // not modified. The type of into is that of the subresource's content, such as
 // *autoscalingv1.Scale for scale.
-func (s *SubResource) Get(ctx context.Context, obj, into informer.Object, opts ...Option) error {
+func (s *SubResource) Get(ctx context.Context, obj, into kube.Object, opts ...Option) error {
 	if err := s.check(verbGet, obj); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *SubResource) Get(ctx context.Context, obj, into informer.Object, opts .
 // Create sends body to the subresource of the object that obj names, such as a
 // *policyv1.Eviction to eviction. obj is not modified. body is set to the answer, if
 // the answer is of its kind.
-func (s *SubResource) Create(ctx context.Context, obj, body informer.Object, opts ...Option) error {
+func (s *SubResource) Create(ctx context.Context, obj, body kube.Object, opts ...Option) error {
 	if err := s.check(verbCreate, obj); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *SubResource) Create(ctx context.Context, obj, body informer.Object, opt
 // it, and obj is not modified. If the resourceVersion that is sent is stale, the error
 // is a *ConflictError. If an informer keeps only some fields of obj, and not the whole
 // status and the annotations, it is a *ProjectedObjectError.
-func (s *SubResource) Update(ctx context.Context, obj informer.Object, opts ...Option) error {
+func (s *SubResource) Update(ctx context.Context, obj kube.Object, opts ...Option) error {
 	if err := s.check(verbUpdate, obj); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *SubResource) Update(ctx context.Context, obj informer.Object, opts ...O
 
 // Patch changes the subresource of the object that obj names. If the subresource's
 // content is the object itself, obj is set to the stored object.
-func (s *SubResource) Patch(ctx context.Context, obj informer.Object, patch Patch, opts ...Option) error {
+func (s *SubResource) Patch(ctx context.Context, obj kube.Object, patch Patch, opts ...Option) error {
 	if err := s.check(verbPatch, obj); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (s *SubResource) Apply(ctx context.Context, obj any, opts ...Option) error 
 }
 
 // send sends content whose kind differs from the object's and reads the answer.
-func (s *SubResource) send(ctx context.Context, at *call, method string, body informer.Object) error {
+func (s *SubResource) send(ctx context.Context, at *call, method string, body kube.Object) error {
 	c := s.client
 	kind, err := c.bodyKind(body)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *SubResource) send(ctx context.Context, at *call, method string, body in
 }
 
 // contentOf decodes the content of a subresource, which keeps its own kind.
-func contentOf(a response, into informer.Object) error {
+func contentOf(a response, into kube.Object) error {
 	got := empty(into)
 	if err := a.Into(got, a.Kind); err != nil {
 		return err
@@ -168,7 +168,7 @@ func contentOf(a response, into informer.Object) error {
 
 // bodyKind returns the kind of a subresource's content: the one it carries, or else
 // that of the scheme.
-func (c *Client) bodyKind(body informer.Object) (kind schema.GroupVersionKind, err error) {
+func (c *Client) bodyKind(body kube.Object) (kind schema.GroupVersionKind, err error) {
 	if isNil(body) {
 		return kind, errors.New("the body is nil")
 	}

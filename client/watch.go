@@ -17,9 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/bodylimit"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Since starts a watch after a resourceVersion, that of a list or of an earlier watch.
@@ -30,7 +30,7 @@ func (Since) fits() verb                   { return verbWatch }
 func (s Since) set(all *callOptions) error { all.since = string(s); return nil }
 
 // Event is one change of an object.
-type Event[T informer.Object] struct {
+type Event[T kube.Object] struct {
 	// Type is watch.Added, watch.Modified or watch.Deleted.
 	Type watch.EventType
 	// Object is the object after the change; a deleted one as it was before. It belongs
@@ -60,10 +60,10 @@ func (e *WatchEndedError) Error() string {
 // apply. Except when the loop itself ends, the watch ends with an error and the zero
 // Event: the context's error, a *WatchEndedError, a broken connection, or one for which
 // apierrors.IsResourceExpired holds, after which Since cannot resume: start again
-// without it. An *informer.UndecodableError concerns one object, and the loop may
+// without it. A *kube.UndecodableError concerns one object, and the loop may
 // continue. For *unstructured.Unstructured and *metav1.PartialObjectMetadata pass the
 // kind with OfKind.
-func Watch[T informer.Object](ctx context.Context, c *Client, opts ...Option) iter.Seq2[Event[T], error] {
+func Watch[T kube.Object](ctx context.Context, c *Client, opts ...Option) iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
 		var none Event[T]
 		like, at, err := newCallOnAll[T](ctx, c, verbWatch, opts)
@@ -107,7 +107,7 @@ func Watch[T informer.Object](ctx context.Context, c *Client, opts ...Option) it
 	}
 }
 
-func (c *Client) openWatch(ctx context.Context, at *call, like informer.Object) (io.ReadCloser, error) {
+func (c *Client) openWatch(ctx context.Context, at *call, like kube.Object) (io.ReadCloser, error) {
 	req, err := c.request(at, http.MethodGet)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func frame(kind, object string) string {
@@ -128,7 +128,7 @@ func FuzzWatch_NoStreamPanics(f *testing.F) {
 				t.Fatalf("got %v and %v, want one of them", event, err)
 			}
 		}
-		if _, undecodable := errors.AsType[*informer.UndecodableError](last); last == nil || undecodable {
+		if _, undecodable := errors.AsType[*kube.UndecodableError](last); last == nil || undecodable {
 			t.Errorf("the last thing said is %v, want why it ended", last)
 		}
 	})

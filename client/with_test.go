@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func TestClient_WritesAreStrictUnlessAskedOtherwise_C7(t *testing.T) {
@@ -57,10 +57,10 @@ func TestClient_NothingLeavesTheNamespace_C9(t *testing.T) {
 		{"create, another", func(c *client.Client) error { return c.Create(t.Context(), configMap("dev", "web", nil)) }, ""},
 		{"create, cluster scope", func(c *client.Client) error { return c.Create(t.Context(), namespace("prod")) }, ""},
 		{"get", func(c *client.Client) error {
-			return c.Get(t.Context(), informer.Key{Name: "web"}, &corev1.ConfigMap{})
+			return c.Get(t.Context(), kube.Key{Name: "web"}, &corev1.ConfigMap{})
 		}, inProd("configmaps/web")},
 		{"get, another", func(c *client.Client) error {
-			return c.Get(t.Context(), informer.Key{Namespace: "dev", Name: "web"}, &corev1.ConfigMap{})
+			return c.Get(t.Context(), kube.Key{Namespace: "dev", Name: "web"}, &corev1.ConfigMap{})
 		}, ""},
 		{"apply", func(c *client.Client) error { return c.Apply(t.Context(), configMap("", "web", nil)) }, inProd("configmaps/web")},
 		{"status", func(c *client.Client) error { return c.Status().Apply(t.Context(), website("", "web")) }, inProd("websites/web/status")},

@@ -10,21 +10,21 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Create writes a new object. obj is set to the stored object; on an error it is
 // unchanged. If obj has metadata.generateName and no name, the client chooses the name, by
 // the server's rules, so that an object whose creation was not answered can be found again.
-func (c *Client) Create(ctx context.Context, obj informer.Object, opts ...Option) error {
+func (c *Client) Create(ctx context.Context, obj kube.Object, opts ...Option) error {
 	if isNil(obj) || obj.GetName() != "" || obj.GetGenerateName() == "" {
 		return c.put(ctx, verbCreate, "", http.MethodPost, obj, opts)
 	}
 	if s, ok := c.opts.Observer.(sharer); ok && s.Shares(obj) {
 		return c.put(ctx, verbCreate, "", http.MethodPost, obj, opts) // which refuses it
 	}
-	named := informer.Copy(obj)
+	named := kube.Copy(obj)
 	for tries := 1; ; tries++ {
 		named.SetName(generatedName(simhook.Of(ctx), obj.GetGenerateName()))
 		err := c.put(ctx, verbCreate, "", http.MethodPost, named, opts)
@@ -61,13 +61,13 @@ func generatedName(sim simhook.Hooks, base string) string {
 // object has changed since, the error is a *ConflictError. Fields on the server that
 // obj's Go type does not know are removed; to keep them, use PatchChanges, or read and
 // update an *unstructured.Unstructured. An obj from a Lister is shared, and the error
-// is a *SharedObjectError: update an informer.Copy of it. If an informer keeps only some
+// is a *SharedObjectError: update a kube.Copy of it. If an informer keeps only some
 // fields of it, the error is a *ProjectedObjectError.
-func (c *Client) Update(ctx context.Context, obj informer.Object, opts ...Option) error {
+func (c *Client) Update(ctx context.Context, obj kube.Object, opts ...Option) error {
 	return c.put(ctx, verbUpdate, "", http.MethodPut, obj, opts)
 }
 
-func (c *Client) put(ctx context.Context, v verb, sub, method string, obj informer.Object, opts []Option) error {
+func (c *Client) put(ctx context.Context, v verb, sub, method string, obj kube.Object, opts []Option) error {
 	at, err := c.newCall(ctx, v, sub, obj, opts)
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/sleep"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -37,17 +38,17 @@ const (
 // auditedState is the part of an object that an audit compares.
 type auditedState struct {
 	uid     types.UID
-	version Version
+	version kube.Version
 }
 
 // touchedKeys are the keys with news since an audit began; nil: no audit is
 // running.
-type touchedKeys map[Key]struct{}
+type touchedKeys map[kube.Key]struct{}
 
 // lostIn returns the keys whose state in the scope differs from the server's at
 // version v, except those touched since then and those that are newer here.
-func lostIn(rows iter.Seq[*store.Row], scope base.ScopeID, list map[Key]auditedState, v Version, t touchedKeys) (d reflector.Finding) {
-	held := make(map[Key]struct{}, len(list))
+func lostIn(rows iter.Seq[*store.Row], scope base.ScopeID, list map[kube.Key]auditedState, v kube.Version, t touchedKeys) (d reflector.Finding) {
+	held := make(map[kube.Key]struct{}, len(list))
 	for r := range rows {
 		if !r.Scopes.Has(scope) {
 			continue
@@ -70,7 +71,7 @@ func lostIn(rows iter.Seq[*store.Row], scope base.ScopeID, list map[Key]auditedS
 			d.Keys = append(d.Keys, key)
 		}
 	}
-	slices.SortFunc(d.Keys, base.CompareKeys)
+	slices.SortFunc(d.Keys, kube.CompareKeys)
 	return d
 }
 
@@ -130,7 +131,7 @@ func (a *auditor) audit(ctx context.Context, w *watched) (d reflector.Finding, e
 	if err != nil {
 		return reflector.Finding{}, err
 	}
-	d.Rewound = slices.DeleteFunc(d.Rewound, func(key Key) bool { return !slices.Contains(again.Rewound, key) })
+	d.Rewound = slices.DeleteFunc(d.Rewound, func(key kube.Key) bool { return !slices.Contains(again.Rewound, key) })
 	return d, nil
 }
 
@@ -152,13 +153,13 @@ func (a *auditor) touchLocked(deltas []store.Delta) {
 	}
 }
 
-func (a *auditor) hearLocked(key Key) {
+func (a *auditor) hearLocked(key kube.Key) {
 	if a.touched != nil {
 		a.touched[key] = struct{}{}
 	}
 }
 
-func (a *auditor) compare(w *watched, list map[Key]auditedState, v Version) (d reflector.Finding, err error) {
+func (a *auditor) compare(w *watched, list map[kube.Key]auditedState, v kube.Version) (d reflector.Finding, err error) {
 	a.core.critical.Lock()
 	same := a.core.critical.scopes.has(w)
 	rows, since := a.core.indexer.View(), maps.Clone(a.touched)
@@ -171,13 +172,13 @@ func (a *auditor) compare(w *watched, list map[Key]auditedState, v Version) (d r
 
 // identitiesIn returns the newest state of a scope on the server. If there is
 // more than a page of it and enough says so, it returns only the version.
-func (a *auditor) identitiesIn(ctx context.Context, w *watched, enough func(Version) bool) (map[Key]auditedState, Version, error) {
+func (a *auditor) identitiesIn(ctx context.Context, w *watched, enough func(kube.Version) bool) (map[kube.Key]auditedState, kube.Version, error) {
 	lw, err := a.core.auditList(w.scope)
 	if err != nil {
 		return nil, 0, err
 	}
 	lw = feed.ListerWatcher{From: lw, Screen: w.screen(&a.core.upstream)}
-	list, pages := make(map[Key]auditedState), restclient.PageReader[Object]{Lw: lw}
+	list, pages := make(map[kube.Key]auditedState), restclient.PageReader[kube.Object]{Lw: lw}
 	opts := listwatch.ListOptions{Limit: cmp.Or(a.core.opts.PageSize, reflector.DefaultPageSize)}
 	for {
 		page, err := pages.Read(ctx, opts)
@@ -186,7 +187,7 @@ func (a *auditor) identitiesIn(ctx context.Context, w *watched, enough func(Vers
 			return nil, 0, err
 		case page.Unreadable > 0:
 			return nil, 0, fmt.Errorf("%d objects have no readable name: %w", page.Unreadable, page.UnreadableErr)
-		case ParseVersion(page.ResourceVersion) == 0:
+		case kube.ParseVersion(page.ResourceVersion) == 0:
 			return nil, 0, errNoVersion
 		}
 		for _, item := range page.Items {
@@ -197,13 +198,13 @@ func (a *auditor) identitiesIn(ctx context.Context, w *watched, enough func(Vers
 			default:
 				continue
 			}
-			list[item.Key] = auditedState{item.UID, ParseVersion(item.ResourceVersion)}
+			list[item.Key] = auditedState{item.UID, kube.ParseVersion(item.ResourceVersion)}
 		}
 		if page.Continue == "" {
-			return list, ParseVersion(page.ResourceVersion), nil
+			return list, kube.ParseVersion(page.ResourceVersion), nil
 		}
-		if opts.Continue == "" && enough != nil && enough(ParseVersion(page.ResourceVersion)) {
-			return nil, ParseVersion(page.ResourceVersion), nil
+		if opts.Continue == "" && enough != nil && enough(kube.ParseVersion(page.ResourceVersion)) {
+			return nil, kube.ParseVersion(page.ResourceVersion), nil
 		}
 		opts = listwatch.ListOptions{Limit: opts.Limit, Continue: page.Continue}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/pagetable"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // waiting holds the undelivered events of one handler.
@@ -20,7 +21,7 @@ type waiting interface {
 	// take appends the next events to buf: none if nothing waits or the mark is
 	// reached. If buf is empty, the result may be shared with other handlers
 	// and must not be modified.
-	take(buf []Event[Object]) (events []Event[Object], marked bool)
+	take(buf []Event[kube.Object]) (events []Event[kube.Object], marked bool)
 	// begin records that the call for the next taken event begins. Until then
 	// the event counts as waiting.
 	begin()
@@ -57,10 +58,10 @@ type backlog struct {
 // it must be small.
 type pending struct {
 	prev, next *pending
-	key        Key
+	key        kube.Key
 	slot       uint32
-	at         uint32 // when it began to wait
-	given, now Object // nil: none
+	at         uint32      // when it began to wait
+	given, now kube.Object // nil: none
 	givenUID   types.UID
 	nowUID     types.UID
 	bad        *quarantineChange // nil: decodable before and now, or the handler does not want them
@@ -71,7 +72,7 @@ type pending struct {
 
 // quarantineChange is the quarantine state of a key.
 type quarantineChange struct {
-	given, now *Undecodable // nil: decodable, or no object
+	given, now *kube.Undecodable // nil: decodable, or no object
 }
 
 // pendingFlags is a set of flags of a pending key.
@@ -107,7 +108,7 @@ func (b *backlog) size() (bytes int64, merged uint64) { return 0, 0 }
 
 func (b *backlog) push(c store.Change, filter *store.ScopeSet, initial bool) {
 	was, is := c.Before.SeenBy(filter), c.After.SeenBy(filter)
-	var wasBad, isBad *Undecodable
+	var wasBad, isBad *kube.Undecodable
 	if b.undecodable {
 		wasBad, isBad = c.Trouble.SeenBy(filter)
 	}
@@ -147,7 +148,7 @@ func (b *backlog) push(c store.Change, filter *store.ScopeSet, initial bool) {
 }
 
 // turn updates p to the present state in c.
-func (p *pending) turn(c store.Change, is bool, isBad *Undecodable) {
+func (p *pending) turn(c store.Change, is bool, isBad *kube.Undecodable) {
 	gone := !is
 	if !p.hasGiven {
 		gone = gone && isBad == nil
@@ -165,7 +166,7 @@ func (p *pending) turn(c store.Change, is bool, isBad *Undecodable) {
 	}
 	p.now, p.nowUID, p.hasNow = c.New, c.NewUID, is
 	if !is {
-		var none Object
+		var none kube.Object
 		p.now = none
 	}
 }
@@ -258,7 +259,7 @@ func (b *backlog) clock(now uint32) {
 
 func (b *backlog) oldest() (at uint32, ok bool) { return b.ring.next.at, b.ring.next != &b.ring }
 
-func (b *backlog) take(buf []Event[Object]) (events []Event[Object], marked bool) {
+func (b *backlog) take(buf []Event[kube.Object]) (events []Event[kube.Object], marked bool) {
 	p := b.ring.next
 	if p == &b.ring {
 		return buf, false
@@ -276,7 +277,7 @@ func (b *backlog) take(buf []Event[Object]) (events []Event[Object], marked bool
 // deleted and another has its name; one more if the present state is
 // undecodable. Old is what the handler was given, not the last state, so that
 // code which derived keys from it sees its end.
-func (p *pending) events(buf []Event[Object]) []Event[Object] {
+func (p *pending) events(buf []Event[kube.Object]) []Event[kube.Object] {
 	var bad quarantineChange
 	if p.bad != nil {
 		bad = *p.bad
@@ -284,7 +285,7 @@ func (p *pending) events(buf []Event[Object]) []Event[Object] {
 	knew, ok := p.knew()
 	ended := ok && (!p.hasNow && bad.now == nil || knew != p.nowUID || p.hasGiven && !p.hasNow)
 	if ended {
-		e := Event[Object]{
+		e := Event[kube.Object]{
 			Type: Deleted, Key: p.key, Old: p.given,
 			FinalStateUnknown: p.flags.has(endUnseen), LeftScope: p.flags.has(endLeft),
 		}
@@ -297,12 +298,12 @@ func (p *pending) events(buf []Event[Object]) []Event[Object] {
 	switch known := p.hasGiven && !ended; {
 	case !p.hasNow:
 	case !known:
-		buf = append(buf, Event[Object]{Type: Added, Key: p.key, New: p.now, Initial: initial})
+		buf = append(buf, Event[kube.Object]{Type: Added, Key: p.key, New: p.now, Initial: initial})
 	case bad.now == nil || any(p.given) != any(p.now):
-		buf = append(buf, Event[Object]{Type: Updated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync(), Relisted: p.relisted(), Healed: p.bad != nil && bad.now == nil})
+		buf = append(buf, Event[kube.Object]{Type: Updated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync(), Relisted: p.relisted(), Healed: p.bad != nil && bad.now == nil})
 	}
 	if bad.now != nil && (bad.now != bad.given || ended || p.flags.has(isResync)) {
-		buf = append(buf, Event[Object]{
+		buf = append(buf, Event[kube.Object]{
 			Type: Undecoded, Key: p.key, Old: p.now, Undecodable: bad.now,
 			Initial: initial, Resync: p.resync(), Relisted: p.relisted(),
 		})

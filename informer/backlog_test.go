@@ -12,6 +12,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // slotOf returns a different slot for each name.
@@ -26,9 +27,9 @@ func slotOf(name string) uint32 {
 // became returns a change of name between two states, "uid@version" or empty.
 func became(name, old, new string) store.Change {
 	c := store.Change{Key: fixture.Named(name), Slot: slotOf(name)}
-	read := func(s string) (Object, types.UID, *store.ScopeSet) {
+	read := func(s string) (kube.Object, types.UID, *store.ScopeSet) {
 		var uid string
-		var v Version
+		var v kube.Version
 		if s == "" {
 			return nil, "", nil
 		}
@@ -42,7 +43,7 @@ func became(name, old, new string) store.Change {
 	return c
 }
 
-func tell(events []Event[Object]) (out []string) {
+func tell(events []Event[kube.Object]) (out []string) {
 	for _, e := range events {
 		s := fmt.Sprintf("%s %s", e.Type, e.Key.Name)
 		if e.Old != nil {
@@ -61,7 +62,7 @@ func tell(events []Event[Object]) (out []string) {
 	return out
 }
 
-func drain(w waiting) (events []Event[Object]) {
+func drain(w waiting) (events []Event[kube.Object]) {
 	for w.len() > 0 {
 		told, _ := w.take(nil)
 		events = append(events, told...)
@@ -73,7 +74,7 @@ func drain(w waiting) (events []Event[Object]) {
 // update that heals it says so, even if the handler did not receive the bad
 // version.
 func TestBacklog_HealingIsTold_I8(t *testing.T) {
-	bad := &Undecodable{Key: fixture.Named("a"), UID: "u", Version: 2}
+	bad := &kube.Undecodable{Key: fixture.Named("a"), UID: "u", Version: 2}
 	fell, rose := became("a", "u@1", "u@1"), became("a", "u@1", "u@3")
 	fell.New, fell.Same = fell.Old, true
 	fell.Trouble = &store.Trouble{Before: fell.Before, After: fell.After, Is: bad}
@@ -219,7 +220,7 @@ func TestBacklog_KeepsTheEntriesOfABurstForTheNext_I7(t *testing.T) {
 		changes[i].Key, changes[i].Slot = fixture.Named(fmt.Sprint(i)), uint32(i)
 	}
 	b := newBacklog()
-	var buf [3]Event[Object]
+	var buf [3]Event[kube.Object]
 	burst := func(changes []store.Change) {
 		for _, c := range changes {
 			b.push(c, nil, false)
@@ -288,14 +289,14 @@ func TestEventStream_RelistsWaitOnceInABacklog(t *testing.T) {
 	if s.len() != 4 || merged != 8 || bytes != 4*store.EventBytes+store.UnknownBytes {
 		t.Errorf("%d events of %d bytes wait and %d merged, want 4 of %d, and 8: below the bound each waits, above it the object once", s.len(), bytes, merged, 4*store.EventBytes+store.UnknownBytes)
 	}
-	again, last := 0, Event[Object]{}
+	again, last := 0, Event[kube.Object]{}
 	for _, e := range drain(s) {
 		if e.Relisted {
 			again++
 		}
 		last = e
 	}
-	if got := tell([]Event[Object]{last}); again != 3 || got[0] != "updated a from u@1 to u@2" {
+	if got := tell([]Event[kube.Object]{last}); again != 3 || got[0] != "updated a from u@1 to u@2" {
 		t.Errorf("given again %d times and then %q, want 3 times and the update that followed", again, got)
 	}
 	if bytes, _ := s.size(); bytes != 0 {

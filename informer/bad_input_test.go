@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // lines collects log lines.
@@ -153,7 +155,7 @@ func TestInformer_ObjectThatATransformCannotTakeIsNamedInTheLog(t *testing.T) {
 			"first":  "read ConfigMap ns/first: the object cannot be decoded: transform: panic: a fault of the transform",
 			"second": "read ConfigMap ns/second: the object cannot be decoded: transform: refused",
 		} {
-			if _, err := i.Lister().Get(informer.Key{Namespace: "ns", Name: name}); err == nil || err.Error() != want {
+			if _, err := i.Lister().Get(kube.Key{Namespace: "ns", Name: name}); err == nil || err.Error() != want {
 				t.Errorf("Get of %s: %v, want %q", name, err, want)
 			}
 		}
@@ -173,7 +175,7 @@ func TestInformer_TransformThatReturnsNothing(t *testing.T) {
 		join(t, i, func(e informer.Event[cmap]) { t.Errorf("told of %s %s, which has no object", e.Type, e.Key) }, informer.HandlerOptions{})
 		<-i.Synced()
 		time.Sleep(time.Hour)
-		if _, err := i.Lister().Get(informer.Key{Namespace: "ns", Name: "a"}); err == nil || !strings.Contains(err.Error(), "returned no object") {
+		if _, err := i.Lister().Get(kube.Key{Namespace: "ns", Name: "a"}); err == nil || !strings.Contains(err.Error(), "returned no object") {
 			t.Errorf("Get: %v, want an error that says what the transform did", err)
 		}
 	})
@@ -211,7 +213,7 @@ func TestInformer_MisuseSaysWhatToDo(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, tc.err, tc.want)
 		}
 	}
-	if _, err := orphan.Lister().Get(informer.Key{Name: "a"}); err == nil {
+	if _, err := orphan.Lister().Get(kube.Key{Name: "a"}); err == nil {
 		t.Error("Get of an informer without a factory succeeded")
 	}
 }
@@ -225,7 +227,7 @@ func TestInformer_TypeThatIsNotInTheSchemeSaysWhatToDo(t *testing.T) {
 	must(t, err)
 	i := informer.For[cmap](f)
 	_, kindErr := informer.KindOf[cmap](runtime.NewScheme())
-	_, lwErr := informer.NewListerWatcher[cmap](cfg, runtime.NewScheme(), informer.WatchScope{})
+	_, lwErr := informer.NewListerWatcher[cmap](cfg, runtime.NewScheme(), listwatch.Scope{})
 	_, joinErr := i.AddHandler(func(informer.Event[cmap]) {}, informer.HandlerOptions{})
 	for name, err := range map[string]error{
 		"Err": i.Err(), "AddHandler": joinErr, "AddIndex": i.AddIndex("x", func(cmap) []string { return nil }),

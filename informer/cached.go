@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Cached returns what an informer of the factory holds of key: an object of the Go type of
@@ -16,7 +18,7 @@ import (
 // such informer, it does not hold the object, the effect of an own write on it is unknown, or
 // one of its watches is not live. Cached starts no informer, asks no server and does not
 // block.
-func (f *SharedInformerFactory) Cached(kind schema.GroupVersionKind, key Key, like Object) Object {
+func (f *SharedInformerFactory) Cached(kind schema.GroupVersionKind, key kube.Key, like kube.Object) kube.Object {
 	t := reflect.TypeOf(like)
 	for _, c := range f.cores() {
 		if c.object == t && c.gvk() == kind {
@@ -26,14 +28,14 @@ func (f *SharedInformerFactory) Cached(kind schema.GroupVersionKind, key Key, li
 	return nil
 }
 
-func cachedIn(c *core, key Key) Object {
+func cachedIn(c *core, key kube.Key) kube.Object {
 	select {
 	case <-c.ended:
 		return nil // it follows the server no more
 	default:
 	}
 	for _, w := range c.critical.watchedNow() {
-		if r := c.critical.reflectorOf(w); r == nil || r.State().State != StateLive {
+		if r := c.critical.reflectorOf(w); r == nil || r.State().State != state.Live {
 			return nil
 		}
 	}

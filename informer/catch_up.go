@@ -17,8 +17,11 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/sleep"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -44,7 +47,7 @@ const (
 type Floor struct {
 	// Version of a change to an object of the kind; it and all before it. 0:
 	// none in particular.
-	Version Version
+	Version kube.Version
 	// Present: what the server has stored at the time of the call, too.
 	Present bool
 }
@@ -54,7 +57,7 @@ type CaughtUp struct {
 	Kind schema.GroupVersionKind
 	// Version that all its scopes have passed. 0: none was needed, none can be
 	// compared, or a scope was not awaited.
-	Version Version
+	Version kube.Version
 	Waited  bool  // for an event or an answer
 	Lists   int   // sent to the server
 	Err     error // why it has not passed; nil: it has
@@ -128,8 +131,8 @@ type pursuit struct {
 	waited bool
 	err    error
 
-	list   map[Key]auditedState // of the server; nil: not asked, or only for its version
-	at     Version              // of the server's answer; 0: none
+	list   map[kube.Key]auditedState // of the server; nil: not asked, or only for its version
+	at     kube.Version              // of the server's answer; 0: none
 	lists  int
 	next   time.Time // when it may ask again
 	last   error     // of the last request
@@ -167,9 +170,9 @@ func (p *pursuit) run(ctx context.Context) error {
 }
 
 // isRefused reports whether the server refuses a scope in that state.
-func isRefused(s State) bool {
+func isRefused(s state.State) bool {
 	switch s {
-	case StateNotServed, StateForbidden, StateUnauthorized, StateStale, StateDoesNotFit, StateMisuse, StateStopped:
+	case state.NotServed, state.Forbidden, state.Unauthorized, state.Stale, state.DoesNotFit, state.Misuse, state.Stopped:
 		return true
 	}
 	return false
@@ -177,7 +180,7 @@ func isRefused(s State) bool {
 
 // asks reports whether to ask the server now.
 func (p *pursuit) asks(late time.Duration) bool {
-	part := p.scope.scope != WatchScope{}
+	part := p.scope.scope != listwatch.Scope{}
 	return p.at == 0 && (p.floor.Present || part && late >= partPatience) && !errors.Is(p.last, errNoVersion) && !time.Now().Before(p.next)
 }
 
@@ -206,8 +209,8 @@ func (p *pursuit) ask(ctx context.Context) error {
 
 // superfluous returns a function that waits a little for the watch to reach the
 // version of a list's first page.
-func (p *pursuit) superfluous(ctx context.Context) func(Version) bool {
-	return func(v Version) bool {
+func (p *pursuit) superfluous(ctx context.Context) func(kube.Version) bool {
+	return func(v kube.Version) bool {
 		for end := time.Now().Add(pagePatience); p.core.indexer.Reached(p.scope.id) < v; {
 			if time.Now().After(end) || !sleep.For(ctx, firstLook) {
 				return false
@@ -234,7 +237,7 @@ func (p *pursuit) passed() bool {
 
 // showsAll reports whether what scope shows is nowhere older than the server's
 // list at version v, given that the scope has seen every event up to reached.
-func showsAll(rows iter.Seq[*store.Row], scope base.ScopeID, list map[Key]auditedState, v, reached Version) bool {
+func showsAll(rows iter.Seq[*store.Row], scope base.ScopeID, list map[kube.Key]auditedState, v, reached kube.Version) bool {
 	missing := 0
 	for _, e := range list {
 		if e.version > reached || e.version == 0 {

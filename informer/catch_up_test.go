@@ -11,38 +11,39 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // The scope has seen all events up to version 10; the server's list is of version 20.
 func TestShowsAll_NothingShownIsOlderThanTheList_M14(t *testing.T) {
-	row := func(name string, version Version) *store.Row {
-		return &store.Row{Key: Key{Name: name}, Version: version, Scopes: store.ScopesOf(1)}
+	row := func(name string, version kube.Version) *store.Row {
+		return &store.Row{Key: kube.Key{Name: name}, Version: version, Scopes: store.ScopesOf(1)}
 	}
-	elsewhere := &store.Row{Key: Key{Name: "b"}, Version: 20, Scopes: store.ScopesOf(2)}
+	elsewhere := &store.Row{Key: kube.Key{Name: "b"}, Version: 20, Scopes: store.ScopesOf(2)}
 	for _, r := range []struct {
 		name string
 		rows []*store.Row
-		list map[string]Version
+		list map[string]kube.Version
 		want bool
 	}{
 		{"nothing", nil, nil, true},
-		{"the same", []*store.Row{row("a", 5)}, map[string]Version{"a": 5}, true},
-		{"newer here", []*store.Row{row("a", 25)}, map[string]Version{"a": 5}, true},
+		{"the same", []*store.Row{row("a", 5)}, map[string]kube.Version{"a": 5}, true},
+		{"newer here", []*store.Row{row("a", 25)}, map[string]kube.Version{"a": 5}, true},
 		{"created since the list", []*store.Row{row("a", 25)}, nil, true},
-		{"deleted since the list, and seen", nil, map[string]Version{"a": 5}, true},
-		{"ahead by an own write", []*store.Row{row("a", 15)}, map[string]Version{"a": 15}, true},
-		{"older here", []*store.Row{row("a", 5)}, map[string]Version{"a": 15}, false},
-		{"created, and not seen", nil, map[string]Version{"a": 15}, false},
-		{"one seen, one not", []*store.Row{row("a", 15)}, map[string]Version{"a": 15, "b": 16}, false},
-		{"shown by another scope alone", []*store.Row{elsewhere}, map[string]Version{"b": 15}, false},
+		{"deleted since the list, and seen", nil, map[string]kube.Version{"a": 5}, true},
+		{"ahead by an own write", []*store.Row{row("a", 15)}, map[string]kube.Version{"a": 15}, true},
+		{"older here", []*store.Row{row("a", 5)}, map[string]kube.Version{"a": 15}, false},
+		{"created, and not seen", nil, map[string]kube.Version{"a": 15}, false},
+		{"one seen, one not", []*store.Row{row("a", 15)}, map[string]kube.Version{"a": 15, "b": 16}, false},
+		{"shown by another scope alone", []*store.Row{elsewhere}, map[string]kube.Version{"b": 15}, false},
 		{"deleted, and not seen", []*store.Row{row("a", 5)}, nil, false},
 		{"deleted at the version of the list", []*store.Row{row("a", 20)}, nil, false},
-		{"versions unknown here", []*store.Row{row("a", 0)}, map[string]Version{"a": 5}, false},
-		{"versions unknown there", nil, map[string]Version{"a": 0}, false},
+		{"versions unknown here", []*store.Row{row("a", 0)}, map[string]kube.Version{"a": 5}, false},
+		{"versions unknown there", nil, map[string]kube.Version{"a": 0}, false},
 	} {
-		list := map[Key]auditedState{}
+		list := map[kube.Key]auditedState{}
 		for name, v := range r.list {
-			list[Key{Name: name}] = auditedState{version: v}
+			list[kube.Key{Name: name}] = auditedState{version: v}
 		}
 		if got := showsAll(slices.Values(r.rows), 1, list, 20, 10); got != r.want {
 			t.Errorf("%s: %v, want %v", r.name, got, r.want)
@@ -52,14 +53,14 @@ func TestShowsAll_NothingShownIsOlderThanTheList_M14(t *testing.T) {
 
 func TestCaughtUp_VersionIsThatOfAllScopes_M14(t *testing.T) {
 	late := errors.New("late")
-	scope := func(at Version, lists int, err error) pursuit {
+	scope := func(at kube.Version, lists int, err error) pursuit {
 		return pursuit{scope: &watched{}, at: at, lists: lists, waited: lists > 0, err: err}
 	}
 	for _, row := range []struct {
 		name  string
 		floor Floor
 		parts []pursuit
-		want  Version
+		want  kube.Version
 	}{
 		{"by events", Floor{Version: 7}, []pursuit{scope(0, 0, nil), scope(9, 1, nil)}, 7},
 		{"by lists", Floor{Version: 7, Present: true}, []pursuit{scope(8, 1, nil), scope(9, 1, nil)}, 9},

@@ -28,6 +28,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/compact"
 	"github.com/flyball-dev/flyball/informer/informertest"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // small makes a compact informer whose objects are hardly ever hot, and whose
@@ -35,7 +36,7 @@ import (
 var small = compact.New(compact.Options{HotObjects: 2, DictionaryBytes: 600})
 
 // kept is how one informer of a pair has answered so far.
-type kept[T informer.Object] struct {
+type kept[T kube.Object] struct {
 	*informer.SharedInformer[T]
 	mu     sync.Mutex
 	events []string                     // of handlers of every event, since the last comparison
@@ -43,27 +44,27 @@ type kept[T informer.Object] struct {
 }
 
 // pair is a plain and a compact informer on the same server.
-type pair[T informer.Object] struct {
+type pair[T kube.Object] struct {
 	t      *testing.T
 	server *informertest.Server[T]
 	kind   schema.GroupVersionKind
-	make   func(key informer.Key, content string) T
+	make   func(key kube.Key, content string) T
 	both   []*kept[T]
 	strict *atomic.Bool // the transform refuses some objects
 	trace  []string
 }
 
-var pairKeys = func() (keys []informer.Key) {
+var pairKeys = func() (keys []kube.Key) {
 	for _, ns := range []string{"m", "n"} {
 		for i := range 5 {
-			keys = append(keys, informer.Key{Namespace: ns, Name: fmt.Sprintf("object-%d", i)})
+			keys = append(keys, kube.Key{Namespace: ns, Name: fmt.Sprintf("object-%d", i)})
 		}
 	}
 	return keys
 }()
 
 // text describes an object with all of its content.
-func text(obj informer.Object) string {
+func text(obj kube.Object) string {
 	if obj == nil {
 		return "nothing"
 	}
@@ -114,12 +115,12 @@ func (p *pair[T]) handler(name string, opts informer.HandlerOptions, k *kept[T])
 			bad = fmt.Sprint(e.Undecodable.UID, e.Undecodable.Version)
 		}
 		e.Undecodable = nil
-		old, now := informer.Object(e.Old), informer.Object(e.New)
+		old, now := kube.Object(e.Old), kube.Object(e.New)
 		var none T
-		if old == informer.Object(none) {
+		if old == kube.Object(none) {
 			old = nil
 		}
-		if now == informer.Object(none) {
+		if now == kube.Object(none) {
 			now = nil
 		}
 		e.Old, e.New = none, none
@@ -238,7 +239,7 @@ func (p *pair[T]) step(r *rand.Rand) string {
 		p.server.Hold()
 		written := write()
 		for _, k := range p.both {
-			k.Observe(informer.Written{Kind: p.kind, Effect: informer.Stored, Key: key, UID: written.GetUID(), Version: informer.ParseVersion(written.GetResourceVersion()), Object: written})
+			k.Observe(kube.Written{Kind: p.kind, Effect: kube.Stored, Key: key, UID: written.GetUID(), Version: kube.ParseVersion(written.GetResourceVersion()), Object: written})
 		}
 		return fmt.Sprint("own write ", key)
 	case 5:
@@ -278,11 +279,11 @@ func (p *pair[T]) step(r *rand.Rand) string {
 	return "late handler"
 }
 
-func newPair[T informer.Object](t *testing.T, kind schema.GroupVersionKind, make func(informer.Key, string) T) *pair[T] {
+func newPair[T kube.Object](t *testing.T, kind schema.GroupVersionKind, make func(kube.Key, string) T) *pair[T] {
 	return &pair[T]{t: t, server: informertest.NewServer[T](), kind: kind, make: make, strict: new(atomic.Bool)}
 }
 
-func historyOf[T informer.Object](t *testing.T, kind schema.GroupVersionKind, make func(informer.Key, string) T) {
+func historyOf[T kube.Object](t *testing.T, kind schema.GroupVersionKind, make func(kube.Key, string) T) {
 	for seed := range uint64(12) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -312,21 +313,21 @@ func historyOf[T informer.Object](t *testing.T, kind schema.GroupVersionKind, ma
 // selector and event, through own writes, quarantine, refusals, relists and late
 // handlers.
 func TestCompact_SameReadsAndEventsAsAPlainInformer_D5(t *testing.T) {
-	meta := func(key informer.Key) metav1.ObjectMeta {
+	meta := func(key kube.Key) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}
 	}
 	t.Run("built-in", func(t *testing.T) {
-		historyOf(t, configMaps, func(key informer.Key, content string) *corev1.ConfigMap {
+		historyOf(t, configMaps, func(key kube.Key, content string) *corev1.ConfigMap {
 			return &corev1.ConfigMap{ObjectMeta: meta(key), Data: map[string]string{"content": content}}
 		})
 	})
 	t.Run("custom", func(t *testing.T) {
-		historyOf(t, fixture.SiteKind, func(key informer.Key, content string) *fixture.Site {
+		historyOf(t, fixture.SiteKind, func(key kube.Key, content string) *fixture.Site {
 			return &fixture.Site{ObjectMeta: meta(key), Spec: fixture.SiteSpec{Content: content, Replicas: 3}, Status: map[string]string{"phase": content}}
 		})
 	})
 	t.Run("unstructured", func(t *testing.T) {
-		historyOf(t, fixture.SiteKind, func(key informer.Key, content string) *unstructured.Unstructured {
+		historyOf(t, fixture.SiteKind, func(key kube.Key, content string) *unstructured.Unstructured {
 			return &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "example.com/v1", "kind": "Site", "metadata": map[string]any{"name": key.Name, "namespace": key.Namespace},
 				"spec": map[string]any{"content": content, "replicas": int64(3), "share": 0.5, "hosts": []any{"a", "b", nil}},
@@ -371,7 +372,7 @@ func TestCompact_SaysHowItIsMisused(t *testing.T) {
 func TestCompact_MutationsAreFoundAndRepaired_D2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := informertest.NewServer[*corev1.ConfigMap]()
-		key := informer.Key{Namespace: "ns", Name: "a"}
+		key := kube.Key{Namespace: "ns", Name: "a"}
 		server.Write(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}, Data: map[string]string{"v": "1"}})
 		var found []informer.Mutation
 		i := informer.New(server, configMaps, informer.Options{Compact: small, DetectMutations: informer.MutationDetection{

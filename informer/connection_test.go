@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // connections are the open connections of a server.
@@ -168,7 +169,7 @@ func TestRun_LeavesNoConnection_I10(t *testing.T) {
 func runOf(t *testing.T, cfg *rest.Config, opts informer.Options, alone bool) (run func(context.Context) error, requests int) {
 	t.Helper()
 	if alone {
-		lw, err := informer.NewListerWatcher[*corev1.ConfigMap](cfg, clientscheme.Scheme, informer.WatchScope{})
+		lw, err := informer.NewListerWatcher[*corev1.ConfigMap](cfg, clientscheme.Scheme, listwatch.Scope{})
 		if err != nil {
 			t.Fatal(err)
 		}

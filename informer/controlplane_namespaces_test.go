@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // diary records what a handler received, as text.
@@ -58,17 +59,17 @@ var _ = Describe("namespaces that a label chooses", func() {
 		Expect(err).NotTo(HaveOccurred())
 		states, err := f.WaitForSync(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 		Expect(err).NotTo(HaveOccurred(), "%v", states)
-		inside, outside := informer.Key{Namespace: "team-in", Name: "m"}, informer.Key{Namespace: "team-out", Name: "m"}
+		inside, outside := kube.Key{Namespace: "team-in", Name: "m"}, kube.Key{Namespace: "team-out", Name: "m"}
 		Eventually(told.read).Should(Equal([]string{"added team-in/m"}))
 		_, err = maps.Lister().Get(outside)
-		Expect(err).To(BeAssignableToTypeOf(&informer.OutOfScopeError{}))
+		Expect(err).To(BeAssignableToTypeOf(&kube.OutOfScopeError{}))
 
 		kubectl("label", "namespace", "team-out", "team=a")
 		Eventually(told.read).Should(Equal([]string{"added team-in/m", "added team-out/m"}))
 		kubectl("label", "namespace", "team-in", "team-")
 		Eventually(told.read).Should(ContainElement("deleted team-in/m, left"), "the object is still there, and out of sight")
 		_, err = maps.Lister().Get(inside)
-		Expect(err).To(BeAssignableToTypeOf(&informer.OutOfScopeError{}))
+		Expect(err).To(BeAssignableToTypeOf(&kube.OutOfScopeError{}))
 		Expect(maps.Lister().Get(outside)).NotTo(BeNil())
 	})
 })

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/testing/crdfixture"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // wiretap records the requests to a server, and the forms of its answers.
@@ -110,7 +111,7 @@ var _ = Describe("representations", func() {
 		Expect(err).NotTo(HaveOccurred())
 		_, err = env.Kubectl(ctx, "create", "-f", writeFile("lever.yaml", "apiVersion: test.flyball.dev/v1\nkind: Lever\nmetadata: {name: l, namespace: default, labels: {l: long}}\nlength: 9007199254740993\n"))
 		Expect(err).NotTo(HaveOccurred())
-		key := informer.Key{Namespace: "default", Name: "l"}
+		key := kube.Key{Namespace: "default", Name: "l"}
 		for _, i := range []*informer.SharedInformer[*unstructured.Unstructured]{levers, byResource} {
 			var got *unstructured.Unstructured
 			Eventually(func() (err error) { got, err = i.Lister().Get(key); return err }).Should(Succeed())
@@ -141,7 +142,7 @@ var _ = Describe("representations", func() {
 		late := informer.ForMetadata(f, appsv1.SchemeGroupVersion.WithKind("Deployment"), informer.Scope{Namespaces: []string{ns}})
 		created, err := api.AppsV1().Deployments(ns).Create(ctx, deployment(ns, "d"), metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		key := informer.KeyOf(created)
+		key := kube.KeyOf(created)
 		for _, i := range []*informer.SharedInformer[*metav1.PartialObjectMetadata]{alone, late} {
 			var got *metav1.PartialObjectMetadata
 			Eventually(func() (err error) { got, err = i.Lister().Get(key); return err }).Should(Succeed())
@@ -170,7 +171,7 @@ var _ = Describe("representations", func() {
 		Expect(err).NotTo(HaveOccurred())
 		var got *metav1.PartialObjectMetadata
 		Eventually(func() (err error) {
-			got, err = secrets.Lister().Get(informer.Key{Namespace: ns, Name: "s"})
+			got, err = secrets.Lister().Get(kube.Key{Namespace: ns, Name: "s"})
 			return err
 		}).Should(Succeed())
 		Expect(got.Kind).To(Equal("Secret"))

@@ -26,7 +26,9 @@ import (
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/testing/crdfixture"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func TestControlPlane(t *testing.T) {
@@ -159,7 +161,7 @@ var _ = Describe("SharedInformer", Ordered, func() {
 			}
 			Expect(api.CoreV1().ConfigMaps(ns).Delete(ctx, "before-3", metav1.DeleteOptions{})).To(Succeed())
 			Eventually(contents(maps, ns)).Should(Equal(live(ctx, ns)))
-			got, err := maps.Get(informer.Key{Namespace: ns, Name: "after-7"})
+			got, err := maps.Get(kube.Key{Namespace: ns, Name: "after-7"})
 			Expect(err).NotTo(HaveOccurred())
 			Expect(got.Kind).To(Equal("ConfigMap"), "objects know their kind")
 			Expect(got.ManagedFields).To(BeEmpty(), "managedFields are stripped by default")
@@ -181,27 +183,27 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		}
 		Eventually(count(both)).Should(Equal(4))
 		Eventually(count(named)).Should(Equal(1))
-		var outside *informer.OutOfScopeError
-		_, err := both.Get(informer.Key{Namespace: "default", Name: "a"})
+		var outside *kube.OutOfScopeError
+		_, err := both.Get(kube.Key{Namespace: "default", Name: "a"})
 		Expect(err).To(BeAssignableToTypeOf(outside), "a namespace that is not watched is not the same as not found")
 	})
 
 	It("waits for a kind that is not served, says so, and goes on when it is", func(ctx context.Context) {
 		f := factoryFor(env.Config(), informer.Options{})
 		gears := informer.For[*gear](f)
-		state := func() informer.State { return gears.Snapshot().Scopes[0].State }
-		Eventually(state).Should(Equal(informer.StateNotServed))
+		current := func() state.State { return gears.Snapshot().Scopes[0].State }
+		Eventually(current).Should(Equal(state.NotServed))
 		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
 		_, err := f.WaitForSync(short)
 		Expect(err).To(MatchError(And(ContainSubstring("Gear"), ContainSubstring("CustomResourceDefinition"))))
 
 		Expect(env.InstallCRDObjects(ctx, crdfixture.New(gearKind, map[string]any{"teeth": crdfixture.Integer}, nil))).To(Succeed())
-		Eventually(state).WithTimeout(90 * time.Second).Should(Equal(informer.StateLive))
+		Eventually(current).WithTimeout(90 * time.Second).Should(Equal(state.Live))
 		_, err = env.Kubectl(ctx, "create", "-f", writeFile("gear.yaml", "apiVersion: test.flyball.dev/v1\nkind: Gear\nmetadata: {name: g, namespace: default}\nteeth: 12\n"))
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(func() int {
-			g, err := gears.Lister().Get(informer.Key{Namespace: "default", Name: "g"})
+			g, err := gears.Lister().Get(kube.Key{Namespace: "default", Name: "g"})
 			if err != nil {
 				return 0
 			}
@@ -214,15 +216,15 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		f := factoryFor(cfg, informer.Options{})
 		deployments := informer.For[*appsv1.Deployment](f)
-		state := func() informer.ScopeState { return deployments.Snapshot().Scopes[0] }
-		Eventually(state).Should(And(
-			HaveField("State", informer.StateForbidden),
+		current := func() state.Scope { return deployments.Snapshot().Scopes[0] }
+		Eventually(current).Should(And(
+			HaveField("State", state.Forbidden),
 			HaveField("Reason", ContainSubstring(`"newcomer" cannot watch`))))
 		_, err = env.Kubectl(ctx, "create", "clusterrole", "newcomer", "--verb=list,watch", "--resource=deployments.apps")
 		Expect(err).NotTo(HaveOccurred())
 		_, err = env.Kubectl(ctx, "create", "clusterrolebinding", "newcomer", "--clusterrole=newcomer", "--user=newcomer")
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(state).WithTimeout(90 * time.Second).Should(HaveField("State", informer.StateLive))
+		Eventually(current).WithTimeout(90 * time.Second).Should(HaveField("State", state.Live))
 	})
 
 	It("survives a kill -9 and a restart of the API server [I5]", func(ctx context.Context) {
@@ -232,8 +234,8 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		maps := informer.For[*corev1.ConfigMap](f)
 		Expect(f.WaitForSync(ctx)).Error().NotTo(HaveOccurred())
 		Expect(env.KillAPIServer()).To(Succeed())
-		Eventually(func() informer.State { return maps.Snapshot().Scopes[0].State }).WithTimeout(20 * time.Second).Should(Equal(informer.StateStale))
-		_, err := maps.Lister().Get(informer.Key{Namespace: ns, Name: "before"})
+		Eventually(func() state.State { return maps.Snapshot().Scopes[0].State }).WithTimeout(20 * time.Second).Should(Equal(state.Stale))
+		_, err := maps.Lister().Get(kube.Key{Namespace: ns, Name: "before"})
 		Expect(err).NotTo(HaveOccurred(), "reads go on from what is known")
 		Expect(env.StartAPIServer(ctx)).To(Succeed())
 		create(ctx, ns, "after")

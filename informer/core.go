@@ -20,9 +20,12 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // core is the one informer of a kind, shared by its handles: a Reflector per
@@ -74,7 +77,7 @@ type critical struct {
 	sim      simhook.Hooks // of Run; nil: none
 }
 
-func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw func(WatchScope) (ListerWatcher[Object], error)) *core {
+func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error)) *core {
 	c := &core{
 		upstream:  newUpstream(object, kind, lw),
 		opts:      opts,
@@ -147,7 +150,7 @@ func (c *core) run(ctx context.Context) error {
 }
 
 // snapshot uses no lock that is held while user code runs.
-func (c *core) snapshot() Snapshot {
+func (c *core) snapshot() state.Informer {
 	s := c.indexer.Snapshot()
 	s.Synced, s.Waiting = true, c.fifo.Len()
 	s.Fields = c.projection.current().set.Paths()
@@ -161,16 +164,16 @@ func (c *core) snapshot() Snapshot {
 	}
 	scopes, choices := c.membership.shown()
 	for _, f := range choices {
-		state := f.state(f.clusterWide, f.known)
-		s.Synced = s.Synced && state.Synced
-		s.Scopes = append(s.Scopes, state)
+		current := f.state(f.clusterWide, f.known)
+		s.Synced = s.Synced && current.Synced
+		s.Scopes = append(s.Scopes, current)
 	}
 	quarantine := c.indexer.QuarantineByScope()
 	for _, w := range scopes {
-		state := withQuarantine(w.reflector.State(), quarantine[w.id])
-		state.Synced = w.synced.Load()
-		s.Synced = s.Synced && state.Synced
-		s.Scopes = append(s.Scopes, state)
+		current := withQuarantine(w.reflector.State(), quarantine[w.id])
+		current.Synced = w.synced.Load()
+		s.Synced = s.Synced && current.Synced
+		s.Scopes = append(s.Scopes, current)
 	}
 	_, members := c.membership.all()
 	for _, m := range members {
@@ -183,12 +186,12 @@ func (c *core) snapshot() Snapshot {
 // with the version up to which the store is complete. A batch without changes
 // is one such note.
 func (c *core) reportStoredLocked(changes []store.Change, own bool) {
-	reached, whole := Version(0), true
+	reached, whole := kube.Version(0), true
 	for w := range c.critical.scopes.all() {
 		if at := c.indexer.Reached(w.id); reached == 0 || at < reached {
 			reached = at
 		}
-		whole = whole && w.scope == WatchScope{}
+		whole = whole && w.scope == listwatch.Scope{}
 	}
 	batch := simhook.Note{
 		What: simhook.Stored, Kind: c.gvk().GroupKind().String(), Name: c.object.String(),
@@ -204,7 +207,7 @@ func (c *core) reportStoredLocked(changes []store.Change, own bool) {
 		case change.Trouble != nil && change.Trouble.Is != nil:
 			n.UID, n.Version = string(change.Trouble.Is.UID), uint64(change.Trouble.Is.Version)
 		case !change.After.Empty() && !base.IsNil(change.New):
-			n.UID, n.Version = string(change.NewUID), uint64(ParseVersion(change.New.GetResourceVersion()))
+			n.UID, n.Version = string(change.NewUID), uint64(kube.ParseVersion(change.New.GetResourceVersion()))
 		}
 		c.critical.sim.Note(n)
 	}
@@ -358,7 +361,7 @@ func (c *critical) misusedBy(misuses *misuses, is func(*handle) bool) (changed <
 		}
 	}
 	c.Unlock()
-	if slices.ContainsFunc(scopes, func(s scopeView) bool { return s.reflector.State().State == StateMisuse }) {
+	if slices.ContainsFunc(scopes, func(s scopeView) bool { return s.reflector.State().State == state.Misuse }) {
 		err = errScopeMisused
 	}
 	return changed, err

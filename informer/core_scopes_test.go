@@ -15,17 +15,18 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // A batch popped before its scope ended, and a Reflector that has not noticed
 // the end yet, bring nothing back, and no other scope gets the number
 // meanwhile.
 func TestCore_LateDeltasOfAnEndedScopeNeverComeBack_I10(t *testing.T) {
-	c := newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) { return nil, nil })
+	c := newCore(reflect.TypeFor[kube.Object](), fixture.ThingKind, Options{}, func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) { return nil, nil })
 	c.shared = true
-	view := func(scope Scope) *SharedInformer[Object] {
+	view := func(scope Scope) *SharedInformer[kube.Object] {
 		h, err := c.handle([]Scope{scope}, nil)
-		return &SharedInformer[Object]{core: c, handle: h, err: err}
+		return &SharedInformer[kube.Object]{core: c, handle: h, err: err}
 	}
 	stays, i := view(Scope{LabelSelector: "stays"}), view(Scope{Namespaces: []string{"ns"}})
 	id := i.handle.holds[0].id
@@ -58,7 +59,7 @@ func TestCore_ManyScopesBeginAndEndInParts_I10(t *testing.T) {
 	const many = 4*scopesAtOnce + 10
 	var c *core
 	opened := make(map[int]int) // number of new scopes, by the number of those there were before
-	c = newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) {
+	c = newCore(reflect.TypeFor[kube.Object](), fixture.ThingKind, Options{}, func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) {
 		opened[len(c.critical.scopes.byScope)]++
 		return silent{}, nil
 	})
@@ -117,7 +118,7 @@ func TestCore_ScopesThatAKindDoesNotHaveAskForNothing_I10(t *testing.T) {
 		var asked sync.Map // the scopes that have sent a request
 		var known atomic.Bool
 		var namespaced atomic.Bool
-		c := newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(s WatchScope) (ListerWatcher[Object], error) {
+		c := newCore(reflect.TypeFor[kube.Object](), fixture.ThingKind, Options{}, func(s listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) {
 			return recording{scope: s, asked: &asked}, nil
 		})
 		c.shared = true
@@ -158,18 +159,18 @@ func TestCore_ScopesThatAKindDoesNotHaveAskForNothing_I10(t *testing.T) {
 		})
 		c.callPassed()
 		synctest.Wait()
-		if got := scopesOf(&asked); len(h.holds) != 1 || len(c.critical.scopes.byScope) != 1 || !slices.Equal(got, []WatchScope{{}}) {
+		if got := scopesOf(&asked); len(h.holds) != 1 || len(c.critical.scopes.byScope) != 1 || !slices.Equal(got, []listwatch.Scope{{}}) {
 			t.Errorf("%d scopes are watched and %v have sent a request, want the whole kind alone", len(c.critical.scopes.byScope), got)
 		}
 
 		// A definition may be made again as a namespaced one.
 		asked.Clear()
 		namespaced.Store(true)
-		if err := c.place(ctx, WatchScope{}); err != nil {
+		if err := c.place(ctx, listwatch.Scope{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if got := scopesOf(&asked); len(h.holds) != 2*scopesAtOnce || len(got) != len(h.holds) || slices.Contains(got, WatchScope{}) {
+		if got := scopesOf(&asked); len(h.holds) != 2*scopesAtOnce || len(got) != len(h.holds) || slices.Contains(got, listwatch.Scope{}) {
 			t.Errorf("%d scopes are held and %d have sent a request, want each namespace", len(h.holds), len(got))
 		}
 		stop()
@@ -180,23 +181,23 @@ func TestCore_ScopesThatAKindDoesNotHaveAskForNothing_I10(t *testing.T) {
 // recording is silent, and records that it was asked.
 type recording struct {
 	silent
-	scope WatchScope
+	scope listwatch.Scope
 	asked *sync.Map
 }
 
-func (l recording) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
+func (l recording) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[kube.Object], error) {
 	l.asked.Store(l.scope, true)
 	return l.silent.List(ctx, opts)
 }
 
-func (l recording) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
+func (l recording) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[kube.Object], error) {
 	l.asked.Store(l.scope, true)
 	return l.silent.Watch(ctx, opts)
 }
 
-func scopesOf(asked *sync.Map) (scopes []WatchScope) {
+func scopesOf(asked *sync.Map) (scopes []listwatch.Scope) {
 	asked.Range(func(s, _ any) bool {
-		scopes = append(scopes, s.(WatchScope))
+		scopes = append(scopes, s.(listwatch.Scope))
 		return true
 	})
 	return scopes
@@ -204,7 +205,7 @@ func scopesOf(asked *sync.Map) (scopes []WatchScope) {
 
 // What the last handle of a scope has let go stays if another takes it up before it ends.
 func TestCore_ScopeThatIsTakenUpAgainStays_I10(t *testing.T) {
-	c := newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) { return silent{}, nil })
+	c := newCore(reflect.TypeFor[kube.Object](), fixture.ThingKind, Options{}, func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) { return silent{}, nil })
 	c.shared = true
 	first, err := c.handle([]Scope{{Namespaces: []string{"ns"}}}, nil)
 	if err != nil {
@@ -228,7 +229,7 @@ func TestCore_ScopeThatIsTakenUpAgainStays_I10(t *testing.T) {
 // A handler that wanted every event wants none after its handle's release, so that deltas merge
 // again.
 func TestCore_HandlersOfAReleasedHandleDoNotCount(t *testing.T) {
-	c := newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) { return silent{}, nil })
+	c := newCore(reflect.TypeFor[kube.Object](), fixture.ThingKind, Options{}, func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) { return silent{}, nil })
 	h, err := c.handle([]Scope{{}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +237,7 @@ func TestCore_HandlersOfAReleasedHandleDoNotCount(t *testing.T) {
 	if _, err := c.handle([]Scope{{}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.join(func(Event[Object]) {}, HandlerOptions{EveryEvent: true}); err != nil {
+	if _, err := h.join(func(Event[kube.Object]) {}, HandlerOptions{EveryEvent: true}); err != nil {
 		t.Fatal(err)
 	}
 	if n := c.critical.handlers.every; n != 1 {

@@ -3,6 +3,10 @@
 
 package informer
 
+import (
+	"github.com/flyball-dev/flyball/kube"
+)
+
 // EventType is the kind of a change, as one handler saw it.
 type EventType uint8
 
@@ -35,9 +39,9 @@ func (t EventType) String() string {
 
 // Event is how one object changed since the handler's last event for it. Its
 // objects are shared and must not be modified.
-type Event[T Object] struct {
+type Event[T kube.Object] struct {
 	Type EventType
-	Key  Key
+	Key  kube.Key
 	// Old is what this handler was last given. Zero for Added. For a deletion,
 	// an EveryEvent handler gets the final state instead.
 	Old T
@@ -46,7 +50,7 @@ type Event[T Object] struct {
 	// Undecodable describes an undecodable object: for an Undecoded, and for a
 	// Deleted without Old, which ends an object that the handler never had
 	// decoded. Nil otherwise.
-	Undecodable *Undecodable
+	Undecodable *kube.Undecodable
 	// Initial: an Added or Undecoded that existed when the handler joined.
 	Initial bool
 	// Resync: an Updated or Undecoded without a change; the handler's resync

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -27,7 +28,7 @@ func setupWidgets(mgr *manager.Manager) error {
 		if err != nil {
 			return reconcile.Result{}, reconcile.Terminal(err)
 		}
-		return reconcile.Result{}, resize(ctx, informer.KeyOf(obj), size)
+		return reconcile.Result{}, resize(ctx, kube.KeyOf(obj), size)
 	}, reconcile.Options{})
 	c.Watch(source.Owned(secrets, widgets))
 	return mgr.Add(c)

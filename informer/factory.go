@@ -17,14 +17,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/bodylimit"
 	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // SharedInformerFactory has one informer per kind and representation, shared by
@@ -89,7 +92,7 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 // The informer ends when its last handle is released. Misuse (a nil factory, a
 // type not in the scheme, an invalid selector) is remembered: Err of the handle
 // returns it, and so does Run of the factory if For was called before Run.
-func For[T Object](f *SharedInformerFactory, scopes ...Scope) *SharedInformer[T] {
+func For[T kube.Object](f *SharedInformerFactory, scopes ...Scope) *SharedInformer[T] {
 	id := coreID{object: reflect.TypeFor[T]()}
 	var err error
 	if f != nil {
@@ -99,7 +102,7 @@ func For[T Object](f *SharedInformerFactory, scopes ...Scope) *SharedInformer[T]
 }
 
 // handleOf returns a handle on the factory's informer of id. err is misuse.
-func handleOf[T Object](f *SharedInformerFactory, id coreID, err error, scopes []Scope) *SharedInformer[T] {
+func handleOf[T kube.Object](f *SharedInformerFactory, id coreID, err error, scopes []Scope) *SharedInformer[T] {
 	if f == nil {
 		return orphan[T]()
 	}
@@ -113,7 +116,7 @@ func handleOf[T Object](f *SharedInformerFactory, id coreID, err error, scopes [
 }
 
 // orphan returns a handle whose misuse is the nil factory.
-func orphan[T Object]() *SharedInformer[T] {
+func orphan[T kube.Object]() *SharedInformer[T] {
 	err := fmt.Errorf("informer for %s: the factory is nil; give the manager's Informers(), or one from NewSharedInformerFactory", reflect.TypeFor[T]())
 	c := newCore(reflect.TypeFor[T](), schema.GroupVersionKind{Kind: reflect.TypeFor[T]().String()}, Options{}, nil)
 	h, err := c.handle(nil, err)
@@ -122,7 +125,7 @@ func orphan[T Object]() *SharedInformer[T] {
 
 // NewListerWatcher returns a ListerWatcher of T in one scope on the server of
 // cfg, for New. It sends nothing.
-func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope WatchScope) (ListerWatcher[T], error) {
+func NewListerWatcher[T kube.Object](cfg *rest.Config, scheme *runtime.Scheme, scope listwatch.Scope) (listwatch.ListerWatcher[T], error) {
 	kind, err := KindOf[T](scheme)
 	if err != nil {
 		return nil, err
@@ -131,14 +134,14 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := base.NewMatcher(scope); err != nil {
+	if _, err := feed.NewMatcher(scope); err != nil {
 		return nil, err
 	}
-	lw, err := restclient.NewListerWatcher[Object](reflect.TypeFor[T](), f.resolver, restclient.Target{Kind: kind}, scope, nil)
+	lw, err := restclient.NewListerWatcher[kube.Object](reflect.TypeFor[T](), f.resolver, restclient.Target{Kind: kind}, scope, nil)
 	if err != nil {
 		return nil, err
 	}
-	return listerWatcherAs[T, Object]{lw, as[T]}, nil
+	return listerWatcherAs[T, kube.Object]{lw, as[T]}, nil
 }
 
 // keptBy is what the decoder keeps of the objects of c. Without a transform nobody
@@ -170,8 +173,8 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	}
 	t := id.target()
 	var c *core
-	c = newCore(id.object, id.named(), f.opts, func(scope WatchScope) (ListerWatcher[Object], error) {
-		return restclient.NewListerWatcher[Object](id.object, f.resolver, t, scope, func() restclient.Kept { return keptBy(c) })
+	c = newCore(id.object, id.named(), f.opts, func(scope listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) {
+		return restclient.NewListerWatcher[kube.Object](id.object, f.resolver, t, scope, func() restclient.Kept { return keptBy(c) })
 	})
 	c.shared, c.schemas, c.memory = true, f.schemas, f.resolver.Server.Memory
 	c.narrowed = func(set *fields.Set) { f.narrow.record(id, set) }
@@ -185,15 +188,15 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 		_, m, err := f.resolver.Resolve(ctx, t)
 		return m.Namespaced, err
 	}
-	c.convert = func(w Written) (Object, error) { return convertTo(id.object, c.gvk(), w) }
-	c.borrow = func(t *reflector.Tap, from Version) bool {
+	c.convert = func(w kube.Written) (kube.Object, error) { return convertTo(id.object, c.gvk(), w) }
+	c.borrow = func(t *reflector.Tap, from kube.Version) bool {
 		return slices.ContainsFunc(f.cores(), func(other *core) bool { return other.gvk() == c.gvk() && other.lend(t, from) })
 	}
-	c.settling = func(scope WatchScope) (ListerWatcher[Object], error) {
-		return restclient.NewListerWatcher[Object](id.object, f.resolver, t, scope, func() restclient.Kept { return allKeptBy(c) })
+	c.settling = func(scope listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) {
+		return restclient.NewListerWatcher[kube.Object](id.object, f.resolver, t, scope, func() restclient.Kept { return allKeptBy(c) })
 	}
-	c.auditList = func(scope WatchScope) (ListerWatcher[Object], error) {
-		return restclient.NewListerWatcher[Object](restclient.MetadataType, f.resolver, t, scope, nil)
+	c.auditList = func(scope listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) {
+		return restclient.NewListerWatcher[kube.Object](restclient.MetadataType, f.resolver, t, scope, nil)
 	}
 	if f.opts.Audit > 0 {
 		_ = c.group.Go(c.auditor.run) // its run has not begun
@@ -228,7 +231,7 @@ func (f *SharedInformerFactory) forget(id coreID, c *core) {
 
 // KindOf returns the kind of T in scheme. It is an error if T is not a pointer
 // to a type in scheme, or is a type for objects of any kind.
-func KindOf[T Object](scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
+func KindOf[T kube.Object](scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	t := reflect.TypeFor[T]()
 	if err := restclient.Kindless(t); err != nil {
 		return schema.GroupVersionKind{Kind: t.String()}, err
@@ -260,13 +263,13 @@ func (f *SharedInformerFactory) Run(ctx context.Context) error {
 func (f *SharedInformerFactory) MutationDetector() *MutationDetector { return f.opts.detector }
 
 // Snapshot returns the state of each informer, in the order of the requests.
-func (f *SharedInformerFactory) Snapshot() []Snapshot {
+func (f *SharedInformerFactory) Snapshot() []state.Informer {
 	return snapshots(f.cores())
 }
 
 // Observe passes an own write to the informers of its kind, so that the next
 // read has it. It does not wait for handlers.
-func (f *SharedInformerFactory) Observe(w Written) {
+func (f *SharedInformerFactory) Observe(w kube.Written) {
 	for _, c := range f.cores() {
 		if c.gvk().GroupKind() == w.Kind.GroupKind() {
 			c.writes.observe(w)
@@ -293,7 +296,7 @@ func (f *SharedInformerFactory) WatchedKind(resource schema.GroupVersionResource
 // above than, or does not hold the object; at once if that is already so, never
 // if there is no such informer. do must not block. stop cancels it and may be
 // called repeatedly.
-func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key Key, than Version, do func()) (stop func()) {
+func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key kube.Key, than kube.Version, do func()) (stop func()) {
 	cores := slices.DeleteFunc(f.cores(), func(c *core) bool { return c.gvk().GroupKind() != kind.GroupKind() })
 	if len(cores) == 0 {
 		return func() {}
@@ -343,8 +346,8 @@ func (f *SharedInformerFactory) Progress() []Progress {
 // WaitForSync blocks until the informers of the given kinds have synced;
 // without kinds, all those requested so far. It returns their state in the
 // order of the requests, synced or not. If ctx or the run ends first, or a scope
-// has StateMisuse, the error is a *SyncError. Misuse of one is returned at once.
-func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema.GroupVersionKind) ([]Snapshot, error) {
+// has state.Misuse, the error is a *SyncError. Misuse of one is returned at once.
+func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema.GroupVersionKind) ([]state.Informer, error) {
 	all := f.cores()
 	for _, kind := range kinds {
 		if !slices.ContainsFunc(all, func(c *core) bool { return c.gvk() == kind }) {
@@ -369,8 +372,8 @@ func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema
 	return snapshots(wanted), nil
 }
 
-func snapshots(cores []*core) []Snapshot {
-	out := make([]Snapshot, 0, len(cores))
+func snapshots(cores []*core) []state.Informer {
+	out := make([]state.Informer, 0, len(cores))
 	for _, c := range cores {
 		out = append(out, c.snapshot())
 	}

@@ -25,6 +25,8 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // factoryOn returns a factory for s, and the number of its open connections.
@@ -98,12 +100,12 @@ func TestFactory_InformerAskedForAfterTheEndIsStopped(t *testing.T) {
 		stop := runFactory(t, f)
 		synctest.Wait()
 		stop()
-		for name, i := range map[string]interface{ Snapshot() Snapshot }{
+		for name, i := range map[string]interface{ Snapshot() state.Informer }{
 			"of a kind that ran": For[*corev1.ConfigMap](f, Scope{Namespaces: []string{"late"}}),
 			"of a new kind":      For[*corev1.Node](f),
 		} {
 			for _, s := range i.Snapshot().Scopes {
-				if s.State != StateStopped {
+				if s.State != state.Stopped {
 					t.Errorf("scope %s: want Stopped, since nothing will ever feed it", s)
 				}
 			}
@@ -171,14 +173,14 @@ func TestFactory_ClusterScopedKindInAFactoryOfNamespaces(t *testing.T) {
 		stop := runFactory(t, f)
 		defer stop()
 		<-nodes.Synced()
-		if _, err := nodes.Lister().Get(Key{Name: "n"}); err != nil {
+		if _, err := nodes.Lister().Get(kube.Key{Name: "n"}); err != nil {
 			t.Errorf("Get: %v", err)
 		}
-		if _, err := nodes.Lister().Get(Key{Name: "none"}); !apierrors.IsNotFound(err) {
+		if _, err := nodes.Lister().Get(kube.Key{Name: "none"}); !apierrors.IsNotFound(err) {
 			t.Errorf("Get of a node that is not there: %v, want NotFound", err)
 		}
-		f.Observe(Written{Kind: nodes.Kind(), Effect: Stored, Key: Key{Name: "n"}, UID: "u", Version: 11, Object: node("11")})
-		got, err := nodes.Lister().Get(Key{Name: "n"})
+		f.Observe(kube.Written{Kind: nodes.Kind(), Effect: kube.Stored, Key: kube.Key{Name: "n"}, UID: "u", Version: 11, Object: node("11")})
+		got, err := nodes.Lister().Get(kube.Key{Name: "n"})
 		if err != nil || got.ResourceVersion != "11" {
 			t.Fatalf("after an own write Get gives %v and %v, want version 11", got, err)
 		}
@@ -192,12 +194,12 @@ func TestFactory_ClusterScopedKindInAFactoryOfNamespaces(t *testing.T) {
 func TestFactory_OwnWriteOfAnotherVersionOfTheKind(t *testing.T) {
 	f, _ := factoryOn(t, nil, Options{})
 	v1, v1beta2 := For[*appsv1.Deployment](f), For[*appsv1beta2.Deployment](f)
-	key := Key{Namespace: "prod", Name: "d"}
+	key := kube.Key{Namespace: "prod", Name: "d"}
 	meta := func(version string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "prod", Name: "d", UID: "u", ResourceVersion: version}
 	}
-	write := func(kind interface{ Snapshot() Snapshot }, obj Object) {
-		f.Observe(Written{Kind: kind.Snapshot().Kind, Effect: Stored, Key: key, UID: "u", Version: ParseVersion(obj.GetResourceVersion()), Object: obj})
+	write := func(kind interface{ Snapshot() state.Informer }, obj kube.Object) {
+		f.Observe(kube.Written{Kind: kind.Snapshot().Kind, Effect: kube.Stored, Key: key, UID: "u", Version: kube.ParseVersion(obj.GetResourceVersion()), Object: obj})
 	}
 	write(v1, &appsv1.Deployment{ObjectMeta: meta("5")})
 	if _, err := v1.Lister().Get(key); err != nil {
@@ -227,12 +229,12 @@ func TestFactory_OwnWriteOfAnotherVersionOfTheKind(t *testing.T) {
 func TestFactory_ScopesThatAnotherCoversAreNotWatched(t *testing.T) {
 	for _, c := range []struct {
 		scopes []Scope
-		want   []WatchScope
+		want   []listwatch.Scope
 	}{
 		{nil, nil},
-		{[]Scope{{}, {Namespaces: []string{"a"}}}, []WatchScope{{}}},
-		{[]Scope{{Namespaces: []string{"b", "a", "b"}}, {Namespaces: []string{"a"}}}, []WatchScope{{Namespace: "a"}, {Namespace: "b"}}},
-		{[]Scope{{LabelSelector: "x"}, {Namespaces: []string{"a"}}}, []WatchScope{{LabelSelector: "x"}, {Namespace: "a"}}},
+		{[]Scope{{}, {Namespaces: []string{"a"}}}, []listwatch.Scope{{}}},
+		{[]Scope{{Namespaces: []string{"b", "a", "b"}}, {Namespaces: []string{"a"}}}, []listwatch.Scope{{Namespace: "a"}, {Namespace: "b"}}},
+		{[]Scope{{LabelSelector: "x"}, {Namespaces: []string{"a"}}}, []listwatch.Scope{{LabelSelector: "x"}, {Namespace: "a"}}},
 	} {
 		if got := watchScopesOf(c.scopes, false); !slices.Equal(got, c.want) {
 			t.Errorf("%v is watched as %v, want %v", c.scopes, got, c.want)

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // server serves ConfigMaps of namespace "ns" to an informer.
@@ -27,5 +27,5 @@ func (s server) put(name, value string) *corev1.ConfigMap { return s.Write(confi
 
 // remove deletes an object and returns its last state.
 func (s server) remove(name string) *corev1.ConfigMap {
-	return s.Delete(informer.Key{Namespace: "ns", Name: name})
+	return s.Delete(kube.Key{Namespace: "ns", Name: name})
 }

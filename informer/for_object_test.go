@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // sitesFactory returns a factory of the built-in kinds and Site. It sends
@@ -33,7 +34,7 @@ func sitesFactory(t *testing.T) *SharedInformerFactory {
 }
 
 // exampleOf returns an empty object with its kind.
-func exampleOf(obj Object, kind schema.GroupVersionKind) Object {
+func exampleOf(obj kube.Object, kind schema.GroupVersionKind) kube.Object {
 	obj.GetObjectKind().SetGroupVersionKind(kind)
 	return obj
 }
@@ -44,12 +45,12 @@ func TestForObject_OwnWritesAreShown_B11(t *testing.T) {
 	f := sitesFactory(t)
 	named := metav1.ObjectMeta{Namespace: "prod", Name: "d", UID: "u"}
 	pod, site := &corev1.Pod{ObjectMeta: named}, &fixture.Site{ObjectMeta: named}
-	version := Version(0)
+	version := kube.Version(0)
 	for _, c := range []struct {
 		name string
-		like Object
+		like kube.Object
 		same *core // the informer of the type itself
-		obj  Object
+		obj  kube.Object
 	}{
 		{"typed, built in", &corev1.Pod{}, For[*corev1.Pod](f).core, pod},
 		{"typed, custom", &fixture.Site{}, For[*fixture.Site](f).core, site},
@@ -63,9 +64,9 @@ func TestForObject_OwnWritesAreShown_B11(t *testing.T) {
 		if i.core != c.same {
 			t.Errorf("%s: it has an informer of its own, want the one that the type has anyway", c.name)
 		}
-		key := KeyOf(c.obj)
+		key := kube.KeyOf(c.obj)
 		loosely := looselyOf(t, c.obj, c.same.kind)
-		for _, obj := range []Object{c.obj, loosely} {
+		for _, obj := range []kube.Object{c.obj, loosely} {
 			version++
 			obj.SetResourceVersion(version.String())
 			data, err := json.Marshal(obj)
@@ -95,11 +96,11 @@ func TestForObject_TakesWhatTheSchemeMakesOfAKind_B11(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := ForObject(f, like)
-		added := make(chan Object, 1)
-		if _, err := i.AddHandler(func(e Event[Object]) { added <- e.New }, HandlerOptions{}); err != nil {
+		added := make(chan kube.Object, 1)
+		if _, err := i.AddHandler(func(e Event[kube.Object]) { added <- e.New }, HandlerOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := i.AddIndex("k", func(obj Object) []string { return []string{obj.(*corev1.ConfigMap).Data["k"]} }); err != nil {
+		if err := i.AddIndex("k", func(obj kube.Object) []string { return []string{obj.(*corev1.ConfigMap).Data["k"]} }); err != nil {
 			t.Fatal(err)
 		}
 		defer runFactory(t, f)()
@@ -132,8 +133,8 @@ func TestForObject_MisuseSaysWhatToDo_B11(t *testing.T) {
 		"several kinds":             {ForObject(f, &fixture.Site{}).Err(), "is registered for 2 kinds in the scheme; set apiVersion and kind"},
 		"several kinds, one named":  {ForObject(f, exampleOf(&fixture.Site{}, fixture.SiteKind)).Err(), ""},
 		"nil factory":               {ForObject(nil, &corev1.Pod{}).Err(), "the factory is nil"},
-		"For of an interface":       {For[Object](f).Err(), "informer.ForObject"},
-		"New of an interface":       {New[Object](nil, fixture.PodKind, Options{}).Run(t.Context()), "informer.NewForObject"},
+		"For of an interface":       {For[kube.Object](f).Err(), "informer.ForObject"},
+		"New of an interface":       {New[kube.Object](nil, fixture.PodKind, Options{}).Run(t.Context()), "informer.NewForObject"},
 		"NewForObject, nil example": {NewForObject(nil, nil, fixture.PodKind, Options{}).Run(t.Context()), "informer.NewForObject"},
 	} {
 		if c.want == "" && c.err != nil || c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want)) {

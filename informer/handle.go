@@ -11,6 +11,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // handle is a SharedInformer's part of the core. The core's critical section
@@ -92,7 +94,7 @@ func (h *handle) cover(scopes []Scope) error {
 	planned := planOf(plain, clusterWide)
 	err = coverInParts(h.core, planned.watch, func() error {
 		if h.released {
-			return &ReleasedError{Kind: h.core.kind}
+			return &kube.ReleasedError{Kind: h.core.kind}
 		}
 		if namespaced, known := h.core.namespaced(); known {
 			h.clusterWide = !namespaced // known since the first of them asked
@@ -105,7 +107,7 @@ func (h *handle) cover(scopes []Scope) error {
 
 // coverInParts opens scopes, in parts as endUnheld ends them, and then runs cover in the
 // critical section, in which a handle takes them up.
-func coverInParts(c *core, scopes []WatchScope, cover func() error) error {
+func coverInParts(c *core, scopes []listwatch.Scope, cover func() error) error {
 	var held []*watched
 	if len(scopes) > scopesAtOnce { // else cover opens them
 		for part := range slices.Chunk(scopes, scopesAtOnce) {
@@ -123,7 +125,7 @@ func coverInParts(c *core, scopes []WatchScope, cover func() error) error {
 }
 
 // openUnder opens and holds scopes.
-func (c *core) openUnder(scopes []WatchScope) ([]*watched, error) {
+func (c *core) openUnder(scopes []listwatch.Scope) ([]*watched, error) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	some, err := c.opener.find(scopes)
@@ -140,7 +142,7 @@ func (h *handle) wantUnder(scopes []Scope, set *fields.Set, follows []*following
 	h.core.critical.Lock()
 	defer h.core.critical.Unlock()
 	if h.released {
-		return nil, false, nil, &ReleasedError{Kind: h.core.kind}
+		return nil, false, nil, &kube.ReleasedError{Kind: h.core.kind}
 	}
 	if namespaced, known := h.core.namespaced(); known {
 		h.clusterWide = !namespaced
@@ -278,7 +280,7 @@ func (h *handle) releaseUnder() (left []*member, follows []*following, last bool
 		return nil, nil, false
 	}
 	h.released = true
-	h.view.Store(&listerView{scopes: store.ScopesOf(), gone: &ReleasedError{Kind: h.core.kind}})
+	h.view.Store(&listerView{scopes: store.ScopesOf(), gone: &kube.ReleasedError{Kind: h.core.kind}})
 	h.core.critical.handlers.remove(func(m *member) bool {
 		if m.of == h {
 			left = append(left, m)

@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // member is a handler, with the handle whose scopes it sees.
@@ -29,7 +30,7 @@ type member struct {
 }
 
 // join adds a handler: it receives the present objects, and then every change.
-func (h *handle) join(handle func(Event[Object]), opts HandlerOptions) (*Registration, error) {
+func (h *handle) join(handle func(Event[kube.Object]), opts HandlerOptions) (*Registration, error) {
 	c := h.core
 	if opts.Resync == 0 {
 		opts.Resync = c.opts.resyncOf(c.kind.GroupKind())
@@ -63,7 +64,7 @@ func (m *member) enter() error {
 	m.of.core.critical.Lock()
 	defer m.of.core.critical.Unlock()
 	if m.of.released {
-		return &ReleasedError{Kind: m.of.core.kind}
+		return &kube.ReleasedError{Kind: m.of.core.kind}
 	}
 	filter := m.of.view.Load().scopes
 	m.look(filter, m.of.core.indexer.SeenDifferently(store.ScopesOf(), filter))
@@ -170,7 +171,7 @@ func (h *handlers) giveAgain(scopes []base.ScopeID, table *scopeTable, changes [
 	if len(ask) == 0 || len(scopes) == 0 {
 		return
 	}
-	given := make(map[Key]bool, len(changes))
+	given := make(map[kube.Key]bool, len(changes))
 	for i := range changes {
 		given[changes[i].Key] = true
 	}

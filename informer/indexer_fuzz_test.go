@@ -22,12 +22,13 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // deltaOf returns a delta with o, or with what is known of it if it is
 // undecodable.
-func deltaOf(o Object) store.Delta {
-	d := store.Delta{Key: KeyOf(o), UID: o.GetUID(), Version: fixture.VersionOf(o), Object: o}
+func deltaOf(o kube.Object) store.Delta {
+	d := store.Delta{Key: kube.KeyOf(o), UID: o.GetUID(), Version: fixture.VersionOf(o), Object: o}
 	if fixture.IsSpoiled(o) {
 		d.Object, d.Err, d.Metadata = nil, fixture.ErrSpoiled, o.(*metav1.PartialObjectMetadata)
 	}
@@ -39,16 +40,16 @@ func deltaOf(o Object) store.Delta {
 type dull struct {
 	t       *testing.T
 	kind    []scopeModel
-	log     []state // by version - 1
+	log     []written // by version - 1
 	uids    int
 	cursors []int // per scope, how much of the log its watch has delivered
 	answers []store.Observed
 	fifo    *store.DeltaFIFO
 	packer  *compact.Packer // nil: objects are held decoded
 	store   *store.Indexer
-	told    map[Key]Version    // newest version that the store received
-	mine    []map[Key]Version  // per scope, newest own write in it that was answered
-	gone    map[types.UID]bool // whose end an own write was answered with
+	told    map[kube.Key]kube.Version   // newest version that the store received
+	mine    []map[kube.Key]kube.Version // per scope, newest own write in it that was answered
+	gone    map[types.UID]bool          // whose end an own write was answered with
 	readers []*slowReader
 	waits   []*wait
 	schema  int    // number of changes
@@ -61,15 +62,15 @@ type scopeModel struct {
 	unsure bool   // the selector cannot be evaluated here
 }
 
-func (s scopeModel) has(o Object) bool {
+func (s scopeModel) has(o kube.Object) bool {
 	return o != nil && (s.label == "" || o.GetLabels()["label"] == s.label)
 }
 
-// state is the result of one write of a key.
-type state struct {
-	key  Key
-	obj  Object // nil: deleted
-	last Object // deleted: the final state
+// written is the result of one write of a key.
+type written struct {
+	key  kube.Key
+	obj  kube.Object // nil: deleted
+	last kube.Object // deleted: the final state
 }
 
 type slowReader struct {
@@ -78,14 +79,14 @@ type slowReader struct {
 	queue  waiting
 	every  bool
 	asks   bool // for undecodable objects
-	holds  map[Key]Object
-	bad    map[Key]*Undecodable
-	newest map[Key]Version
+	holds  map[kube.Key]kube.Object
+	bad    map[kube.Key]*kube.Undecodable
+	newest map[kube.Key]kube.Version
 }
 
 type wait struct {
-	key    Key
-	than   Version
+	key    kube.Key
+	than   kube.Version
 	called int
 }
 
@@ -96,9 +97,9 @@ var worlds = [][]scopeModel{
 }
 
 func newDull(t *testing.T, scopes []scopeModel, packed bool) *dull {
-	d := &dull{t: t, kind: scopes, cursors: make([]int, len(scopes)), behind: make([]bool, len(scopes)), told: map[Key]Version{}, gone: map[types.UID]bool{}}
+	d := &dull{t: t, kind: scopes, cursors: make([]int, len(scopes)), behind: make([]bool, len(scopes)), told: map[kube.Key]kube.Version{}, gone: map[types.UID]bool{}}
 	d.store = store.NewIndexer(fixture.ThingKind)
-	if err := d.store.AddIndex("label", func(o Object) []string { return []string{o.GetLabels()["label"]} }); err != nil {
+	if err := d.store.AddIndex("label", func(o kube.Object) []string { return []string{o.GetLabels()["label"]} }); err != nil {
 		t.Fatal(err)
 	}
 	d.fifo = store.NewDeltaFIFO(d.store)
@@ -112,7 +113,7 @@ func newDull(t *testing.T, scopes []scopeModel, packed bool) *dull {
 	}
 	add := func(name string, filter *store.ScopeSet, every bool) {
 		for _, asks := range []bool{false, true} {
-			r := &slowReader{name: name, filter: filter, every: every, asks: asks, holds: map[Key]Object{}, bad: map[Key]*Undecodable{}, newest: map[Key]Version{}}
+			r := &slowReader{name: name, filter: filter, every: every, asks: asks, holds: map[kube.Key]kube.Object{}, bad: map[kube.Key]*kube.Undecodable{}, newest: map[kube.Key]kube.Version{}}
 			level := newBacklog()
 			level.undecodable = asks
 			r.queue = level
@@ -128,7 +129,7 @@ func newDull(t *testing.T, scopes []scopeModel, packed bool) *dull {
 	add("all", nil, false)
 	add("all, every event", nil, true)
 	for id := range scopes {
-		d.mine = append(d.mine, map[Key]Version{})
+		d.mine = append(d.mine, map[kube.Key]kube.Version{})
 		d.store.Begin(base.ScopeID(id))
 		add(fmt.Sprintf("scope %d", id), store.ScopesOf(base.ScopeID(id)), false)
 	}
@@ -149,7 +150,7 @@ func (d *dull) record(format string, args ...any) {
 }
 
 // at returns the state of key after n writes.
-func (d *dull) at(key Key, n int) Object {
+func (d *dull) at(key kube.Key, n int) kube.Object {
 	for i := n - 1; i >= 0; i-- {
 		if d.log[i].key == key {
 			return d.log[i].obj
@@ -163,9 +164,9 @@ func (d *dull) changeSchema() {
 	d.schema++
 	d.record("schema %d", d.schema)
 	for i := range d.log {
-		for _, o := range []*Object{&d.log[i].obj, &d.log[i].last} {
+		for _, o := range []*kube.Object{&d.log[i].obj, &d.log[i].last} {
 			if *o != nil {
-				*o = Copy(*o)
+				*o = kube.Copy(*o)
 				d.dress(*o)
 			}
 		}
@@ -176,7 +177,7 @@ func (d *dull) changeSchema() {
 }
 
 // dress gives o the content of the present schema.
-func (d *dull) dress(o Object) {
+func (d *dull) dress(o kube.Object) {
 	if d.schema > 0 {
 		o.GetLabels()["schema"] = fmt.Sprint(" schema ", d.schema)
 	}
@@ -189,23 +190,23 @@ const (
 	withNone        // without a version
 )
 
-func (d *dull) write(key Key, label string, remove, own bool, removal int, spoil bool) {
+func (d *dull) write(key kube.Key, label string, remove, own bool, removal int, spoil bool) {
 	now := d.at(key, len(d.log))
 	own = own && !spoil // the writer could decode the answer
-	v := Version(len(d.log) + 1)
-	var s state
+	v := kube.Version(len(d.log) + 1)
+	var s written
 	switch {
 	case remove && now == nil:
 		return
 	case remove:
-		s = state{key: key, last: fixture.NewThing(key, now.GetUID(), v, now.GetLabels()["label"])}
+		s = written{key: key, last: fixture.NewThing(key, now.GetUID(), v, now.GetLabels()["label"])}
 	case now == nil:
 		d.uids++
-		s = state{key: key, obj: fixture.NewThing(key, types.UID(fmt.Sprintf("u%d", d.uids)), v, label)}
+		s = written{key: key, obj: fixture.NewThing(key, types.UID(fmt.Sprintf("u%d", d.uids)), v, label)}
 	default:
-		s = state{key: key, obj: fixture.NewThing(key, now.GetUID(), v, label)}
+		s = written{key: key, obj: fixture.NewThing(key, now.GetUID(), v, label)}
 	}
-	for _, o := range []Object{s.obj, s.last} {
+	for _, o := range []kube.Object{s.obj, s.last} {
 		if o != nil {
 			d.dress(o)
 		}
@@ -220,7 +221,7 @@ func (d *dull) write(key Key, label string, remove, own bool, removal int, spoil
 	}
 	w := store.Observed{Key: key, Version: v}
 	if remove {
-		w.Effect, w.UID = Removed, now.GetUID()
+		w.Effect, w.UID = kube.Removed, now.GetUID()
 		switch removal {
 		case withLast:
 			w.Version = fixture.VersionOf(now)
@@ -228,7 +229,7 @@ func (d *dull) write(key Key, label string, remove, own bool, removal int, spoil
 			w.Version = 0
 		}
 	} else {
-		w.Effect, w.UID, w.Object = Stored, s.obj.GetUID(), s.obj
+		w.Effect, w.UID, w.Object = kube.Stored, s.obj.GetUID(), s.obj
 		w.In, w.Unsure = store.ScopesOf(), store.ScopesOf()
 		for id, scope := range d.kind {
 			if scope.unsure {
@@ -250,20 +251,20 @@ func (d *dull) answer(n int) {
 	d.answers = slices.Delete(d.answers, n, n+1)
 	d.record("answer %s %d: effect %d %s", w.Key, w.Version, w.Effect, fixture.Sketch(w.Object))
 	d.told[w.Key] = max(d.told[w.Key], w.Version)
-	if w.Effect == Removed { // the model knows what the answer omits
+	if w.Effect == kube.Removed { // the model knows what the answer omits
 		if w.Version != 0 {
 			d.gone[w.UID] = true
 		}
 		for i, s := range d.log {
 			if s.last != nil && s.last.GetUID() == w.UID {
-				d.told[w.Key] = max(d.told[w.Key], Version(i+1))
+				d.told[w.Key] = max(d.told[w.Key], kube.Version(i+1))
 			}
 		}
 	}
 	if d.packer != nil && w.Object != nil {
 		w.Object = d.packer.Pack(w.Object, nil, nil)
 	}
-	if held := d.stored(w.Key, nil); w.Effect == Stored && held != nil {
+	if held := d.stored(w.Key, nil); w.Effect == kube.Stored && held != nil {
 		w.Held, w.Unheld = store.ScopesOf(), store.ScopesOf()
 		for id := range w.In.All() {
 			if d.kind[id].has(held) {
@@ -317,12 +318,12 @@ func (d *dull) watch(id base.ScopeID) {
 		return
 	}
 	if n == len(d.log) {
-		d.fifo.Bookmark(id, Version(n))
+		d.fifo.Bookmark(id, kube.Version(n))
 		return
 	}
 	d.cursors[id]++
 	s, was := d.log[n], d.at(d.log[n].key, n)
-	v := Version(n + 1)
+	v := kube.Version(n + 1)
 	var delta store.Delta
 	scope := d.kind[id]
 	switch {
@@ -376,11 +377,11 @@ func (d *dull) relist(id base.ScopeID, n int, failing bool) {
 		return
 	}
 	d.cursors[id], d.behind[id] = n, false
-	r.Commit(Version(n))
+	r.Commit(kube.Version(n))
 }
 
-func (d *dull) keys() map[Key]bool {
-	keys := map[Key]bool{}
+func (d *dull) keys() map[kube.Key]bool {
+	keys := map[kube.Key]bool{}
 	for _, s := range d.log {
 		keys[s.key] = true
 	}
@@ -427,7 +428,7 @@ func (d *dull) dispatch() bool {
 
 // stored returns what the store has for key, decodable or not, as filter sees
 // it.
-func (d *dull) stored(key Key, filter *store.ScopeSet) Object {
+func (d *dull) stored(key kube.Key, filter *store.ScopeSet) kube.Object {
 	obj, scopes, err := d.store.Get(key)
 	if !scopes.SeenBy(filter) {
 		return nil
@@ -435,7 +436,7 @@ func (d *dull) stored(key Key, filter *store.ScopeSet) Object {
 	if err == nil {
 		return d.opened(obj)
 	}
-	if _, ok := errors.AsType[*UndecodableError](err); !ok || obj != nil {
+	if _, ok := errors.AsType[*kube.UndecodableError](err); !ok || obj != nil {
 		d.failf("I8: Get of %s gives %s and %v, want an *UndecodableError alone", key, fixture.Sketch(obj), err)
 	}
 	for u := range listerOf(d.store, &listerView{scopes: filter}).Undecodable() {
@@ -447,7 +448,7 @@ func (d *dull) stored(key Key, filter *store.ScopeSet) Object {
 	return nil
 }
 
-func (d *dull) opened(obj Object) Object {
+func (d *dull) opened(obj kube.Object) kube.Object {
 	if _, packed := obj.(*compact.Entry); packed != (d.packer != nil) && obj != nil {
 		d.failf("D5: the store has %T, packed: %v", obj, d.packer != nil)
 	}
@@ -531,7 +532,7 @@ func (d *dull) read(r *slowReader) bool {
 }
 
 // readUndecodable passes an undecodable object to a handler that wants it.
-func (d *dull) readUndecodable(r *slowReader, e Event[Object], held Object, bad *Undecodable) {
+func (d *dull) readUndecodable(r *slowReader, e Event[kube.Object], held kube.Object, bad *kube.Undecodable) {
 	u := e.Undecodable
 	switch {
 	case !r.asks:
@@ -544,7 +545,7 @@ func (d *dull) readUndecodable(r *slowReader, e Event[Object], held Object, bad 
 	r.bad[e.Key] = u
 }
 
-func (d *dull) wait(key Key) {
+func (d *dull) wait(key kube.Key) {
 	w := &wait{key: key}
 	if obj, _, _ := d.store.Get(key); obj != nil {
 		w.than = fixture.VersionOf(obj)
@@ -560,7 +561,7 @@ func (d *dull) wait(key Key) {
 }
 
 func (d *dull) step(op, arg byte) {
-	key := Key{Namespace: string("mn"[arg&1]), Name: string("xyz"[int(arg>>1)%3])}
+	key := kube.Key{Namespace: string("mn"[arg&1]), Name: string("xyz"[int(arg>>1)%3])}
 	id := base.ScopeID(int(arg) % len(d.kind))
 	switch op % 16 {
 	case 0, 1, 2, 3:
@@ -643,7 +644,7 @@ func (d *dull) settle() {
 
 // compareEnd compares the last state of key that a handler received with the
 // server. For an undecodable one it may be the last decodable state.
-func (d *dull) compareEnd(r *slowReader, key Key, want Object) {
+func (d *dull) compareEnd(r *slowReader, key kube.Key, want kube.Object) {
 	got, bad := r.holds[key], r.bad[key]
 	switch {
 	case !fixture.IsSpoiled(want):
@@ -667,15 +668,15 @@ func (d *dull) seen(filter *store.ScopeSet) map[scopeModel]bool {
 	return out
 }
 
-func (d *dull) compareIndex(r *slowReader, l Lister[Object]) {
+func (d *dull) compareIndex(r *slowReader, l Lister[kube.Object]) {
 	for _, label := range []string{"a", "b"} {
-		want := map[Object]bool{}
+		want := map[kube.Object]bool{}
 		for o := range l.All() {
 			if o.GetLabels()["label"] == label {
 				want[o] = true
 			}
 		}
-		got := map[Object]bool{}
+		got := map[kube.Object]bool{}
 		seq, err := l.ByIndex("label", label)
 		if err != nil {
 			d.failf("%v", err)
@@ -695,7 +696,7 @@ func (d *dull) compareIndex(r *slowReader, l Lister[Object]) {
 			}
 		}
 		both := labels.SelectorFromSet(labels.Set{"label": "a"})
-		if got, err := l.List(QueryOptions{Namespace: ns, Selector: both}); err != nil || slices.ContainsFunc(got, func(o Object) bool { return o.GetLabels()["label"] != "a" }) {
+		if got, err := l.List(QueryOptions{Namespace: ns, Selector: both}); err != nil || slices.ContainsFunc(got, func(o kube.Object) bool { return o.GetLabels()["label"] != "a" }) {
 			d.failf("%s: the objects with label a of namespace %q are %v, %v", r.name, ns, got, err)
 		} else if rest, _ := l.List(QueryOptions{Namespace: ns, Selector: labels.Everything()}); len(got) != len(rest)-len(d.labelled(rest, "b")) {
 			d.failf("%s: of %d objects of namespace %q the selector finds %d", r.name, len(rest), ns, len(got))
@@ -709,8 +710,8 @@ func (d *dull) compareIndex(r *slowReader, l Lister[Object]) {
 // packedWorld is the bit of a world in which the objects are packed.
 const packedWorld = 1 << 6
 
-func (d *dull) labelled(objects []Object, label string) []Object {
-	return slices.DeleteFunc(slices.Clone(objects), func(o Object) bool { return o.GetLabels()["label"] != label })
+func (d *dull) labelled(objects []kube.Object, label string) []kube.Object {
+	return slices.DeleteFunc(slices.Clone(objects), func(o kube.Object) bool { return o.GetLabels()["label"] != label })
 }
 
 // FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6_I11_D5 compares log, store and

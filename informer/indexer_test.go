@@ -13,12 +13,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
-func seenDelta(name string, uid types.UID, v Version, label string) store.Delta {
+func seenDelta(name string, uid types.UID, v kube.Version, label string) store.Delta {
 	d := seenAs(store.Updated, name, uid, v)
 	d.Object = fixture.NewThing(d.Key, uid, v, label)
 	return d
@@ -33,7 +33,7 @@ func mustApply(t *testing.T, x *store.Indexer, deltas ...store.Delta) []store.Ch
 	return changes
 }
 
-func byLabel(o Object) []string { return []string{o.GetLabels()["label"]} }
+func byLabel(o kube.Object) []string { return []string{o.GetLabels()["label"]} }
 
 func TestIndexer_KeyNeverGoesBack_I1(t *testing.T) {
 	x := store.NewIndexer(fixture.ThingKind)
@@ -48,12 +48,12 @@ func TestIndexer_KeyNeverGoesBack_I1(t *testing.T) {
 
 func TestIndexer_CountsTheBytesOfWhatItHolds(t *testing.T) {
 	x := store.NewIndexer(fixture.ThingKind)
-	sized := func(name string, v Version, bytes uint32) store.Delta {
+	sized := func(name string, v kube.Version, bytes uint32) store.Delta {
 		d := seenDelta(name, types.UID(name), v, "")
 		d.Bytes = bytes
 		return d
 	}
-	deleted := func(name string, v Version) store.Delta {
+	deleted := func(name string, v kube.Version) store.Delta {
 		return seenAs(store.Deleted, name, types.UID(name), v)
 	}
 	for _, c := range []struct {
@@ -91,7 +91,7 @@ func TestIndexer_ReadersSeeWholeBatches_I3(t *testing.T) {
 	round := func(n int) {
 		var deltas []store.Delta
 		for i := range objects {
-			v := Version(n*2*objects + i + 1)
+			v := kube.Version(n*2*objects + i + 1)
 			if n > 0 {
 				deltas = append(deltas, seenAs(store.Deleted, fmt.Sprint(i+objects*((n-1)%2)), types.UID(fmt.Sprint(n-1)), v))
 			}
@@ -137,7 +137,7 @@ func TestIndexer_ReadersSeeWholeBatches_I3(t *testing.T) {
 func TestIndexer_PanickingIndexCostsOneObject(t *testing.T) {
 	x := store.NewIndexer(fixture.ThingKind)
 	mustApply(t, x, seenDelta("early", "e", 1, "bad"), seenDelta("fine", "f", 2, "good"))
-	index := func(o Object) []string {
+	index := func(o kube.Object) []string {
 		if o.GetLabels()["label"] == "bad" {
 			panic("no values today")
 		}
@@ -169,7 +169,7 @@ func TestIndexer_PanickingIndexCostsOneObject(t *testing.T) {
 
 func TestIndexer_SeveralIndexValues(t *testing.T) {
 	x := store.NewIndexer(fixture.ThingKind)
-	words := func(o Object) []string { return strings.Fields(o.GetLabels()["label"]) }
+	words := func(o kube.Object) []string { return strings.Fields(o.GetLabels()["label"]) }
 	mustApply(t, x, seenDelta("a", "u", 1, "x y y z"))
 	if err := x.AddIndex("words", words); err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func toldOf(changes []store.Change) []string {
 func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
 	x := store.NewIndexer(fixture.ThingKind)
 	lister := listerOf(x, &listerView{})
-	broken := func(name string, uid types.UID, v Version) store.Delta {
+	broken := func(name string, uid types.UID, v kube.Version) store.Delta {
 		return store.Delta{Type: store.Updated, Key: fixture.Named(name), UID: uid, Version: v, Err: errors.New("bad bytes")}
 	}
 	mustApply(t, x, seenDelta("a", "u", 1, ""), seenDelta("b", "v", 2, ""))
@@ -215,7 +215,7 @@ func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
 		t.Errorf("told %q of what cannot be shown, want nothing", got)
 	}
 	_, err := lister.Get(fixture.Named("a"))
-	if e, ok := errors.AsType[*UndecodableError](err); !ok || e.Key != fixture.Named("a") {
+	if e, ok := errors.AsType[*kube.UndecodableError](err); !ok || e.Key != fixture.Named("a") {
 		t.Errorf("Get = %v, want an *UndecodableError that names the key", err)
 	}
 	if got := len(slices.Collect(lister.All())); got != 1 {
@@ -241,7 +241,7 @@ func BenchmarkIndexer(b *testing.B) {
 	x := store.NewIndexer(fixture.ThingKind)
 	deltas := make([]store.Delta, n)
 	for i := range deltas {
-		deltas[i] = seenDelta(fmt.Sprintf("object-%d", i), types.UID(fmt.Sprint(i)), Version(i+1), "")
+		deltas[i] = seenDelta(fmt.Sprintf("object-%d", i), types.UID(fmt.Sprint(i)), kube.Version(i+1), "")
 	}
 	_, _ = x.Apply(store.Batch{Deltas: deltas})
 	lister := listerOf(x, &listerView{scopes: store.ScopesOf(0)})
@@ -253,7 +253,7 @@ func BenchmarkIndexer(b *testing.B) {
 		}
 	})
 	b.Run("Update", func(b *testing.B) {
-		v := Version(n)
+		v := kube.Version(n)
 		one := make([]store.Delta, 1)
 		for i := 0; b.Loop(); i++ {
 			v++
@@ -263,7 +263,7 @@ func BenchmarkIndexer(b *testing.B) {
 		}
 	})
 	b.Run("UpdateBetweenReads", func(b *testing.B) {
-		v := Version(1 << 40)
+		v := kube.Version(1 << 40)
 		one := make([]store.Delta, 1)
 		for i := 0; b.Loop(); i++ {
 			v++
@@ -290,7 +290,7 @@ func BenchmarkIndexer(b *testing.B) {
 }
 
 // seenAs returns a delta of named(name).
-func seenAs(typ store.DeltaType, name string, uid types.UID, v Version) store.Delta {
+func seenAs(typ store.DeltaType, name string, uid types.UID, v kube.Version) store.Delta {
 	key := fixture.Named(name)
 	d := store.Delta{Type: typ, Key: key, UID: uid, Version: v}
 	if typ != store.Deleted {
@@ -300,11 +300,11 @@ func seenAs(typ store.DeltaType, name string, uid types.UID, v Version) store.De
 }
 
 // sortedKeys returns the keys of objects, sorted.
-func sortedKeys(objects []Object, err error) ([]Key, error) {
-	var keys []Key
+func sortedKeys(objects []kube.Object, err error) ([]kube.Key, error) {
+	var keys []kube.Key
 	for _, o := range objects {
-		keys = append(keys, KeyOf(o))
+		keys = append(keys, kube.KeyOf(o))
 	}
-	slices.SortFunc(keys, base.CompareKeys)
+	slices.SortFunc(keys, kube.CompareKeys)
 	return keys, err
 }

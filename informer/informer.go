@@ -11,12 +11,16 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // SharedInformer is a handle on the one informer of a kind: one watch per scope
 // serves all handles, handlers and Listers. It sees the objects of its own
 // scopes. Safe for concurrent use.
-type SharedInformer[T Object] struct {
+type SharedInformer[T kube.Object] struct {
 	core   *core
 	handle *handle
 	err    error // misuse at creation
@@ -26,24 +30,24 @@ type SharedInformer[T Object] struct {
 // After the run it calls the method CloseIdleConnections of lw, if there is
 // one. T is a pointer to an API type; if the type is known only at run time,
 // use NewForObject. An interface as T is misuse, returned by Run.
-func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Options) *SharedInformer[T] {
+func New[T kube.Object](lw listwatch.ListerWatcher[T], kind schema.GroupVersionKind, opts Options) *SharedInformer[T] {
 	return newFor(reflect.TypeFor[T](), lw, kind, opts)
 }
 
 // NewForObject is New for a type that is known only at run time: lw returns
 // objects of like's type, and own writes are converted to it. Only the type of
 // like is used. A nil like is misuse, returned by Run.
-func NewForObject(lw ListerWatcher[Object], like Object, kind schema.GroupVersionKind, opts Options) *SharedInformer[Object] {
+func NewForObject(lw listwatch.ListerWatcher[kube.Object], like kube.Object, kind schema.GroupVersionKind, opts Options) *SharedInformer[kube.Object] {
 	t := reflect.TypeOf(like)
 	if t == nil {
-		t = reflect.TypeFor[Object]()
+		t = reflect.TypeFor[kube.Object]()
 	}
 	return newFor(t, lw, kind, opts)
 }
 
 // newFor returns an informer of objects of type object, fed by lw.
-func newFor[T Object](object reflect.Type, lw ListerWatcher[T], kind schema.GroupVersionKind, opts Options) *SharedInformer[T] {
-	c := newCore(object, kind, opts, func(WatchScope) (ListerWatcher[Object], error) {
+func newFor[T kube.Object](object reflect.Type, lw listwatch.ListerWatcher[T], kind schema.GroupVersionKind, opts Options) *SharedInformer[T] {
+	c := newCore(object, kind, opts, func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) {
 		if lw == nil {
 			return nil, errors.New("the ListerWatcher is nil; give one, for instance from NewListerWatcher")
 		}
@@ -105,7 +109,7 @@ func (i *SharedInformer[T]) AddHandler(handle func(Event[T]), opts HandlerOption
 	if handle == nil {
 		return nil, i.core.errorf("add handler %q: the function is nil; give one that takes an informer.Event", opts.Name)
 	}
-	return i.handle.join(func(e Event[Object]) { handle(eventAs[T](e)) }, opts)
+	return i.handle.join(func(e Event[kube.Object]) { handle(eventAs[T](e)) }, opts)
 }
 
 // AddIndex indexes every object under the values that f returns for it, for
@@ -119,7 +123,7 @@ func (i *SharedInformer[T]) AddIndex(name string, f IndexFunc[T]) error {
 	if f == nil {
 		return i.core.errorf("add index %q: the function is nil; give one that returns the values of an object", name)
 	}
-	return i.core.indexer.AddIndex(name, func(obj Object) []string { return f(as[T](obj)) })
+	return i.core.indexer.AddIndex(name, func(obj kube.Object) []string { return f(as[T](obj)) })
 }
 
 // SetTransform makes f modify every object before it is stored, for instance to
@@ -136,7 +140,7 @@ func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 	if f == nil {
 		return i.core.settings.setTransform(nil)
 	}
-	return i.core.settings.setTransform(func(obj Object) (Object, error) {
+	return i.core.settings.setTransform(func(obj kube.Object) (kube.Object, error) {
 		changed, err := f(as[T](obj))
 		return object(changed), err
 	})
@@ -145,7 +149,7 @@ func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 // Observe passes an own write to the informer, so that the next read has it. It
 // does not wait for handlers. A SharedInformerFactory does this for its
 // informers.
-func (i *SharedInformer[T]) Observe(w Written) { i.core.writes.observe(w) }
+func (i *SharedInformer[T]) Observe(w kube.Written) { i.core.writes.observe(w) }
 
 // Synced is closed when the first list of every scope of this handle is stored.
 // Scopes added later have a new channel. It stays open if the handle is
@@ -154,7 +158,7 @@ func (i *SharedInformer[T]) Synced() <-chan struct{} { return i.handle.syncedNow
 
 // Snapshot returns the state of the whole informer, with the scopes and
 // handlers of all handles, for metrics and debugging.
-func (i *SharedInformer[T]) Snapshot() Snapshot { return i.core.snapshot() }
+func (i *SharedInformer[T]) Snapshot() state.Informer { return i.core.snapshot() }
 
 // Err returns the misuse that this informer remembers, a *ReleasedError after
 // Release, or nil.
@@ -235,8 +239,8 @@ func (i *SharedInformer[T]) MutationDetector() *MutationDetector {
 // Reached returns the resourceVersion that the store has reached in every scope
 // of this handle, that is, the lowest. It is 0 before the first lists, and if
 // resourceVersions are not numbers.
-func (i *SharedInformer[T]) Reached() Version {
-	first, lowest := true, Version(0)
+func (i *SharedInformer[T]) Reached() kube.Version {
+	first, lowest := true, kube.Version(0)
 	for scope := range i.handle.view.Load().scopes.All() {
 		if v := i.core.indexer.Reached(scope); first || v < lowest {
 			first, lowest = false, v
@@ -297,21 +301,21 @@ func (i *SharedInformer[T]) Progress() Progress { return i.core.progress() }
 
 // WaitForSync blocks until the first list of every scope of this handle is
 // stored. It returns the state of the whole informer, synced or not. If ctx or
-// the run ends first, or a scope has StateMisuse, the error is a *SyncError;
+// the run ends first, or a scope has state.Misuse, the error is a *SyncError;
 // misuse and a release are returned at once.
-func (i *SharedInformer[T]) WaitForSync(ctx context.Context) (Snapshot, error) {
+func (i *SharedInformer[T]) WaitForSync(ctx context.Context) (state.Informer, error) {
 	if err := i.Err(); err != nil {
 		return i.Snapshot(), fmt.Errorf("wait for sync: %w", err)
 	}
 	err := awaitSync(ctx, i.Synced(), i.Ended(), func() (<-chan struct{}, error) {
 		return i.core.critical.misusedBy(&i.core.misuses, func(h *handle) bool { return h == i.handle })
 	})
-	state := i.Snapshot()
+	current := i.Snapshot()
 	if gone := i.Err(); err != nil && gone != nil {
-		return state, fmt.Errorf("wait for sync: %w", gone)
+		return current, fmt.Errorf("wait for sync: %w", gone)
 	}
 	if err != nil {
-		return state, &SyncError{States: []Snapshot{state}, Err: err}
+		return current, &SyncError{States: []state.Informer{current}, Err: err}
 	}
-	return state, nil
+	return current, nil
 }

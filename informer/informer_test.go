@@ -21,6 +21,8 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 type cmap = *corev1.ConfigMap
@@ -119,7 +121,7 @@ func TestInformer_StoreChangesBeforeHandlersAreTold_I2(t *testing.T) {
 			got, err := lister.Get(e.Key)
 			switch {
 			case e.Type == informer.Deleted && apierrors.IsNotFound(err):
-			case e.Type != informer.Deleted && err == nil && informer.ParseVersion(got.ResourceVersion) >= informer.ParseVersion(e.New.ResourceVersion):
+			case e.Type != informer.Deleted && err == nil && kube.ParseVersion(got.ResourceVersion) >= kube.ParseVersion(e.New.ResourceVersion):
 			default:
 				t.Errorf("told of %s %s, but the store has %v, %v: handlers must find what they are told of", e.Type, e.Key, got, err)
 			}
@@ -267,7 +269,7 @@ func TestInformer_UnchangedObjectsAreNotDeliveredAgain_I6(t *testing.T) {
 		r := join(t, i, events.handle, informer.HandlerOptions{})
 		<-r.Synced()
 		events.take()
-		before, _ := i.Lister().Get(informer.Key{Namespace: "ns", Name: "3"})
+		before, _ := i.Lister().Get(kube.Key{Namespace: "ns", Name: "3"})
 
 		lists := s.Lists()
 		s.put("changed", "1")
@@ -290,7 +292,7 @@ func TestInformer_UnchangedObjectsAreNotDeliveredAgain_I6(t *testing.T) {
 			t.Fatal("the test wants a relist, and there was none")
 		}
 		expect(t, "a relist tells only what changed", events.take(), "updated changed 1>2")
-		if after, _ := i.Lister().Get(informer.Key{Namespace: "ns", Name: "3"}); after != before {
+		if after, _ := i.Lister().Get(kube.Key{Namespace: "ns", Name: "3"}); after != before {
 			t.Error("an unchanged object was replaced in the store")
 		}
 	})
@@ -309,16 +311,16 @@ func TestInformer_OwnWriteIsReadAtOnceAndToldOnce_R4(t *testing.T) {
 
 		s.Hold() // the watch lags
 		written := s.put("a", "2")
-		i.Observe(informer.Written{Kind: configMaps, Effect: informer.Stored, Key: informer.KeyOf(written), UID: written.UID, Version: informer.ParseVersion(written.ResourceVersion), Object: written})
-		if got, err := i.Lister().Get(informer.KeyOf(written)); err != nil || got.Data["v"] != "2" {
+		i.Observe(kube.Written{Kind: configMaps, Effect: kube.Stored, Key: kube.KeyOf(written), UID: written.UID, Version: kube.ParseVersion(written.ResourceVersion), Object: written})
+		if got, err := i.Lister().Get(kube.KeyOf(written)); err != nil || got.Data["v"] != "2" {
 			t.Errorf("Get right after an own write = %v, %v; want what was written", got, err)
 		}
-		if got, _ := i.Lister().Get(informer.KeyOf(written)); got == written {
+		if got, _ := i.Lister().Get(kube.KeyOf(written)); got == written {
 			t.Error("the store keeps the caller's own object, which the caller may go on changing")
 		}
 		gone := s.remove("a")
-		i.Observe(informer.Written{Kind: configMaps, Effect: informer.Removed, Key: informer.KeyOf(gone), UID: gone.UID})
-		if got, err := i.Lister().Get(informer.KeyOf(gone)); !apierrors.IsNotFound(err) {
+		i.Observe(kube.Written{Kind: configMaps, Effect: kube.Removed, Key: kube.KeyOf(gone), UID: gone.UID})
+		if got, err := i.Lister().Get(kube.KeyOf(gone)); !apierrors.IsNotFound(err) {
 			t.Errorf("Get right after an own deletion = %v, %v; want NotFound", got, err)
 		}
 		synctest.Wait()
@@ -404,17 +406,17 @@ func TestInformer_TransformChangesWhatIsStored(t *testing.T) {
 		defer cancel()
 		go i.Run(ctx)
 		<-i.Synced()
-		if got, err := i.Lister().Get(informer.Key{Namespace: "ns", Name: "a"}); err != nil || got.Data != nil {
+		if got, err := i.Lister().Get(kube.Key{Namespace: "ns", Name: "a"}); err != nil || got.Data != nil {
 			t.Errorf("Get = %v, %v; want the object without data", got, err)
 		}
 		s.put("bad", "1")
 		s.put("b", "1")
 		synctest.Wait()
-		var undecodable *informer.UndecodableError
-		if _, err := i.Lister().Get(informer.Key{Namespace: "ns", Name: "bad"}); !errors.As(err, &undecodable) {
+		var undecodable *kube.UndecodableError
+		if _, err := i.Lister().Get(kube.Key{Namespace: "ns", Name: "bad"}); !errors.As(err, &undecodable) {
 			t.Errorf("Get of an object that the transform panics on: %v, want an UndecodableError", err)
 		}
-		if _, err := i.Lister().Get(informer.Key{Namespace: "ns", Name: "b"}); err != nil {
+		if _, err := i.Lister().Get(kube.Key{Namespace: "ns", Name: "b"}); err != nil {
 			t.Errorf("Get of another object: %v; one bad object must not harm it", err)
 		}
 		if err := i.SetTransform(nil); err == nil {
@@ -431,18 +433,18 @@ func TestInformer_ReadsBeforeSyncSaySo(t *testing.T) {
 		i, stop := run(t, s, informer.Options{})
 		defer stop()
 		synctest.Wait()
-		var notSynced *informer.NotSyncedError
-		if _, err := i.Lister().Get(informer.Key{Namespace: "ns", Name: "a"}); !errors.As(err, &notSynced) {
+		var notSynced *kube.NotSyncedError
+		if _, err := i.Lister().Get(kube.Key{Namespace: "ns", Name: "a"}); !errors.As(err, &notSynced) {
 			t.Errorf("Get before the first list: %v, want a NotSyncedError and not NotFound, which would be a lie", err)
 		}
-		state := i.Snapshot().Scopes[0]
-		if state.State != informer.StateForbidden || !strings.Contains(state.Reason, "no right to list") || state.NextTry.IsZero() {
-			t.Errorf("state = %v, want Forbidden with the server's words and the next try", state)
+		current := i.Snapshot().Scopes[0]
+		if current.State != state.Forbidden || !strings.Contains(current.Reason, "no right to list") || current.NextTry.IsZero() {
+			t.Errorf("state = %v, want Forbidden with the server's words and the next try", current)
 		}
 		s.Fail(nil)
 		<-i.Synced() // it heals without help
 		synctest.Wait()
-		if got := i.Snapshot().Scopes[0]; got.State != informer.StateLive || got.Reason != "" {
+		if got := i.Snapshot().Scopes[0]; got.State != state.Live || got.Reason != "" {
 			t.Errorf("state after the right was granted = %v, want Live", got)
 		}
 	})
@@ -473,7 +475,7 @@ func TestInformer_SecondRunIsAnErrorAndHarmsNobody(t *testing.T) {
 		}
 		s.put("a", "1")
 		synctest.Wait()
-		if _, err := i.Lister().Get(informer.Key{Namespace: "ns", Name: "a"}); err != nil {
+		if _, err := i.Lister().Get(kube.Key{Namespace: "ns", Name: "a"}); err != nil {
 			t.Errorf("after a second Run the first one's informer gives %v, want what the server has", err)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func TestInformer_ReachedIsTheLowestOfItsScopes(t *testing.T) {
@@ -26,8 +27,8 @@ func TestInformer_ReachedIsTheLowestOfItsScopes(t *testing.T) {
 	}
 	for _, step := range []struct {
 		scope              base.ScopeID
-		reached            Version
-		wantBoth, wantsOne Version
+		reached            kube.Version
+		wantBoth, wantsOne kube.Version
 	}{
 		{one.handle.holds[0].id, 7, 0, 7},
 		{both.handle.holds[0].id, 5, 5, 7},

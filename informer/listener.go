@@ -19,16 +19,18 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/stacks"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // listener delivers the events of one handler, from its own goroutine and
 // backlog.
 type listener struct {
 	id     int // of the handler, as in Delta.Handler
-	handle func(Event[Object])
+	handle func(Event[kube.Object])
 	name   string
 	log    logr.Logger
 	guard  *mutationGuard // compares the given objects; nil: none
@@ -56,7 +58,7 @@ type listener struct {
 	}
 }
 
-func newListener(id int, handle func(Event[Object]), opts HandlerOptions, filter *store.ScopeSet, log logr.Logger) *listener {
+func newListener(id int, handle func(Event[kube.Object]), opts HandlerOptions, filter *store.ScopeSet, log logr.Logger) *listener {
 	l := &listener{
 		id: id, handle: handle, name: opts.Name, log: log,
 		ready: make(chan struct{}), made: time.Now(), every: opts.EveryEvent, relists: opts.Relists,
@@ -203,7 +205,7 @@ func (l *listener) run(ctx context.Context) error {
 	defer l.watch()()
 	l.goroutine.Store(uint64(stacks.Self()))
 	sim := simhook.Of(ctx)
-	var buf [3]Event[Object]
+	var buf [3]Event[kube.Object]
 	for {
 		events, marked, ok := l.next(ctx, buf[:0])
 		if !ok {
@@ -230,7 +232,7 @@ func (l *listener) run(ctx context.Context) error {
 
 // next blocks for the next events and begins the call of the first, or for the
 // mark. Not ok: the run must end.
-func (l *listener) next(ctx context.Context, buf []Event[Object]) (events []Event[Object], marked, ok bool) {
+func (l *listener) next(ctx context.Context, buf []Event[kube.Object]) (events []Event[kube.Object], marked, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Since(l.made) // one clock reading for the end of a call and the start of the next
@@ -256,7 +258,7 @@ func (l *listener) next(ctx context.Context, buf []Event[Object]) (events []Even
 
 // call passes one event to the handler. A panic affects only that event. Not
 // ok: the listener was removed.
-func (l *listener) call(e Event[Object]) (ok bool) {
+func (l *listener) call(e Event[kube.Object]) (ok bool) {
 	defer func() {
 		p := recover()
 		if ok {
@@ -288,7 +290,7 @@ func (l *listener) call(e Event[Object]) (ok bool) {
 
 // begin ends a call and begins the one for key. It returns false if the
 // listener was removed.
-func (l *listener) begin(key Key) bool {
+func (l *listener) begin(key kube.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
@@ -300,7 +302,7 @@ func (l *listener) begin(key Key) bool {
 	return true
 }
 
-func (l *listener) beginLocked(key Key, now time.Duration) {
+func (l *listener) beginLocked(key kube.Key, now time.Duration) {
 	l.mu.delivered++
 	l.mu.waiting.begin()
 	l.mu.pacing.begin(key, now)
@@ -363,13 +365,13 @@ func (l *listener) remove() {
 // synced is closed when the handler has returned from the initial objects.
 func (l *listener) synced() <-chan struct{} { return l.ready }
 
-func (l *listener) snapshot() HandlerSnapshot {
+func (l *listener) snapshot() state.Handler {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Since(l.made)
 	running := l.mu.pacing.running(now)
 	bytes, merged := l.mu.waiting.size()
-	return HandlerSnapshot{
+	return state.Handler{
 		Name: l.name, Synced: l.mu.synced, Backlog: l.mu.waiting.len(),
 		BacklogBytes: bytes, Merged: merged,
 		Delivered: l.mu.delivered, Panics: l.mu.panics,
@@ -390,7 +392,7 @@ func (l *listener) giveAgain(scope base.ScopeID, unchanged iter.Seq[store.Change
 
 // atOnesOwnInstant waits until the simulation is otherwise idle, and reports e.
 // It returns false if the run must end.
-func (l *listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e Event[Object]) bool {
+func (l *listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e Event[kube.Object]) bool {
 	sim.Step(ctx, simhook.Tell, fmt.Sprintf("%s %d %s", l.name, l.id, e.Key))
 	if ctx.Err() != nil {
 		return false
@@ -401,16 +403,16 @@ func (l *listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e Ev
 	case e.Undecodable != nil:
 		n.UID, n.Version = string(e.Undecodable.UID), uint64(e.Undecodable.Version)
 	case !base.IsNil(e.New):
-		n.UID, n.Version = string(e.New.GetUID()), uint64(ParseVersion(e.New.GetResourceVersion()))
+		n.UID, n.Version = string(e.New.GetUID()), uint64(kube.ParseVersion(e.New.GetResourceVersion()))
 	}
 	sim.Note(n)
 	return true
 }
 
-func (l *listener) reportHandled(sim simhook.Hooks, e Event[Object]) {
+func (l *listener) reportHandled(sim simhook.Hooks, e Event[kube.Object]) {
 	sim.Note(l.simNote(simhook.Heard, e))
 }
 
-func (l *listener) simNote(what simhook.What, e Event[Object]) simhook.Note {
+func (l *listener) simNote(what simhook.What, e Event[kube.Object]) simhook.Note {
 	return simhook.Note{What: what, Kind: l.gvk().GroupKind().String(), Name: l.name, Key: e.Key.String(), Quiet: e.Resync, Count: l.id}
 }

@@ -3,6 +3,10 @@
 
 package informer
 
+import (
+	"github.com/flyball-dev/flyball/kube"
+)
+
 import "time"
 
 const (
@@ -26,7 +30,7 @@ const (
 // listener was made.
 type pacing struct {
 	calling        bool
-	key            Key
+	key            kube.Key
 	began, longest time.Duration
 	reported       time.Duration // of the present call; 0: none
 	backlog        int           // last logged; 0: none
@@ -34,7 +38,7 @@ type pacing struct {
 	mergedAt       time.Duration // time of that log
 }
 
-func (p *pacing) begin(key Key, now time.Duration) {
+func (p *pacing) begin(key kube.Key, now time.Duration) {
 	p.calling, p.key, p.began, p.reported = true, key, now, 0
 }
 

@@ -15,6 +15,8 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func TestTempo_LongCallIsReportedOncePerDoubling(t *testing.T) {
@@ -82,7 +84,7 @@ func TestListener_SlowHandlerIsSeen_C1(t *testing.T) {
 					logged = append(logged, args)
 				}, funcr.Options{})
 				release := make(chan struct{})
-				l := newListener(0, func(Event[Object]) { <-release }, HandlerOptions{Name: "mine", EveryEvent: every}, nil, log)
+				l := newListener(0, func(Event[kube.Object]) { <-release }, HandlerOptions{Name: "mine", EveryEvent: every}, nil, log)
 				stop := listening(t, l)
 				defer stop()
 				time.Sleep(10 * time.Minute) // an idle handler costs nothing and is not logged
@@ -125,14 +127,14 @@ func TestListener_SlowHandlerIsSeen_C1(t *testing.T) {
 }
 
 func TestSnapshot_Slowest(t *testing.T) {
-	s := Snapshot{Handlers: []HandlerSnapshot{
+	s := state.Informer{Handlers: []state.Handler{
 		{Name: "idle", Longest: time.Hour}, {Name: "busy", Running: time.Second, Backlog: 100, Oldest: 2 * time.Second},
 		{Name: "stuck", Running: time.Minute}, {Name: "fast", Running: 1},
 	}}
 	if h, ok := s.Slowest(); !ok || h.Name != "stuck" {
 		t.Errorf("the slowest is %q, %v; want the stuck one", h.Name, ok)
 	}
-	if h, ok := (Snapshot{Handlers: s.Handlers[:1]}).Slowest(); ok {
+	if h, ok := (state.Informer{Handlers: s.Handlers[:1]}).Slowest(); ok {
 		t.Errorf("the slowest of the idle is %q, want none", h.Name)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/internal/unsettled"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Lister reads the objects of an informer's scopes. They are shared by all
@@ -28,7 +29,7 @@ import (
 // and Undecodable lists them; an object that the transform refuses stays in its
 // last accepted state. A Lister is a value, safe for concurrent use; it never
 // blocks and never asks the server.
-type Lister[T Object] struct{ v *view }
+type Lister[T kube.Object] struct{ v *view }
 
 // view is what a Lister reads.
 type view struct {
@@ -42,7 +43,7 @@ type view struct {
 	unsettled  *unsettled.Set // nil: every state is known
 }
 
-func newLister[T Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), current *atomic.Pointer[listerView], guard *mutationGuard, unsettled *unsettled.Set) Lister[T] {
+func newLister[T kube.Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), current *atomic.Pointer[listerView], guard *mutationGuard, unsettled *unsettled.Set) Lister[T] {
 	return Lister[T]{&view{store, resource, namespaced, current, guard, unsettled}}
 }
 
@@ -85,10 +86,10 @@ type QueryOptions struct {
 //     known
 //   - *NotSettledError if the effect of an own write on the object is not known
 //   - *ReleasedError
-func (l Lister[T]) Get(key Key) (T, error) {
+func (l Lister[T]) Get(key kube.Key) (T, error) {
 	var none T
 	if l.v == nil {
-		return none, &NotSyncedError{}
+		return none, &kube.NotSyncedError{}
 	}
 	for {
 		s := l.v.current.Load()
@@ -107,11 +108,11 @@ func (l Lister[T]) Get(key Key) (T, error) {
 }
 
 // opened returns what the store has of key, decoded.
-func (l Lister[T]) opened(key Key, stored Object, err error) (T, error) {
+func (l Lister[T]) opened(key kube.Key, stored kube.Object, err error) (T, error) {
 	obj, corrupt := compact.Open(stored)
 	if corrupt != nil {
 		var none T
-		return none, &UndecodableError{Kind: l.v.store.Kind, Key: key, Err: corrupt}
+		return none, &kube.UndecodableError{Kind: l.v.store.Kind, Key: key, Err: corrupt}
 	}
 	if l.v.guard != nil && !base.IsNil(obj) {
 		l.v.guard.touch(obj)
@@ -120,17 +121,17 @@ func (l Lister[T]) opened(key Key, stored Object, err error) (T, error) {
 }
 
 // missing returns why there is no object of key.
-func (l Lister[T]) missing(key Key, s *listerView) error {
+func (l Lister[T]) missing(key kube.Key, s *listerView) error {
 	kind := l.v.store.Kind
 	switch {
 	case s.gone != nil:
 		return s.gone
 	case l.v.misplaced(key.Namespace):
-		return &NamespaceError{Kind: kind, Key: key}
+		return &kube.NamespaceError{Kind: kind, Key: key}
 	case !s.covers(key.Namespace):
-		return &OutOfScopeError{Kind: kind, Key: key}
+		return &kube.OutOfScopeError{Kind: kind, Key: key}
 	case !s.isSynced():
-		return &NotSyncedError{Kind: kind}
+		return &kube.NotSyncedError{Kind: kind}
 	}
 	var resource schema.GroupResource
 	if l.v.resource != nil {
@@ -142,11 +143,11 @@ func (l Lister[T]) missing(key Key, s *listerView) error {
 }
 
 // pending returns the error of a read of key whose state is not known; nil: it is.
-func (v *view) pending(key Key) error {
+func (v *view) pending(key kube.Key) error {
 	if v.unsettled == nil || !v.unsettled.Has(key) {
 		return nil
 	}
-	return &NotSettledError{Kind: v.store.Kind, Key: key, When: func(do func()) func() { return v.unsettled.When(key, do) }}
+	return &kube.NotSettledError{Kind: v.store.Kind, Key: key, When: func(do func()) func() { return v.unsettled.When(key, do) }}
 }
 
 // misplaced reports whether no object of the kind can be in namespace.
@@ -361,18 +362,18 @@ func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
 // partly: reads before the first list are allowed.
 func (l Lister[T]) readable(namespace string, partly bool) error {
 	if l.v == nil {
-		return &NotSyncedError{}
+		return &kube.NotSyncedError{}
 	}
-	s, key := l.v.current.Load(), Key{Namespace: namespace}
+	s, key := l.v.current.Load(), kube.Key{Namespace: namespace}
 	switch {
 	case s.gone != nil:
 		return s.gone
 	case namespace != "" && l.v.misplaced(namespace):
-		return &NamespaceError{Kind: l.v.store.Kind, Key: key}
+		return &kube.NamespaceError{Kind: l.v.store.Kind, Key: key}
 	case namespace != "" && !s.covers(namespace):
-		return &OutOfScopeError{Kind: l.v.store.Kind, Key: key}
+		return &kube.OutOfScopeError{Kind: l.v.store.Kind, Key: key}
 	case !partly && !s.isSynced():
-		return &NotSyncedError{Kind: l.v.store.Kind}
+		return &kube.NotSyncedError{Kind: l.v.store.Kind}
 	}
 	if pending := l.v.pending(key); pending != nil && !partly {
 		return pending
@@ -392,12 +393,12 @@ func (l Lister[T]) Fields() []string {
 
 // Undecodable yields the undecodable objects of the Lister's scopes as of the
 // start of the loop, sorted by key.
-func (l Lister[T]) Undecodable() iter.Seq[Undecodable] {
-	return func(yield func(Undecodable) bool) {
+func (l Lister[T]) Undecodable() iter.Seq[kube.Undecodable] {
+	return func(yield func(kube.Undecodable) bool) {
 		if l.v == nil {
 			return
 		}
-		_, entries := look(l.v.current, func() []*Undecodable { return l.v.store.Quarantine(l.v.current.Load().scopes) })
+		_, entries := look(l.v.current, func() []*kube.Undecodable { return l.v.store.Quarantine(l.v.current.Load().scopes) })
 		for _, u := range entries {
 			if !yield(*u) {
 				return

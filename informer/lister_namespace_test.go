@@ -21,13 +21,14 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // listed answers a streaming list with only obj.
-func listed(t *testing.T, kind string, obj Object) fixture.Answer {
+func listed(t *testing.T, kind string, obj kube.Object) fixture.Answer {
 	t.Helper()
 	obj.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
-	end := Copy(obj)
+	end := kube.Copy(obj)
 	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	return fixture.Watch(fixture.Hang, fixture.Wire(t, listwatch.FrameAdded, obj), fixture.Wire(t, listwatch.FrameBookmark, end))
 }
@@ -35,7 +36,7 @@ func listed(t *testing.T, kind string, obj Object) fixture.Answer {
 // refused checks that a read is a *NamespaceError with the fix in its text.
 func refused(t *testing.T, what string, err error, fix string) {
 	t.Helper()
-	if _, ok := errors.AsType[*NamespaceError](err); !ok || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), fix) {
+	if _, ok := errors.AsType[*kube.NamespaceError](err); !ok || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), fix) {
 		t.Errorf("%s: %v, want a *NamespaceError that says %q and is not taken for NotFound", what, err, fix)
 	}
 }
@@ -49,11 +50,11 @@ func TestLister_ReadThatNoObjectCanAnswerIsAnError_B10(t *testing.T) {
 		<-nodes.Synced()
 		lister := nodes.Lister()
 
-		_, err := lister.Get(Key{Namespace: "a", Name: "n"})
+		_, err := lister.Get(kube.Key{Namespace: "a", Name: "n"})
 		refused(t, "Get of a cluster-scoped kind in a namespace", err, `kind Node is cluster-scoped; leave the namespace "a" out`)
 		_, err = lister.List(QueryOptions{Namespace: "a"})
 		refused(t, "List of a cluster-scoped kind in a namespace", err, `kind Node is cluster-scoped; leave the namespace "a" out`)
-		if _, err := lister.Get(Key{Name: "n"}); err != nil {
+		if _, err := lister.Get(kube.Key{Name: "n"}); err != nil {
 			t.Errorf("Get without a namespace: %v", err)
 		}
 		if all, err := lister.List(QueryOptions{}); err != nil || len(all) != 1 {
@@ -71,10 +72,10 @@ func TestLister_ReadOfANamespacedKindWithoutNamespaceIsAnError_B10(t *testing.T)
 		<-configMaps.Synced()
 		lister := configMaps.Lister()
 
-		_, err := lister.Get(Key{Name: "n"})
+		_, err := lister.Get(kube.Key{Name: "n"})
 		refused(t, "Get of a namespaced kind without namespace", err, "read ConfigMap n: kind ConfigMap is namespaced; set the namespace of the key")
 		_, err = lister.List(QueryOptions{Namespace: "b"})
-		if _, ok := errors.AsType[*OutOfScopeError](err); !ok || !strings.Contains(err.Error(), `read ConfigMap in "b"`) {
+		if _, ok := errors.AsType[*kube.OutOfScopeError](err); !ok || !strings.Contains(err.Error(), `read ConfigMap in "b"`) {
 			t.Errorf("List of a namespace that is not watched: %v, want an *OutOfScopeError", err)
 		}
 		if all, err := lister.List(QueryOptions{Namespace: "a"}); err != nil || len(all) != 1 {
@@ -88,7 +89,7 @@ func TestLister_InformerOfItsOwnKnowsItsScope_B10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "5"}}
 		s := fixture.Serve(t, listed(t, "Node", node))
-		lw, err := NewListerWatcher[*corev1.Node](&rest.Config{Host: "http://memory", Transport: &http.Transport{DialContext: s.Dial}}, clientscheme.Scheme, WatchScope{})
+		lw, err := NewListerWatcher[*corev1.Node](&rest.Config{Host: "http://memory", Transport: &http.Transport{DialContext: s.Dial}}, clientscheme.Scheme, listwatch.Scope{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func TestLister_InformerOfItsOwnKnowsItsScope_B10(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- i.Run(ctx) }()
 		<-i.Synced()
-		_, err = i.Lister().Get(Key{Namespace: "a", Name: "n"})
+		_, err = i.Lister().Get(kube.Key{Namespace: "a", Name: "n"})
 		refused(t, "Get of a cluster-scoped kind in a namespace", err, `leave the namespace "a" out`)
 		cancel()
 		if err := <-ended; err != nil {
@@ -116,11 +117,11 @@ func TestLister_ReadBeforeTheFirstListIsAnError_B20(t *testing.T) {
 	synced := make(chan struct{})
 	lister := listerOf(x, &listerView{synced: synced})
 	mustApply(t, x, seenDelta("a", "u", 1, "l"))
-	reads := map[string]func() ([]Object, error){
-		"List":                func() ([]Object, error) { return lister.List(QueryOptions{}) },
-		"List of an index":    func() ([]Object, error) { return lister.List(QueryOptions{Index: "label", IndexValue: "l"}) },
-		"List of a namespace": func() ([]Object, error) { return lister.List(QueryOptions{Namespace: "ns"}) },
-		"ByIndex": func() ([]Object, error) {
+	reads := map[string]func() ([]kube.Object, error){
+		"List":                func() ([]kube.Object, error) { return lister.List(QueryOptions{}) },
+		"List of an index":    func() ([]kube.Object, error) { return lister.List(QueryOptions{Index: "label", IndexValue: "l"}) },
+		"List of a namespace": func() ([]kube.Object, error) { return lister.List(QueryOptions{Namespace: "ns"}) },
+		"ByIndex": func() ([]kube.Object, error) {
 			objects, err := lister.ByIndex("label", "l")
 			if err != nil {
 				return nil, err
@@ -142,9 +143,9 @@ func TestLister_ReadBeforeTheFirstListIsAnError_B20(t *testing.T) {
 			t.Errorf("%s after the first list gives %d objects and %v, want the one", what, len(objects), err)
 		}
 	}
-	if _, err := (Lister[Object]{}).List(QueryOptions{}); !isNotSynced(err) {
+	if _, err := (Lister[kube.Object]{}).List(QueryOptions{}); !isNotSynced(err) {
 		t.Errorf("List of an empty Lister gives %v, want a *NotSyncedError", err)
 	}
 }
 
-func isNotSynced(err error) bool { _, ok := errors.AsType[*NotSyncedError](err); return ok }
+func isNotSynced(err error) bool { _, ok := errors.AsType[*kube.NotSyncedError](err); return ok }

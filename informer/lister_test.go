@@ -18,13 +18,14 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // listerOf returns a Lister of x with the listerView s.
-func listerOf(x *store.Indexer, s *listerView) Lister[Object] {
+func listerOf(x *store.Indexer, s *listerView) Lister[kube.Object] {
 	var at atomic.Pointer[listerView]
 	at.Store(s)
-	return newLister[Object](x, nil, nil, &at, nil, nil)
+	return newLister[kube.Object](x, nil, nil, &at, nil, nil)
 }
 
 func TestLister_SaysWhyThereIsNoObject(t *testing.T) {
@@ -36,21 +37,21 @@ func TestLister_SaysWhyThereIsNoObject(t *testing.T) {
 		t.Errorf("Get of what is known = %v, though the first list has not ended", err)
 	}
 	_, err := lister.Get(fixture.Named("b"))
-	if _, ok := errors.AsType[*NotSyncedError](err); !ok {
+	if _, ok := errors.AsType[*kube.NotSyncedError](err); !ok {
 		t.Errorf("Get before the first list = %v, want a *NotSyncedError", err)
 	}
 	close(synced)
 	if _, err = lister.Get(fixture.Named("b")); !apierrors.IsNotFound(err) {
 		t.Errorf("Get of what does not exist = %v, want NotFound", err)
 	}
-	_, err = lister.Get(Key{Namespace: "other", Name: "a"})
-	if _, ok := errors.AsType[*OutOfScopeError](err); !ok {
+	_, err = lister.Get(kube.Key{Namespace: "other", Name: "a"})
+	if _, ok := errors.AsType[*kube.OutOfScopeError](err); !ok {
 		t.Errorf("Get in a namespace that is not watched = %v, want an *OutOfScopeError", err)
 	}
 	if _, err := lister.ByIndex("none", "x"); err == nil || !strings.Contains(err.Error(), "AddIndex") {
 		t.Errorf("ByIndex of no index = %v, want an error that names the fix", err)
 	}
-	var empty Lister[Object]
+	var empty Lister[kube.Object]
 	if _, err := empty.Get(fixture.Named("a")); err == nil {
 		t.Error("a Lister from nowhere finds objects")
 	}
@@ -66,7 +67,7 @@ func TestLister_List(t *testing.T) {
 	}
 	var deltas []store.Delta
 	for i := range 8 {
-		d := seenDelta(fmt.Sprint(i), types.UID(fmt.Sprint(i)), Version(i+1), string("ab"[i&1]))
+		d := seenDelta(fmt.Sprint(i), types.UID(fmt.Sprint(i)), kube.Version(i+1), string("ab"[i&1]))
 		d.Key.Namespace = string("mn"[i>>1&1])
 		d.Object.SetNamespace(d.Key.Namespace)
 		d.Scope = base.ScopeID(i >> 2 & 1)

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // mutationDetectorEnv enables the detector for all objects when true, as for
@@ -53,7 +55,7 @@ func (d MutationDetection) completed() MutationDetection {
 // may be secret.
 type Mutation struct {
 	Kind schema.GroupVersionKind
-	Key  Key
+	Key  kube.Key
 	UID  types.UID
 	// Version of the modified object.
 	Version string

@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/deque"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -85,7 +86,7 @@ func (d *MutationDetector) Begin(who fmt.Stringer) (end func()) {
 	return func() { d.end(v) }
 }
 
-func (d *MutationDetector) begin(who fmt.Stringer, given ...Object) *visit {
+func (d *MutationDetector) begin(who fmt.Stringer, given ...kube.Object) *visit {
 	v := &visit{who: who}
 	for _, obj := range given {
 		if k := d.find(obj); k != nil {
@@ -148,7 +149,7 @@ func (d *MutationDetector) forget(v *visit) {
 }
 
 // touch records that obj was read during a visit.
-func (d *MutationDetector) touch(obj Object) {
+func (d *MutationDetector) touch(obj kube.Object) {
 	if d.visitors.Load() == 0 {
 		return
 	}
@@ -166,7 +167,7 @@ func (d *MutationDetector) touch(obj Object) {
 	d.mu.reads.Push(read{k, now})
 }
 
-func (d *MutationDetector) find(obj Object) *kept {
+func (d *MutationDetector) find(obj kube.Object) *kept {
 	if k, ok := d.kept.Load(obj); ok {
 		return k.(*kept)
 	}

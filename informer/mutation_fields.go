@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -28,7 +30,7 @@ var (
 
 // differences returns the fields in which two objects differ. Nil and empty are
 // equal, as on the wire. An object that changes while it is read differs.
-func differences(was, is Object) (fields []string) {
+func differences(was, is kube.Object) (fields []string) {
 	d := differ{}
 	defer func() {
 		if recover() != nil {

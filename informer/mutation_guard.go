@@ -13,6 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // mutationGuard is the part of a MutationDetector in one informer. A nil *mutationGuard has
@@ -42,9 +43,9 @@ func newMutationGuard(opts Options, kind func() schema.GroupVersionKind, indexer
 // kept is a shared object and its copy.
 type kept struct {
 	guard   *mutationGuard
-	key     Key
-	object  Object
-	truth   Object
+	key     kube.Key
+	object  kube.Object
+	truth   kube.Object
 	since   uint64        // by the detector's clock
 	good    atomic.Uint64 // when it was last seen unchanged
 	read    atomic.Uint64 // when a read was last recorded
@@ -71,7 +72,7 @@ func (g *mutationGuard) offerDeltas(deltas []store.Delta) (offered []*kept) {
 
 // offerWrite is offerDeltas for an own write.
 func (g *mutationGuard) offerWrite(o store.Observed) (offered []*kept) {
-	if g == nil || o.Effect != Stored || base.IsNil(o.Object) || isPacked(o.Object) {
+	if g == nil || o.Effect != kube.Stored || base.IsNil(o.Object) || isPacked(o.Object) {
 		return nil
 	}
 	return g.offer(nil, o.Key, o.Object)
@@ -112,7 +113,7 @@ func (g *mutationGuard) holds(k *kept) bool {
 
 // repair restores the copy in the store.
 func (g *mutationGuard) repair(k *kept) bool {
-	truth := Copy(k.truth)
+	truth := kube.Copy(k.truth)
 	fresh := g.keep(k.key, truth)
 	repaired := g.indexer.Restore(k.key, k.object, truth)
 	if !repaired && fresh != nil {
@@ -121,7 +122,7 @@ func (g *mutationGuard) repair(k *kept) bool {
 	return repaired
 }
 
-func (g *mutationGuard) offer(offered []*kept, key Key, obj Object) []*kept {
+func (g *mutationGuard) offer(offered []*kept, key kube.Key, obj kube.Object) []*kept {
 	if g.detection.Rate < 1 && (g.count.Load() >= sampleLimit || rand.Float64() >= g.detection.Rate) {
 		return offered
 	}
@@ -133,7 +134,7 @@ func (g *mutationGuard) offer(offered []*kept, key Key, obj Object) []*kept {
 
 // keep copies obj. It returns nil if obj is kept already, or if the copy
 // differs from it because of its type's DeepCopyObject.
-func (g *mutationGuard) keep(key Key, obj Object) *kept {
+func (g *mutationGuard) keep(key kube.Key, obj kube.Object) *kept {
 	truth, err := faithfulCopy(obj)
 	if err != nil {
 		if g.unfaithful.CompareAndSwap(false, true) {
@@ -150,13 +151,13 @@ func (g *mutationGuard) keep(key Key, obj Object) *kept {
 	return k
 }
 
-func faithfulCopy(obj Object) (truth Object, err error) {
+func faithfulCopy(obj kube.Object) (truth kube.Object, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("copy %T: panic: %v", obj, p)
 		}
 	}()
-	truth = Copy(obj)
+	truth = kube.Copy(obj)
 	if fields := differences(obj, truth); len(fields) > 0 {
 		return nil, fmt.Errorf("copy %T: it differs at %v", obj, fields)
 	}
@@ -179,7 +180,7 @@ func (k *kept) retire() {
 
 // hide retires obj, which a packed object was opened as, without comparing it
 // now: the caller may hold locks.
-func (g *mutationGuard) hide(obj Object) {
+func (g *mutationGuard) hide(obj kube.Object) {
 	k := g.find(obj)
 	if k == nil || !k.retired.CompareAndSwap(0, g.clock.Load()) {
 		return

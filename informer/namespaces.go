@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
@@ -172,14 +174,14 @@ func (h *handle) chosenOf(scopes []Scope) (plain []Scope, open bool) {
 }
 
 // state returns the state of the selection: that of the namespace watch.
-func (f *following) state(clusterWide, known bool) ScopeState {
-	s := ScopeState{State: StateWaiting}
+func (f *following) state(clusterWide, known bool) state.Scope {
+	s := state.Scope{State: state.Waiting}
 	if of := f.namespaces.handle.fed.Load(); of != nil {
 		s = of.State()
 	}
-	s.Scope, s.NamespaceSelector, s.Synced = WatchScope{}, f.selector, known
+	s.Scope, s.NamespaceSelector, s.Synced = listwatch.Scope{}, f.selector, known
 	if clusterWide {
-		s.State, s.Synced = StateMisuse, false
+		s.State, s.Synced = state.Misuse, false
 		s.Reason = "the kind is of cluster scope, so namespaces cannot be chosen for it; leave the NamespaceSelector out"
 	}
 	return s

@@ -14,20 +14,21 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // An informer made by New for a type that is not known at compile time shows
 // own writes of that type and of another representation.
 func TestNewForObject_OwnWritesAreShown_B11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := informertest.NewServer[informer.Object]()
+		s := informertest.NewServer[kube.Object]()
 		s.Write(configMap("a", "1"))
 		i := informer.NewForObject(s, &corev1.ConfigMap{}, configMaps, informer.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- i.Run(ctx) }()
 		<-i.Synced()
-		key := informer.Key{Namespace: "ns", Name: "a"}
+		key := kube.Key{Namespace: "ns", Name: "a"}
 		read := func() (version, value string) {
 			t.Helper()
 			got, err := i.Lister().Get(key)
@@ -49,10 +50,10 @@ func TestNewForObject_OwnWritesAreShown_B11(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for n, obj := range []informer.Object{own, &unstructured.Unstructured{Object: fields}} {
-			i.Observe(informer.Written{
-				Kind: configMaps, Effect: informer.Stored, Key: key, UID: "uid-1",
-				Version: informer.ParseVersion(obj.GetResourceVersion()), Object: obj,
+		for n, obj := range []kube.Object{own, &unstructured.Unstructured{Object: fields}} {
+			i.Observe(kube.Written{
+				Kind: configMaps, Effect: kube.Stored, Key: key, UID: "uid-1",
+				Version: kube.ParseVersion(obj.GetResourceVersion()), Object: obj,
 			})
 			if version, value := read(); version != obj.GetResourceVersion() || value != []string{"2", "3"}[n] {
 				t.Errorf("after an own write of a %T the read gives version %s with %q, want version %s with what was written", obj, version, value, obj.GetResourceVersion())

@@ -11,9 +11,13 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
+	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Options configure the informers of a SharedInformerFactory, or one made by
@@ -49,7 +53,7 @@ type Options struct {
 	// MemoryBudget is how many bytes the objects of the factory's informers may
 	// take. Lists take turns under it: one that does not fit beside others waits
 	// until they have been read; one that does not fit by itself stops, its scope
-	// is in StateDoesNotFit, and it is tried again. Objects are counted as
+	// is in state.DoesNotFit, and it is tried again. Objects are counted as
 	// Memory does, with what they share. Changes that come by a watch are always stored. 0: 80 %
 	// of GOMEMLIMIT if it is set, else half of the memory limit of the process's
 	// cgroup, if there is one below the machine's memory. Negative: no bound.
@@ -89,7 +93,7 @@ func (o Options) memoryBudget() int64 {
 }
 
 // reflectorOptions returns the options of a Reflector fed by lw.
-func (o Options) reflectorOptions(lw ListerWatcher[Object]) reflector.Options {
+func (o Options) reflectorOptions(lw listwatch.ListerWatcher[kube.Object]) reflector.Options {
 	opts := reflector.Options{
 		Logger: o.Logger, PageSize: o.PageSize, PagedLists: o.PagedLists, ListFromCache: o.ListFromCache,
 	}
@@ -105,3 +109,16 @@ func (o Options) concurrentLists() int {
 	}
 	return o.ConcurrentLists
 }
+
+// Compact says how an informer packs the objects that it holds; make it with
+// package informer/compact. Zero: it holds them decoded.
+//
+//	Codec            compresses; nil: objects are not packed
+//	HotObjects       and
+//	HotBytes         bound the decoded objects kept for the next read
+//	DictionaryBytes  is the size of the dictionary
+type Compact = compact.Options
+
+// IndexFunc returns the values under which an index finds obj. It may be
+// called concurrently and must not block.
+type IndexFunc[T kube.Object] = store.IndexFunc[T]

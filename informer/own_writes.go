@@ -9,10 +9,12 @@ import (
 	"iter"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/internal/unsettled"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ownWrites stores the writes of this process in its core before a watch has them. What a
@@ -27,20 +29,20 @@ func (s *ownWrites) begin(c *core) {
 	s.core = c
 	s.settler = unsettled.Settler{
 		Store: s, Name: c.object.String(), Log: c.log, PageSize: cmp.Or(c.opts.PageSize, reflector.DefaultPageSize),
-		Read: func(scope WatchScope) (ListerWatcher[Object], error) { return c.settling(scope) },
+		Read: func(scope listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) { return c.settling(scope) },
 	}
 	_ = c.group.Go(s.settler.Run)
 }
 
 // observe stores an own write and notifies the listeners, before any watch
 // does.
-func (s *ownWrites) observe(w Written) {
+func (s *ownWrites) observe(w kube.Written) {
 	switch w.Effect {
-	case Touched:
+	case kube.Touched:
 		s.markPending(w)
-	case Removed:
-		s.storeAnswer(store.Observed{Effect: Removed, Key: w.Key, UID: w.UID, Version: w.Version}, nil, nil, nil)
-	case Stored:
+	case kube.Removed:
+		s.storeAnswer(store.Observed{Effect: kube.Removed, Key: w.Key, UID: w.UID, Version: w.Version}, nil, nil, nil)
+	case kube.Stored:
 		switch hidden, err := s.storeWritten(w); {
 		case err != nil:
 			s.markPending(w)
@@ -51,7 +53,7 @@ func (s *ownWrites) observe(w Written) {
 }
 
 // markPending makes the key of w pending, if a scope of the informer may have it.
-func (s *ownWrites) markPending(w Written) {
+func (s *ownWrites) markPending(w kube.Written) {
 	for _, watched := range s.core.critical.watchedNow() {
 		if of := watched.scope.Namespace; of == "" || w.Key.Namespace == "" || of == w.Key.Namespace {
 			s.settler.Mark(w.Key, w.Version)
@@ -62,7 +64,7 @@ func (s *ownWrites) markPending(w Written) {
 
 // storeWritten stores an object as the server has it. hidden is as of Indexer.Observe. It
 // returns an error if the informer cannot hold the object in this form.
-func (s *ownWrites) storeWritten(w Written) (hidden bool, err error) {
+func (s *ownWrites) storeWritten(w kube.Written) (hidden bool, err error) {
 	for stored := false; !stored && err == nil; {
 		stored, hidden, err = s.storeAs(w, s.core.projection.current())
 	}
@@ -71,12 +73,12 @@ func (s *ownWrites) storeWritten(w Written) (hidden bool, err error) {
 
 // storeAs is storeWritten with the fields of a generation. It stores nothing if that is no
 // longer the present one.
-func (s *ownWrites) storeAs(w Written, as *generation) (stored, hidden bool, err error) {
+func (s *ownWrites) storeAs(w kube.Written, as *generation) (stored, hidden bool, err error) {
 	obj, err := s.core.typed(w)
 	if err != nil {
 		return false, false, err
 	}
-	o := store.Observed{Effect: Stored, Key: w.Key, UID: w.UID, Version: w.Version}
+	o := store.Observed{Effect: kube.Stored, Key: w.Key, UID: w.UID, Version: w.Version}
 	in, unsure := s.matching(obj)
 	as.keeps(s.core.settings.keepsManagedFields()).reduce(obj)
 	if transform := s.core.settings.transform(); transform == nil {
@@ -113,7 +115,7 @@ func (s *ownWrites) storeAnswer(o store.Observed, in, unsure []*watched, as *gen
 func (s *ownWrites) observeLocked(o store.Observed, in, unsure []*watched) (changes []store.Change, hidden bool, err error) {
 	scopes := &s.core.critical.scopes
 	o.In, o.Unsure = scopes.ids(in), scopes.ids(unsure)
-	if obj, _, err := s.core.indexer.Get(o.Key); err != nil || !base.IsNil(obj) && ParseVersion(obj.GetResourceVersion()) > o.Version {
+	if obj, _, err := s.core.indexer.Get(o.Key); err != nil || !base.IsNil(obj) && kube.ParseVersion(obj.GetResourceVersion()) > o.Version {
 		held, unheld := heldBy(in, o.Key, obj, err != nil || s.core.settings.transform() != nil)
 		o.Held, o.Unheld = scopes.ids(held), scopes.ids(unheld)
 	}
@@ -124,7 +126,7 @@ func (s *ownWrites) observeLocked(o store.Observed, in, unsure []*watched) (chan
 
 // heldBy divides scopes into those that have the object of key as it is stored, and those that
 // have not. changed: its labels are not known, so that the others are in neither.
-func heldBy(scopes []*watched, key Key, obj Object, changed bool) (held, unheld []*watched) {
+func heldBy(scopes []*watched, key kube.Key, obj kube.Object, changed bool) (held, unheld []*watched) {
 	for _, w := range scopes {
 		switch {
 		case w.surely(key, obj, changed):
@@ -137,7 +139,7 @@ func heldBy(scopes []*watched, key Key, obj Object, changed bool) (held, unheld 
 }
 
 // refusedWrite returns o, the write w, as an object that the transform refused.
-func (s *ownWrites) refusedWrite(o store.Observed, w Written) (store.Observed, error) {
+func (s *ownWrites) refusedWrite(o store.Observed, w kube.Written) (store.Observed, error) {
 	original, err := s.core.typed(w) // the transform may have modified its argument
 	if err != nil {
 		o.Err = nil
@@ -151,12 +153,12 @@ func (s *ownWrites) refusedWrite(o store.Observed, w Written) (store.Observed, e
 
 // matching returns the scopes that obj belongs to, and those for which only the
 // server can tell.
-func (s *ownWrites) matching(obj Object) (in, unsure []*watched) {
+func (s *ownWrites) matching(obj kube.Object) (in, unsure []*watched) {
 	for _, w := range s.core.critical.watchedNow() {
 		switch w.matcher.Match(obj) {
-		case base.Inside:
+		case feed.Inside:
 			in = append(in, w)
-		case base.Undecided:
+		case feed.Undecided:
 			unsure = append(unsure, w)
 		}
 	}
@@ -164,17 +166,17 @@ func (s *ownWrites) matching(obj Object) (in, unsure []*watched) {
 }
 
 // Version implements unsettled.Store.
-func (s *ownWrites) Version(key Key) Version {
+func (s *ownWrites) Version(key kube.Key) kube.Version {
 	obj, _, _ := s.core.indexer.Get(key)
 	if base.IsNil(obj) {
 		return 0
 	}
-	return ParseVersion(obj.GetResourceVersion())
+	return kube.ParseVersion(obj.GetResourceVersion())
 }
 
 // Keys implements unsettled.Store.
-func (s *ownWrites) Keys(namespace string) iter.Seq[Key] {
-	return func(yield func(Key) bool) {
+func (s *ownWrites) Keys(namespace string) iter.Seq[kube.Key] {
+	return func(yield func(kube.Key) bool) {
 		for r := range s.core.indexer.View().All() {
 			if (namespace == "" || namespace == r.Key.Namespace) && !yield(r.Key) {
 				return
@@ -184,14 +186,14 @@ func (s *ownWrites) Keys(namespace string) iter.Seq[Key] {
 }
 
 // Found implements unsettled.Store.
-func (s *ownWrites) Found(item listwatch.Item[Object]) {
-	_, _ = s.storeWritten(Written{
-		Kind: s.core.gvk(), Effect: Stored, Key: item.Key, UID: item.UID,
-		Version: ParseVersion(item.ResourceVersion), Object: item.Object,
+func (s *ownWrites) Found(item listwatch.Item[kube.Object]) {
+	_, _ = s.storeWritten(kube.Written{
+		Kind: s.core.gvk(), Effect: kube.Stored, Key: item.Key, UID: item.UID,
+		Version: kube.ParseVersion(item.ResourceVersion), Object: item.Object,
 	})
 }
 
 // Absent implements unsettled.Store.
-func (s *ownWrites) Absent(key Key, version Version) {
+func (s *ownWrites) Absent(key kube.Key, version kube.Version) {
 	s.storeAnswer(store.Observed{Absent: true, Key: key, Version: version}, nil, nil, nil)
 }

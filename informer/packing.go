@@ -10,6 +10,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // packing packs the objects of an informer, once that is started.
@@ -19,12 +20,12 @@ type packing struct {
 
 // items returns what packs the items of lists and watches, or nil. In a list, an
 // entry of the store that has the same bytes stays.
-func (p *packing) items(store *store.Indexer) func(listwatch.Item[Object]) listwatch.Item[Object] {
+func (p *packing) items(store *store.Indexer) func(listwatch.Item[kube.Object]) listwatch.Item[kube.Object] {
 	packer := p.Load()
 	if packer == nil {
 		return nil
 	}
-	return func(item listwatch.Item[Object]) listwatch.Item[Object] {
+	return func(item listwatch.Item[kube.Object]) listwatch.Item[kube.Object] {
 		if item.Err != nil || item.Object == nil {
 			return item
 		}
@@ -38,7 +39,7 @@ func (p *packing) items(store *store.Indexer) func(listwatch.Item[Object]) listw
 }
 
 // pack returns obj as the Indexer of the informer holds it.
-func (p *packing) pack(obj Object) Object {
+func (p *packing) pack(obj kube.Object) kube.Object {
 	if packer := p.Load(); packer != nil {
 		return packer.Pack(obj, nil, nil)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // The cost of each step for an update, alone and warm; hack/tools/bench compares the
@@ -25,20 +26,20 @@ const (
 
 // benchStore returns an Indexer of benchKeys objects with an index besides the
 // namespaces, and the deltas of the next update of each.
-func benchStore(b *testing.B) (f *store.DeltaFIFO, x *store.Indexer, next func(i int, v Version) store.Delta) {
+func benchStore(b *testing.B) (f *store.DeltaFIFO, x *store.Indexer, next func(i int, v kube.Version) store.Delta) {
 	x = store.NewIndexer(fixture.ThingKind)
-	if err := x.AddIndex("value", func(obj Object) []string { return []string{"v"} }); err != nil {
+	if err := x.AddIndex("value", func(obj kube.Object) []string { return []string{"v"} }); err != nil {
 		b.Fatal(err)
 	}
 	f = store.NewDeltaFIFO(x)
-	keys := make([]Key, benchKeys)
-	objects := make([]Object, benchKeys)
+	keys := make([]kube.Key, benchKeys)
+	objects := make([]kube.Object, benchKeys)
 	list := f.Replace(0)
 	for i := range keys {
 		keys[i] = fixture.Named(fmt.Sprint("object-", i))
 		objects[i] = fixture.NewThing(keys[i], types.UID(fmt.Sprint("uid-", i)), 1, "v")
 	}
-	next = func(i int, v Version) store.Delta {
+	next = func(i int, v kube.Version) store.Delta {
 		i = i * 7919 % benchKeys
 		return store.Delta{Type: store.Updated, Key: keys[i], UID: objects[i].GetUID(), Version: v, Object: objects[i]}
 	}
@@ -64,7 +65,7 @@ func BenchmarkPath_DeltaFIFO(b *testing.B) {
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		f.Push(next(n, Version(benchKeys+n)))
+		f.Push(next(n, kube.Version(benchKeys+n)))
 		if n++; n%benchBatch == 0 {
 			if _, err := f.PopBatchWoken(ctx); err != nil {
 				b.Fatal(err)
@@ -80,7 +81,7 @@ func BenchmarkPath_Indexer(b *testing.B) {
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		batch.Deltas = append(batch.Deltas, next(n, Version(2*benchKeys+n)))
+		batch.Deltas = append(batch.Deltas, next(n, kube.Version(2*benchKeys+n)))
 		if n++; n%benchBatch == 0 {
 			changes, err := x.Apply(batch)
 			if err != nil || len(changes) != benchBatch {
@@ -100,7 +101,7 @@ func BenchmarkPath_Waiting(b *testing.B) {
 	for from := 0; from < benchKeys; from += benchBatch {
 		var batch store.Batch
 		for i := range benchBatch {
-			batch.Deltas = append(batch.Deltas, next(from+i, Version(2*benchKeys+from+i)))
+			batch.Deltas = append(batch.Deltas, next(from+i, kube.Version(2*benchKeys+from+i)))
 		}
 		told, err := x.Apply(batch)
 		if err != nil {
@@ -113,7 +114,7 @@ func BenchmarkPath_Waiting(b *testing.B) {
 		waiting waiting
 	}{{"level", newBacklog()}, {"every", &eventStream{}}} {
 		b.Run(kind.name, func(b *testing.B) {
-			var buf [2]Event[Object]
+			var buf [2]Event[kube.Object]
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
@@ -135,7 +136,7 @@ func BenchmarkPath_Read(b *testing.B) {
 	_, x, next := benchStore(b)
 	var all atomic.Pointer[listerView]
 	all.Store(&listerView{})
-	lister := newLister[Object](x, nil, nil, &all, nil, nil)
+	lister := newLister[kube.Object](x, nil, nil, &all, nil, nil)
 	b.Run("Get", func(b *testing.B) {
 		b.ReportAllocs()
 		n := 0

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // Progress is the present work of an informer. Unlike Snapshot it uses no lock
@@ -20,7 +21,7 @@ type Progress struct {
 	// and transforming an object. A task that has never begun is omitted.
 	Tasks []Task
 	// Handlers in the order in which they joined.
-	Handlers []HandlerSnapshot
+	Handlers []state.Handler
 }
 
 // membership knows the tasks, handlers and scopes of a core. Its lock is never held

@@ -11,6 +11,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/internal/origin"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Projected reports whether obj may be a copy of an object of which an informer
@@ -18,7 +19,7 @@ import (
 // these. Written whole, it would remove the other fields from the server. An
 // object without uid and resourceVersion is new, and one with managedFields was
 // read from the server. Projected compares identities and does not block.
-func (f *SharedInformerFactory) Projected(kind schema.GroupVersionKind, obj Object) (kept []string, projected bool) {
+func (f *SharedInformerFactory) Projected(kind schema.GroupVersionKind, obj kube.Object) (kept []string, projected bool) {
 	if !f.narrow.any() || len(obj.GetManagedFields()) > 0 || obj.GetUID() == "" && obj.GetResourceVersion() == "" {
 		return nil, false
 	}
@@ -59,7 +60,7 @@ func (f *SharedInformerFactory) kindOfID(id coreID) schema.GroupVersionKind {
 
 // mayHaveGiven reports whether the informer of id, which has kept only some
 // fields, may have given obj to a reader then.
-func (f *SharedInformerFactory) mayHaveGiven(id coreID, obj Object) bool {
+func (f *SharedInformerFactory) mayHaveGiven(id coreID, obj kube.Object) bool {
 	c := f.existing(id)
 	if c == nil {
 		return true
@@ -68,10 +69,10 @@ func (f *SharedInformerFactory) mayHaveGiven(id coreID, obj Object) bool {
 	switch version := obj.GetResourceVersion(); {
 	case !whole || version == "":
 		return true
-	case ParseVersion(version) > narrow:
+	case kube.ParseVersion(version) > narrow:
 		return false
 	}
-	held, _, _ := c.indexer.Get(KeyOf(obj))
+	held, _, _ := c.indexer.Get(kube.KeyOf(obj))
 	if held == nil || held.GetResourceVersion() != obj.GetResourceVersion() {
 		return true // not every write carries the version, so the server may accept it
 	}

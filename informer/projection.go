@@ -10,6 +10,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // A kind keeps the union of the fields that its handles want, since they share
@@ -26,9 +27,9 @@ type projection struct {
 	now atomic.Pointer[generation]
 	// The core's critical section guards the fields below.
 	past   []*generation // by number, the present one included
-	newest Version       // that was stored
+	newest kube.Version  // that was stored
 	whole  bool          // all objects have all of their fields, from now on
-	narrow Version       // objects of later versions always had them; set once whole is
+	narrow kube.Version  // objects of later versions always had them; set once whole is
 }
 
 // generation is a set of fields, a part of the next one's.
@@ -76,7 +77,7 @@ func (p *projection) keepsMetadata(scopes *scopeTable, w *watched) bool {
 }
 
 // recordStored records a version that is stored.
-func (p *projection) recordStored(version Version) { p.newest = max(p.newest, version) }
+func (p *projection) recordStored(version kube.Version) { p.newest = max(p.newest, version) }
 
 // widened reports whether the stored objects have all of their fields by now,
 // which they then keep, and remembers since when. An informer that has stored
@@ -131,7 +132,7 @@ func (g *generation) keeps(managed bool) keeps {
 }
 
 // reduce clears what is not kept of obj, which must not be shared.
-func (k keeps) reduce(obj Object) {
+func (k keeps) reduce(obj kube.Object) {
 	if !k.managed {
 		obj.SetManagedFields(nil)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // shelf serves ConfigMaps, whose every state it remembers.
@@ -35,7 +36,7 @@ type shelf struct {
 	mu struct {
 		sync.Mutex
 		version   int
-		objects   map[Key]*corev1.ConfigMap
+		objects   map[kube.Key]*corev1.ConfigMap
 		history   map[string]*corev1.ConfigMap // by version
 		watches   map[chan []byte]string       // of a namespace; empty: all
 		forbidden map[string]bool              // namespaces
@@ -48,7 +49,7 @@ type shelf struct {
 func newShelf(t *testing.T) *shelf {
 	s := &shelf{t: t}
 	s.mu.version = 100
-	s.mu.objects = map[Key]*corev1.ConfigMap{}
+	s.mu.objects = map[kube.Key]*corev1.ConfigMap{}
 	s.mu.history = map[string]*corev1.ConfigMap{}
 	s.mu.watches = map[chan []byte]string{}
 	s.mu.forbidden = map[string]bool{}
@@ -115,7 +116,7 @@ func (s *shelf) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	all := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}}
-	for _, key := range slices.SortedFunc(maps.Keys(s.mu.objects), func(a, b Key) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(s.mu.objects), func(a, b kube.Key) int { return strings.Compare(a.String(), b.String()) }) {
 		if ns == "" || ns == key.Namespace {
 			all.Items = append(all.Items, *s.mu.objects[key])
 		}
@@ -134,7 +135,7 @@ func (s *shelf) frame(o *corev1.ConfigMap) []byte {
 }
 
 // put writes an object with other content, and returns it.
-func (s *shelf) put(key Key) *corev1.ConfigMap {
+func (s *shelf) put(key kube.Key) *corev1.ConfigMap {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.version++
@@ -155,7 +156,7 @@ func (s *shelf) put(key Key) *corev1.ConfigMap {
 	return o.DeepCopy()
 }
 
-func (s *shelf) remove(key Key) {
+func (s *shelf) remove(key kube.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.mu.objects[key]
@@ -232,14 +233,14 @@ func (s *shelf) shows(got *corev1.ConfigMap, set *fields.Set) string {
 	cut := got.DeepCopy()
 	fields.Prune(cut, set)
 	if want := s.at(got.ResourceVersion, set); !reflect.DeepEqual(cut, want) {
-		return fmt.Sprintf("%s in version %s of the fields %s is %+v, want %+v", KeyOf(got), got.ResourceVersion, set, cut, want)
+		return fmt.Sprintf("%s in version %s of the fields %s is %+v, want %+v", kube.KeyOf(got), got.ResourceVersion, set, cut, want)
 	}
 	return ""
 }
 
 var (
-	keyA, keyB = Key{Namespace: "prod", Name: "a"}, Key{Namespace: "prod", Name: "b"}
-	maps2      = Key{Namespace: "test", Name: "c"}
+	keyA, keyB = kube.Key{Namespace: "prod", Name: "a"}, kube.Key{Namespace: "prod", Name: "b"}
+	maps2      = kube.Key{Namespace: "test", Name: "c"}
 )
 
 func annotated(scopes ...Scope) Scope {
@@ -272,9 +273,9 @@ func TestProjection_KeepsWhatIsNamed_D4(t *testing.T) {
 		synctest.Wait()
 		check("watched")
 		answer := s.put(keyA)
-		notes.Observe(Written{Kind: notes.Kind(), Key: keyA, UID: answer.UID, Version: ParseVersion(answer.ResourceVersion) + 5, Effect: Stored, Object: func() Object {
+		notes.Observe(kube.Written{Kind: notes.Kind(), Key: keyA, UID: answer.UID, Version: kube.ParseVersion(answer.ResourceVersion) + 5, Effect: kube.Stored, Object: func() kube.Object {
 			own := answer.DeepCopy()
-			own.ResourceVersion = strconv.Itoa(int(ParseVersion(answer.ResourceVersion)) + 5)
+			own.ResourceVersion = strconv.Itoa(int(kube.ParseVersion(answer.ResourceVersion)) + 5)
 			return own
 		}()})
 		check("written")
@@ -362,7 +363,7 @@ func TestProjection_WiderHandleWaitsForItsList_D4(t *testing.T) {
 		release()
 		<-whole.Synced()
 		synctest.Wait()
-		for _, key := range []Key{keyA, keyB} {
+		for _, key := range []kube.Key{keyA, keyB} {
 			got, err := whole.Lister().Get(key)
 			if err != nil || s.shows(got, nil) != "" {
 				t.Errorf("after its list the wider handle sees %+v, error %v", got, err)
@@ -577,7 +578,7 @@ func TestProjected_WholeObjectsAreTold_D4(t *testing.T) {
 		notes := For[*corev1.ConfigMap](f, annotated())
 		stop := runFactory(t, f)
 		<-notes.Synced()
-		told := func(when string, obj Object, want bool) {
+		told := func(when string, obj kube.Object, want bool) {
 			t.Helper()
 			kept, got := f.Projected(fixture.ConfigMapKind, obj)
 			if got != want || got && !slices.Equal(kept, []string{"metadata.annotations"}) {
@@ -589,7 +590,7 @@ func TestProjected_WholeObjectsAreTold_D4(t *testing.T) {
 		other.Data, other.ResourceVersion = map[string]string{"a": "b"}, ""
 		loose := looselyOf(t, narrow, fixture.ConfigMapKind)
 		told("cached", narrow, true)
-		told("a copy", Copy(narrow), true)
+		told("a copy", kube.Copy(narrow), true)
 		told("a changed copy without version", other, true)
 		told("a copy as another type", loose, true)
 		told("read from the server", s.at(narrow.ResourceVersion, nil), true) // without managedFields it may be a copy
@@ -605,23 +606,23 @@ func TestProjected_WholeObjectsAreTold_D4(t *testing.T) {
 		<-whole.Synced()
 		synctest.Wait()
 		all, _ := whole.Lister().Get(keyA)
-		told("whole, by now", Copy(all), false)
-		told("narrow, from before", Copy(narrow), true)
+		told("whole, by now", kube.Copy(all), false)
+		told("narrow, from before", kube.Copy(narrow), true)
 
 		// An apply and a merge patch do not carry the version: the server accepts them of an
 		// old one.
 		s.put(keyA)
 		synctest.Wait()
-		told("narrow, of a version that has left the cache", Copy(narrow), true)
+		told("narrow, of a version that has left the cache", kube.Copy(narrow), true)
 		newer, _ := whole.Lister().Get(keyA)
-		told("whole, newer than all narrow ones", Copy(newer), false)
+		told("whole, newer than all narrow ones", kube.Copy(newer), false)
 		s.put(keyA)
 		synctest.Wait()
-		told("whole, newer than all narrow ones and no longer in the cache", Copy(newer), false)
+		told("whole, newer than all narrow ones and no longer in the cache", kube.Copy(newer), false)
 		s.remove(keyA)
 		synctest.Wait()
-		told("narrow, of an object that is gone", Copy(narrow), true)
-		told("whole, of an object that is gone", Copy(newer), false)
+		told("narrow, of an object that is gone", kube.Copy(narrow), true)
+		told("whole, of an object that is gone", kube.Copy(newer), false)
 		stop()
 	})
 }
@@ -657,7 +658,7 @@ func TestProjection_WhatSettlesAWriteIsWhole_D4(t *testing.T) {
 		stop := runFactory(t, f)
 		<-notes.Synced()
 		release := s.hold()
-		f.Observe(Written{Kind: fixture.ConfigMapKind, Key: keyA, Effect: Touched})
+		f.Observe(kube.Written{Kind: fixture.ConfigMapKind, Key: keyA, Effect: kube.Touched})
 		synctest.Wait()
 		s.mu.Lock()
 		s.mu.held = nil // for later lists
@@ -700,7 +701,7 @@ func TestProjection_NoHandleSeesLess_D4(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 4))
 			s := newShelf(t)
-			keys := []Key{keyA, keyB, maps2}
+			keys := []kube.Key{keyA, keyB, maps2}
 			for _, key := range keys {
 				s.put(key)
 			}
@@ -764,7 +765,7 @@ func TestProjection_NoHandleSeesLess_D4(t *testing.T) {
 					synctest.Wait()
 				case 4:
 					o := s.put(keys[random.IntN(len(keys))])
-					f.Observe(Written{Kind: fixture.ConfigMapKind, Key: KeyOf(o), UID: o.UID, Version: ParseVersion(o.ResourceVersion), Effect: Stored, Object: o})
+					f.Observe(kube.Written{Kind: fixture.ConfigMapKind, Key: kube.KeyOf(o), UID: o.UID, Version: kube.ParseVersion(o.ResourceVersion), Effect: kube.Stored, Object: o})
 				default:
 					s.put(keys[random.IntN(len(keys))])
 				}
@@ -784,11 +785,11 @@ func TestProjection_NoHandleSeesLess_D4(t *testing.T) {
 				default:
 					t.Errorf("seed %d: the handle of %q in %q is not synced: %v", seed, u.set, u.ns, u.Snapshot().Scopes)
 				}
-				seen := map[Key]string{}
+				seen := map[kube.Key]string{}
 				for o := range u.Lister().All() {
-					seen[KeyOf(o)] = o.ResourceVersion
+					seen[kube.KeyOf(o)] = o.ResourceVersion
 				}
-				want := map[Key]string{}
+				want := map[kube.Key]string{}
 				for key, o := range s.mu.objects {
 					if u.ns == "" || u.ns == key.Namespace {
 						want[key] = o.ResourceVersion

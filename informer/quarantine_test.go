@@ -15,6 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // story plays the life of key a in a store: "u@1" is a decodable version,
@@ -24,11 +25,11 @@ func story(t *testing.T, steps ...string) (x *store.Indexer, changes [][]store.C
 	x = store.NewIndexer(fixture.ThingKind)
 	var uid string
 	for n, step := range steps {
-		var v Version
+		var v kube.Version
 		d := seenAs(store.Updated, "a", "", 0)
 		bad := len(step) > 0 && step[0] == '!'
 		if step == "" {
-			d.Type, d.UID, d.Version = store.Deleted, types.UID(uid), Version(n+1)
+			d.Type, d.UID, d.Version = store.Deleted, types.UID(uid), kube.Version(n+1)
 			d.Object = nil
 		} else {
 			if _, err := fmt.Sscanf(step[len(step)-3:], "%1s@%d", &uid, &v); err != nil {
@@ -46,12 +47,12 @@ func story(t *testing.T, steps ...string) (x *store.Indexer, changes [][]store.C
 }
 
 // tellUndecodable is tell with the undecodable objects.
-func tellUndecodable(events []Event[Object]) []string {
+func tellUndecodable(events []Event[kube.Object]) []string {
 	out := tell(events)
 	for i, e := range events {
 		if u := e.Undecodable; u != nil {
 			out[i] += fmt.Sprintf(" bad %s@%s", u.UID, u.Metadata.ResourceVersion)
-			if failed, ok := errors.AsType[*UndecodableError](u.Err); !ok || failed.Key != e.Key {
+			if failed, ok := errors.AsType[*kube.UndecodableError](u.Err); !ok || failed.Key != e.Key {
 				out[i] += " without its error"
 			}
 		}
@@ -211,15 +212,15 @@ func TestIndexer_UndecodableComesAndGoesWithTheSight_I8(t *testing.T) {
 // Undecodable lists what the scopes hold, sorted, at one moment.
 func TestLister_ListsTheQuarantine_I8(t *testing.T) {
 	x := store.NewIndexer(fixture.ThingKind)
-	bad := func(scope base.ScopeID, name string, v Version) store.Delta {
+	bad := func(scope base.ScopeID, name string, v kube.Version) store.Delta {
 		d := deltaOf(fixture.Spoilt(fixture.NewThing(fixture.Named(name), "u", v, "")))
 		d.Type, d.Scope = store.Updated, scope
 		return d
 	}
 	mustApply(t, x, bad(0, "b", 1), bad(0, "a", 2), bad(1, "c", 3), seenDelta("good", "g", 4, ""))
-	list := func(l Lister[Object]) (out []string) {
+	list := func(l Lister[kube.Object]) (out []string) {
 		for u := range l.Undecodable() {
-			failed, ok := errors.AsType[*UndecodableError](u.Err)
+			failed, ok := errors.AsType[*kube.UndecodableError](u.Err)
 			if !ok || failed.Key != u.Key || !errors.Is(u.Err, fixture.ErrSpoiled) || u.Since.IsZero() {
 				t.Errorf("%s has the error %v since %v, want an *UndecodableError with its key and cause", u.Key, u.Err, u.Since)
 			}
@@ -234,7 +235,7 @@ func TestLister_ListsTheQuarantine_I8(t *testing.T) {
 	if got, want := list(listerOf(x, &listerView{})), []string{"c u@3 c"}; !slices.Equal(got, want) {
 		t.Errorf("after the others have healed %q are listed, want %q", got, want)
 	}
-	if got := list(Lister[Object]{}); got != nil {
+	if got := list(Lister[kube.Object]{}); got != nil {
 		t.Errorf("an empty Lister lists %q", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // refusals are the objects that the transform refused, to be retried.
@@ -29,14 +30,14 @@ type refusals struct {
 	log      logr.Logger
 	mu       struct {
 		sync.Mutex
-		waiting map[Key]refusedObject
+		waiting map[kube.Key]refusedObject
 		running bool
 	}
 	woken chan struct{} // has one token if waiting has grown
 }
 
 type refusedObject struct {
-	entry    *Undecodable
+	entry    *kube.Undecodable
 	failures int
 	at       time.Time // of the next attempt
 }
@@ -51,8 +52,8 @@ func (r *refusals) schedule(deltas []store.Delta) {
 }
 
 // scheduleOne schedules a retry for the refused object of key.
-func (r *refusals) scheduleOne(key Key) {
-	u := r.indexer.Refused(key)
+func (r *refusals) scheduleOne(key kube.Key) {
+	u, _ := r.indexer.Refused(key)
 	if u == nil {
 		return // a newer version has arrived
 	}
@@ -62,11 +63,11 @@ func (r *refusals) scheduleOne(key Key) {
 }
 
 // add adds u. first: no goroutine retries yet.
-func (r *refusals) add(u *Undecodable, now time.Time) (first bool) {
+func (r *refusals) add(u *kube.Undecodable, now time.Time) (first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.waiting == nil {
-		r.mu.waiting, r.woken = make(map[Key]refusedObject), make(chan struct{}, 1)
+		r.mu.waiting, r.woken = make(map[kube.Key]refusedObject), make(chan struct{}, 1)
 	}
 	if r.mu.waiting[u.Key].entry == u {
 		return false
@@ -93,7 +94,7 @@ func (r *refusals) due(now time.Time) (due []refusedObject, wait time.Duration) 
 			wait = left
 		}
 	}
-	slices.SortFunc(due, func(a, b refusedObject) int { return base.CompareKeys(a.entry.Key, b.entry.Key) })
+	slices.SortFunc(due, func(a, b refusedObject) int { return kube.CompareKeys(a.entry.Key, b.entry.Key) })
 	if len(r.mu.waiting) == 0 {
 		r.mu.waiting, r.mu.running = nil, false
 	}
@@ -153,18 +154,18 @@ func (r *refusals) pause(ctx context.Context, d time.Duration) bool {
 }
 
 // retry passes u to the transform, and reports whether it is refused again.
-func (r *refusals) retry(u *Undecodable) (refused bool) {
-	original := base.RefusedObject(u)
-	if original == nil || r.indexer.Refused(u.Key) != u {
+func (r *refusals) retry(u *kube.Undecodable) (refused bool) {
+	now, original := r.indexer.Refused(u.Key)
+	if now != u {
 		return false // a newer version has arrived
 	}
 	transform := r.settings.transform()
-	obj, err := base.CallTransform(func(obj Object) (Object, error) { return transform(Copy(obj)) }, original)
+	obj, err := base.CallTransform(func(obj kube.Object) (kube.Object, error) { return transform(kube.Copy(obj)) }, original)
 	if err != nil {
 		return true
 	}
 	obj = r.packing.pack(obj)
-	offered := r.guard.offerWrite(store.Observed{Effect: Stored, Key: u.Key, Object: obj})
+	offered := r.guard.offerWrite(store.Observed{Effect: kube.Stored, Key: u.Key, Object: obj})
 	changes := r.store(func() ([]store.Change, error) { return r.indexer.Accept(u, obj) })
 	r.guard.retireReplaced(offered, changes)
 	r.log.Info("The transform now accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))

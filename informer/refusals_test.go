@@ -16,6 +16,8 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // moody is a transform that modifies and then refuses objects while enabled,
@@ -58,7 +60,7 @@ func refusing(t *testing.T, s server, m *moody) *informer.SharedInformer[cmap] {
 	return i
 }
 
-func keyOf(name string) informer.Key { return informer.Key{Namespace: "ns", Name: name} }
+func keyOf(name string) kube.Key { return kube.Key{Namespace: "ns", Name: name} }
 
 // listedAs returns the objects in lists.
 func listedAs(i *informer.SharedInformer[cmap]) (all []string) {
@@ -97,19 +99,19 @@ func TestInformer_TransformThatFailsOnceHidesNothing_B9(t *testing.T) {
 				if values, err := i.Lister().IndexValues("v"); err != nil || !slices.Equal(values, []string{"1"}) {
 					t.Errorf("the index has values %v and %v, want that of the last good state", values, err)
 				}
-				var u *informer.UndecodableError
+				var u *kube.UndecodableError
 				got, err := i.Lister().Get(keyOf("a"))
-				if !errors.As(err, &u) || !u.Refused || u.Last != informer.ParseVersion(first.ResourceVersion) || got == nil || got.Data["v"] != "1" {
+				if !errors.As(err, &u) || !u.Refused || u.Last != kube.ParseVersion(first.ResourceVersion) || got == nil || got.Data["v"] != "1" {
 					t.Errorf("Get of a = %v and %v, want the last good state with an *UndecodableError that names its version", got, err)
 				}
 				if got, err := i.Lister().Get(keyOf("b")); !errors.As(err, &u) || !u.Refused || u.Last != 0 || got != nil {
 					t.Errorf("Get of b = %v and %v, want an *UndecodableError and no object: none was ever accepted", got, err)
 				}
-				if snap := i.Snapshot(); snap.Undecodable != 2 || snap.Scopes[0].State != informer.StateDecodingErrors {
+				if snap := i.Snapshot(); snap.Undecodable != 2 || snap.Scopes[0].State != state.DecodingErrors {
 					t.Errorf("%d undecodable in state %s, want 2 in DecodingErrors", snap.Undecodable, snap.Scopes[0].State)
 				}
 				for u := range i.Lister().Undecodable() {
-					if u.Metadata == nil || u.Metadata.UID != u.UID || informer.ParseVersion(u.Metadata.ResourceVersion) != u.Version {
+					if u.Metadata == nil || u.Metadata.UID != u.UID || kube.ParseVersion(u.Metadata.ResourceVersion) != u.Version {
 						t.Errorf("%s is listed with metadata %+v, want that of the version that is refused", u.Key, u.Metadata)
 					}
 				}
@@ -123,7 +125,7 @@ func TestInformer_TransformThatFailsOnceHidesNothing_B9(t *testing.T) {
 				if got, err := i.Lister().Get(keyOf("a")); err != nil || got.Data["v"] != "2" {
 					t.Errorf("Get of a = %v and %v, want version 2 as the server has it, not as the transform has spoiled it", got, err)
 				}
-				if snap := i.Snapshot(); snap.Undecodable != 0 || snap.Scopes[0].State != informer.StateLive {
+				if snap := i.Snapshot(); snap.Undecodable != 0 || snap.Scopes[0].State != state.Live {
 					t.Errorf("%d undecodable in state %s, want none and Live", snap.Undecodable, snap.Scopes[0].State)
 				}
 				expect(t, "a handler after it has accepted", plain.take(), "updated a 1>2", "added b 1")
@@ -204,8 +206,8 @@ func TestInformer_OwnWriteThatTheTransformRefuses_B9(t *testing.T) {
 		s.Hold()
 		m.refuses.Store(true)
 		own := s.put("a", "2")
-		i.Observe(informer.Written{Kind: configMaps, Effect: informer.Stored, Key: keyOf("a"), UID: own.UID, Version: informer.ParseVersion(own.ResourceVersion), Object: own})
-		var u *informer.UndecodableError
+		i.Observe(kube.Written{Kind: configMaps, Effect: kube.Stored, Key: keyOf("a"), UID: own.UID, Version: kube.ParseVersion(own.ResourceVersion), Object: own})
+		var u *kube.UndecodableError
 		if got, err := i.Lister().Get(keyOf("a")); !errors.As(err, &u) || !u.Refused || got == nil || got.Data["v"] != "1" {
 			t.Errorf("Get = %v and %v, want the state before with an *UndecodableError: it is older than an own write", got, err)
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // HandlerOptions configure one handler. The zero value is a level-triggered
@@ -51,7 +53,7 @@ type Registration struct {
 	handler interface {
 		synced() <-chan struct{}
 		remove()
-		snapshot() HandlerSnapshot
+		snapshot() state.Handler
 	}
 	left func()
 }
@@ -75,4 +77,4 @@ func (r *Registration) Synced() <-chan struct{} { return r.handler.synced() }
 func (r *Registration) Remove() { r.left() }
 
 // Snapshot returns the state of the handler.
-func (r *Registration) Snapshot() HandlerSnapshot { return r.handler.snapshot() }
+func (r *Registration) Snapshot() state.Handler { return r.handler.snapshot() }

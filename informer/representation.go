@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // A kind has up to three representations: its Go type, unstructured (all
@@ -52,20 +53,20 @@ func ForMetadata(f *SharedInformerFactory, kind schema.GroupVersionKind, scopes 
 // Handlers, Listers and indexes receive objects of like's type. Nothing else of
 // like is used. Misuse (a nil like, a type that is not in the scheme, or one
 // with several kinds there and none in like) is remembered as in For.
-func ForObject(f *SharedInformerFactory, like runtime.Object, scopes ...Scope) *SharedInformer[Object] {
-	id := coreID{object: reflect.TypeFor[Object]()}
+func ForObject(f *SharedInformerFactory, like runtime.Object, scopes ...Scope) *SharedInformer[kube.Object] {
+	id := coreID{object: reflect.TypeFor[kube.Object]()}
 	var err error
 	if f != nil {
 		id, err = f.idOf(like)
 	}
-	return handleOf[Object](f, id, err, scopes)
+	return handleOf[kube.Object](f, id, err, scopes)
 }
 
 // idOf returns the ID of the informer for like's type and kind.
 func (f *SharedInformerFactory) idOf(like runtime.Object) (coreID, error) {
-	id := coreID{object: reflect.TypeFor[Object](), kind: schema.GroupVersionKind{Kind: fmt.Sprintf("%T", like)}}
+	id := coreID{object: reflect.TypeFor[kube.Object](), kind: schema.GroupVersionKind{Kind: fmt.Sprintf("%T", like)}}
 	t := reflect.TypeOf(like)
-	if _, ok := like.(Object); !ok || t.Kind() != reflect.Pointer || reflect.ValueOf(like).IsNil() {
+	if _, ok := like.(kube.Object); !ok || t.Kind() != reflect.Pointer || reflect.ValueOf(like).IsNil() {
 		return id, fmt.Errorf("informer.ForObject of %T: give a pointer to an API type that has metadata, such as &corev1.Pod{}", like)
 	}
 	own := like.GetObjectKind().GroupVersionKind()
@@ -101,7 +102,7 @@ func ForResourceMetadata(f *SharedInformerFactory, resource schema.GroupVersionR
 	return ofResource[*metav1.PartialObjectMetadata](f, resource, "ForResourceMetadata", scopes)
 }
 
-func ofKind[T Object](f *SharedInformerFactory, kind schema.GroupVersionKind, function string, scopes []Scope) *SharedInformer[T] {
+func ofKind[T kube.Object](f *SharedInformerFactory, kind schema.GroupVersionKind, function string, scopes []Scope) *SharedInformer[T] {
 	var err error
 	if kind.Kind == "" || kind.Version == "" {
 		err = fmt.Errorf("informer.%s of %q: the kind lacks its name or version; give both, such as {Group: \"apps\", Version: \"v1\", Kind: \"Deployment\"}", function, kind)
@@ -109,7 +110,7 @@ func ofKind[T Object](f *SharedInformerFactory, kind schema.GroupVersionKind, fu
 	return handleOf[T](f, coreID{object: reflect.TypeFor[T](), kind: kind}, err, scopes)
 }
 
-func ofResource[T Object](f *SharedInformerFactory, resource schema.GroupVersionResource, function string, scopes []Scope) *SharedInformer[T] {
+func ofResource[T kube.Object](f *SharedInformerFactory, resource schema.GroupVersionResource, function string, scopes []Scope) *SharedInformer[T] {
 	var err error
 	if resource.Resource == "" || resource.Version == "" {
 		err = fmt.Errorf("informer.%s of %q: the resource lacks its name or version; give both, such as {Group: \"apps\", Version: \"v1\", Resource: \"deployments\"}", function, resource)

@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Misuse of a representation is an error with the function to use.
@@ -90,7 +91,7 @@ func TestRepresentation_ServerThatCannotGiveMetadataAlone(t *testing.T) {
 		<-maps.Synced()
 		synctest.Wait()
 		stop()
-		got, err := maps.Lister().Get(Key{Namespace: "ns", Name: "a"})
+		got, err := maps.Lister().Get(kube.Key{Namespace: "ns", Name: "a"})
 		if err != nil || got.Kind != "ConfigMap" || got.APIVersion != "v1" || got.ResourceVersion != "3" {
 			t.Errorf("got %+v and %v, want the metadata of ConfigMap ns/a", got, err)
 		}
@@ -114,15 +115,15 @@ func TestRepresentation_KindOfAResourceIsLearned(t *testing.T) {
 		stop := runFactory(t, f)
 		defer stop()
 		<-sites.Synced()
-		got, err := sites.Lister().Get(Key{Namespace: "prod", Name: "a"})
+		got, err := sites.Lister().Get(kube.Key{Namespace: "prod", Name: "a"})
 		if err != nil || got.GetKind() != "Site" || got.GetAPIVersion() != "example.com/v1" {
 			t.Errorf("got %v and %v, want a Site", got, err)
 		}
 		if sites.Kind() != fixture.SiteKind {
 			t.Errorf("got kind %s, want %s", sites.Kind(), fixture.SiteKind)
 		}
-		f.Observe(Written{Kind: fixture.SiteKind, Effect: Removed, Key: Key{Namespace: "prod", Name: "a"}, UID: "u-a"})
-		if got, err := sites.Lister().Get(Key{Namespace: "prod", Name: "a"}); err == nil {
+		f.Observe(kube.Written{Kind: fixture.SiteKind, Effect: kube.Removed, Key: kube.Key{Namespace: "prod", Name: "a"}, UID: "u-a"})
+		if got, err := sites.Lister().Get(kube.Key{Namespace: "prod", Name: "a"}); err == nil {
 			t.Errorf("got %v, want nothing: an own write did not reach an informer of the resource", got)
 		}
 		if ForResource(f, resource).core != sites.core && ForResource(f, resource).core != ForKind(f, fixture.SiteKind).core {
@@ -132,7 +133,7 @@ func TestRepresentation_KindOfAResourceIsLearned(t *testing.T) {
 }
 
 // looselyOf returns obj as an unstructured object.
-func looselyOf(t *testing.T, obj Object, kind schema.GroupVersionKind) fixture.Loose {
+func looselyOf(t *testing.T, obj kube.Object, kind schema.GroupVersionKind) fixture.Loose {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
@@ -144,10 +145,10 @@ func looselyOf(t *testing.T, obj Object, kind schema.GroupVersionKind) fixture.L
 }
 
 // answered returns obj as the effect of a write that the server answered with data.
-func answered(kind schema.GroupVersionKind, obj Object, data []byte) Written {
-	return Written{
-		Kind: kind, Effect: Stored, Key: KeyOf(obj), UID: obj.GetUID(), Version: ParseVersion(obj.GetResourceVersion()), Object: obj,
-		Decode: func(into Object) error {
+func answered(kind schema.GroupVersionKind, obj kube.Object, data []byte) kube.Written {
+	return kube.Written{
+		Kind: kind, Effect: kube.Stored, Key: kube.KeyOf(obj), UID: obj.GetUID(), Version: kube.ParseVersion(obj.GetResourceVersion()), Object: obj,
+		Decode: func(into kube.Object) error {
 			if u, ok := into.(fixture.Loose); ok {
 				return json.Unmarshal(data, &u.Object)
 			}
@@ -164,7 +165,7 @@ func TestRepresentation_GoTypeOfAWriterTakesNoFieldFromOthers_R4(t *testing.T) {
 	site := &fixture.Site{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "a", UID: "u", ResourceVersion: "5"}}
 	const answer = `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"namespace":"prod","name":"a","uid":"u","resourceVersion":"5"},"spec":{"newer":"keep me"}}`
 	f.Observe(answered(fixture.SiteKind, site, []byte(answer)))
-	got, err := untyped.Lister().Get(KeyOf(site))
+	got, err := untyped.Lister().Get(kube.KeyOf(site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,9 +180,9 @@ func TestRepresentation_GoTypeOfAWriterTakesNoFieldFromOthers_R4(t *testing.T) {
 	w := answered(fixture.SiteKind, site, nil)
 	site.ResourceVersion, w.Version = "6", 6
 	w.Decode = nil
-	for _, w := range []Written{w, answered(fixture.SiteKind, site, []byte("not JSON"))} {
+	for _, w := range []kube.Written{w, answered(fixture.SiteKind, site, []byte("not JSON"))} {
 		f.Observe(w)
-		if got, err := untyped.Lister().Get(KeyOf(site)); !errors.As(err, new(*NotSettledError)) {
+		if got, err := untyped.Lister().Get(kube.KeyOf(site)); !errors.As(err, new(*kube.NotSettledError)) {
 			t.Errorf("got %v and %v, want a *NotSettledError: the answer is not known in the form of this informer", got, err)
 		}
 	}
@@ -192,7 +193,7 @@ func TestRepresentation_GoTypeOfAWriterTakesNoFieldFromOthers_R4(t *testing.T) {
 func TestRepresentation_OwnWritesReachAll_R4(t *testing.T) {
 	f, _ := factoryOn(t, nil, Options{})
 	typed, untyped, metadata := For[*appsv1.Deployment](f), ForKind(f, fixture.DeploymentKind), ForMetadata(f, fixture.DeploymentKind)
-	key := Key{Namespace: "prod", Name: "d"}
+	key := kube.Key{Namespace: "prod", Name: "d"}
 	written := func(version string) *appsv1.Deployment {
 		return &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "d", UID: "u", ResourceVersion: version, Labels: map[string]string{"v": version}, Annotations: map[string]string{"v": version}},
@@ -202,7 +203,7 @@ func TestRepresentation_OwnWritesReachAll_R4(t *testing.T) {
 	loosely := func(version string) fixture.Loose {
 		return looselyOf(t, written(version), fixture.DeploymentKind)
 	}
-	for _, obj := range []Object{written("5"), loosely("6")} {
+	for _, obj := range []kube.Object{written("5"), loosely("6")} {
 		version := obj.GetResourceVersion()
 		data, err := json.Marshal(obj)
 		if err != nil {
@@ -219,7 +220,7 @@ func TestRepresentation_OwnWritesReachAll_R4(t *testing.T) {
 		if errA != nil || errB != nil || errC != nil {
 			t.Fatalf("after %T: typed %v, unstructured %v, metadata %v", obj, errA, errB, errC)
 		}
-		for _, got := range []Object{a, b, c} {
+		for _, got := range []kube.Object{a, b, c} {
 			if got.GetLabels()["v"] != version || got.GetResourceVersion() != version {
 				t.Errorf("after %T: %T has labels %v at %s, want version %s as it was written", obj, got, got.GetLabels(), got.GetResourceVersion(), version)
 			}
@@ -233,8 +234,8 @@ func TestRepresentation_OwnWritesReachAll_R4(t *testing.T) {
 	}
 	// Metadata alone is not enough for an object; it is read from the server.
 	only := base.MetadataOf(written("7"), fixture.DeploymentKind)
-	f.Observe(Written{Kind: fixture.DeploymentKind, Effect: Stored, Key: key, UID: "u", Version: 7, Object: only})
-	if got, err := typed.Lister().Get(key); !errors.As(err, new(*NotSettledError)) {
+	f.Observe(kube.Written{Kind: fixture.DeploymentKind, Effect: kube.Stored, Key: key, UID: "u", Version: 7, Object: only})
+	if got, err := typed.Lister().Get(key); !errors.As(err, new(*kube.NotSettledError)) {
 		t.Errorf("got %+v and %v, want a *NotSettledError until the rest is read", got, err)
 	}
 	if got, err := metadata.Lister().Get(key); err != nil || !equality.Semantic.DeepEqual(got, only) {

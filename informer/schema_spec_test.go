@@ -20,6 +20,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/testing/crdfixture"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // wheelCRD defines a kind Wheel with teeth of this schema.
@@ -65,14 +66,14 @@ var _ = Describe("A changed schema", func() {
 		Eventually(events).Should(ConsistOf("added bare=0", "added set=5"))
 		Eventually(maps.Synced()).Should(BeClosed())
 		Eventually(metadata.Synced()).Should(BeClosed())
-		before, err := wheels.Lister().Get(informer.Key{Namespace: "default", Name: "bare"})
+		before, err := wheels.Lister().Get(kube.Key{Namespace: "default", Name: "bare"})
 		Expect(err).NotTo(HaveOccurred())
 
 		Expect(env.InstallCRDObjects(ctx, wheelCRD(map[string]any{"type": "integer", "default": int64(12)}))).To(Succeed())
 		Eventually(events).WithTimeout(60*time.Second).Should(ConsistOf("added bare=0", "added set=5", "updated bare=12"), "what differs is news")
 		Consistently(events).WithTimeout(5*time.Second).Should(HaveLen(3), "and once, and nothing else is")
 		Eventually(again.Load).WithTimeout(60*time.Second).Should(Equal(int32(2)), "metadata does not show what differs, so each object is told again")
-		after, err := wheels.Lister().Get(informer.Key{Namespace: "default", Name: "bare"})
+		after, err := wheels.Lister().Get(kube.Key{Namespace: "default", Name: "bare"})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(after.ResourceVersion).To(Equal(before.ResourceVersion), "this spec is about objects that change without a version")
 		Expect(wheels.Snapshot().Scopes[0].Relists).To(Or(

@@ -5,6 +5,8 @@ package informer
 
 import (
 	"slices"
+
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // Scope is the part of a kind that an informer covers. The zero Scope is the
@@ -18,7 +20,7 @@ type Scope struct {
 	// change their labels and disappear. It needs permission to list and watch
 	// namespaces; otherwise the state reports the error. It is misuse together
 	// with Namespaces, and for a cluster-scoped kind, whose state is then
-	// StateMisuse. Empty: none.
+	// state.Misuse. Empty: none.
 	NamespaceSelector string
 	// LabelSelector in the form of kubectl -l. Empty: no selection.
 	LabelSelector string
@@ -62,23 +64,23 @@ func (s Scope) namespaces() []string {
 // watchScopesOf returns the watch scopes of scopes: one per namespace, without
 // duplicates and without those that another covers. Namespaces do not limit a
 // cluster-scoped kind.
-func watchScopesOf(scopes []Scope, clusterWide bool) []WatchScope {
-	var out []WatchScope
-	has := make(map[WatchScope]bool)
+func watchScopesOf(scopes []Scope, clusterWide bool) []listwatch.Scope {
+	var out []listwatch.Scope
+	has := make(map[listwatch.Scope]bool)
 	for _, s := range scopes {
 		namespaces := []string{""}
 		if !clusterWide {
 			namespaces = s.namespaces()
 		}
 		for _, ns := range namespaces {
-			w := WatchScope{Namespace: ns, LabelSelector: s.LabelSelector, FieldSelector: s.FieldSelector}
+			w := listwatch.Scope{Namespace: ns, LabelSelector: s.LabelSelector, FieldSelector: s.FieldSelector}
 			if !has[w] {
 				has[w] = true
 				out = append(out, w)
 			}
 		}
 	}
-	return slices.DeleteFunc(out, func(w WatchScope) bool {
+	return slices.DeleteFunc(out, func(w listwatch.Scope) bool {
 		whole := w
 		whole.Namespace = ""
 		return w != whole && has[whole]
@@ -90,7 +92,7 @@ func watchScopesOf(scopes []Scope, clusterWide bool) []WatchScope {
 type plan struct {
 	of          []Scope // without selectors of namespaces
 	clusterWide bool
-	watch       []WatchScope
+	watch       []listwatch.Scope
 	namespaces  map[string]bool // of watch; nil: all
 }
 

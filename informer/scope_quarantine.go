@@ -8,17 +8,18 @@ import (
 	"fmt"
 
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // withQuarantine returns s with its quarantine q: Live becomes DecodingErrors while
 // there are undecodable objects. The Reflector knows the stream, the Indexer
 // the objects.
-func withQuarantine(s ScopeState, q store.ScopeQuarantine) ScopeState {
+func withQuarantine(s state.Scope, q store.ScopeQuarantine) state.Scope {
 	s.Undecodable = q.N
-	if s.State != StateLive || q.N+s.Unreadable == 0 {
+	if s.State != state.Live || q.N+s.Unreadable == 0 {
 		return s
 	}
-	s.State = StateDecodingErrors
+	s.State = state.DecodingErrors
 	if q.N > 0 {
 		err := q.First.Err
 		if cause := errors.Unwrap(err); cause != nil {

@@ -10,10 +10,13 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // scopesAtOnce is how many scopes begin or end in one critical section.
@@ -22,11 +25,11 @@ const scopesAtOnce = 256
 // watched is one scope held by at least one handle, with its Reflector.
 type watched struct {
 	id        base.ScopeID
-	scope     WatchScope
-	matcher   base.Matcher
+	scope     listwatch.Scope
+	matcher   feed.Matcher
 	reflector *reflector.Reflector
 	member    *nursery.Member // the Reflector's run; nil: it never runs
-	lw        ListerWatcher[Object]
+	lw        listwatch.ListerWatcher[kube.Object]
 	decoding  *taskProbe // calls of the transform
 	holders   int
 	kept      uint32 // generation of its objects, guarded by the core's critical section
@@ -60,16 +63,16 @@ func (w *watched) quiet() bool {
 
 // surely reports whether a stored object, of which a transform may have changed the labels,
 // belongs to w.
-func (w *watched) surely(key Key, obj Object, changed bool) bool {
+func (w *watched) surely(key kube.Key, obj kube.Object, changed bool) bool {
 	if w.scope.LabelSelector+w.scope.FieldSelector == "" {
 		return w.scope.Namespace == "" || key.Namespace == "" || key.Namespace == w.scope.Namespace
 	}
-	return !changed && w.matcher.MatchKey(key, compact.LabelsOf(obj)) == base.Inside
+	return !changed && w.matcher.MatchKey(key, compact.LabelsOf(obj)) == feed.Inside
 }
 
 // scopeTable has the watched scopes of a core. The core's critical section guards it.
 type scopeTable struct {
-	byScope map[WatchScope]*watched
+	byScope map[listwatch.Scope]*watched
 	byID    []*watched            // nil: number unused
 	within  map[string][]*watched // by the namespace of the scope
 	unheld  []*watched            // no handle held them when they were added; they end in parts
@@ -78,7 +81,7 @@ type scopeTable struct {
 }
 
 func newScopeTable() scopeTable {
-	return scopeTable{byScope: make(map[WatchScope]*watched), within: make(map[string][]*watched)}
+	return scopeTable{byScope: make(map[listwatch.Scope]*watched), within: make(map[string][]*watched)}
 }
 
 // at returns the scope with a number, or nil if it has ended.
@@ -188,7 +191,7 @@ func (t *scopeTable) takeUnheld() (end []*watched, taken, more bool) {
 }
 
 // mayHold yields the scopes that can hold an object of key.
-func (t *scopeTable) mayHold(key Key) iter.Seq[base.ScopeID] {
+func (t *scopeTable) mayHold(key kube.Key) iter.Seq[base.ScopeID] {
 	return func(yield func(base.ScopeID) bool) {
 		for w := range inNamespace(t.within, key.Namespace) {
 			if !yield(w.id) {

@@ -16,17 +16,18 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // silent is a ListerWatcher whose server never answers.
 type silent struct{}
 
-func (silent) List(ctx context.Context, _ listwatch.ListOptions) (listwatch.Page[Object], error) {
+func (silent) List(ctx context.Context, _ listwatch.ListOptions) (listwatch.Page[kube.Object], error) {
 	<-ctx.Done()
-	return listwatch.Page[Object]{}, ctx.Err()
+	return listwatch.Page[kube.Object]{}, ctx.Err()
 }
 
-func (silent) Watch(ctx context.Context, _ listwatch.WatchOptions) (listwatch.Stream[Object], error) {
+func (silent) Watch(ctx context.Context, _ listwatch.WatchOptions) (listwatch.Stream[kube.Object], error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -91,9 +92,9 @@ func BenchmarkScopes_LongestWait(b *testing.B) {
 
 // beginScopes runs an informer whose server never answers.
 func beginScopes(b *testing.B) (c *core, stop func()) {
-	c = newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) { return silent{}, nil })
+	c = newCore(reflect.TypeFor[kube.Object](), fixture.ThingKind, Options{}, func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) { return silent{}, nil })
 	c.shared = true
-	c.convert = func(w Written) (Object, error) { return w.Object, nil }
+	c.convert = func(w kube.Written) (kube.Object, error) { return w.Object, nil }
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error)
 	go func() { done <- c.run(ctx) }()
@@ -106,7 +107,7 @@ func beginScopes(b *testing.B) (c *core, stop func()) {
 func withHandler(b *testing.B, c *core, scope Scope) *handle {
 	h, err := c.handle([]Scope{scope}, nil)
 	if err == nil {
-		_, err = h.join(func(Event[Object]) {}, HandlerOptions{})
+		_, err = h.join(func(Event[kube.Object]) {}, HandlerOptions{})
 	}
 	if err != nil {
 		b.Error(err)
@@ -119,8 +120,8 @@ func fill(c *core, h *handle) {
 	for part := range slices.Chunk(h.holds, 500) {
 		var lists store.Batch
 		for _, w := range part {
-			obj := fixture.NewThing(Key{Namespace: w.scope.Namespace, Name: "a"}, types.UID(w.scope.Namespace), 5, "")
-			lists.Deltas = append(lists.Deltas, store.Delta{Type: store.Added, Key: KeyOf(obj), Scope: w.id, UID: obj.GetUID(), Version: 5, Object: obj})
+			obj := fixture.NewThing(kube.Key{Namespace: w.scope.Namespace, Name: "a"}, types.UID(w.scope.Namespace), 5, "")
+			lists.Deltas = append(lists.Deltas, store.Delta{Type: store.Added, Key: kube.KeyOf(obj), Scope: w.id, UID: obj.GetUID(), Version: 5, Object: obj})
 		}
 		c.store(lists, false, func() ([]store.Change, error) { return c.indexer.Apply(lists) })
 	}
@@ -131,7 +132,7 @@ type waitProbe struct {
 	b       *testing.B
 	core    *core
 	handle  *handle
-	version Version
+	version kube.Version
 	heard   chan struct{}
 	longest map[string]time.Duration
 }
@@ -140,7 +141,7 @@ func newWaitProbe(b *testing.B, c *core) *waitProbe {
 	p := &waitProbe{b: b, core: c, version: 10, heard: make(chan struct{}, 1), longest: make(map[string]time.Duration)}
 	var err error
 	if p.handle, err = c.handle([]Scope{{Namespaces: []string{"stays"}}}, nil); err == nil {
-		_, err = p.handle.join(func(Event[Object]) { p.heard <- struct{}{} }, HandlerOptions{})
+		_, err = p.handle.join(func(Event[kube.Object]) { p.heard <- struct{}{} }, HandlerOptions{})
 	}
 	if err != nil {
 		b.Fatal(err)
@@ -158,11 +159,11 @@ func (p *waitProbe) during(what string, do func()) {
 	for tick := time.NewTicker(time.Millisecond); ; {
 		obj := p.next()
 		p.time(what+"-event-ms", func() {
-			p.core.fifo.Push(store.Delta{Type: store.Updated, Key: KeyOf(obj), Scope: p.handle.holds[0].id, UID: obj.GetUID(), Version: p.version, Object: obj})
+			p.core.fifo.Push(store.Delta{Type: store.Updated, Key: kube.KeyOf(obj), Scope: p.handle.holds[0].id, UID: obj.GetUID(), Version: p.version, Object: obj})
 		})
 		obj = p.next()
 		p.time(what+"-write-ms", func() {
-			p.core.writes.observe(Written{Kind: fixture.ThingKind, Effect: Stored, Key: KeyOf(obj), UID: obj.GetUID(), Version: p.version, Object: obj})
+			p.core.writes.observe(kube.Written{Kind: fixture.ThingKind, Effect: kube.Stored, Key: kube.KeyOf(obj), UID: obj.GetUID(), Version: p.version, Object: obj})
 		})
 		select {
 		case <-tick.C:
@@ -173,9 +174,9 @@ func (p *waitProbe) during(what string, do func()) {
 	}
 }
 
-func (p *waitProbe) next() Object {
+func (p *waitProbe) next() kube.Object {
 	p.version++
-	return fixture.NewThing(Key{Namespace: "stays", Name: "a"}, "stays", p.version, "")
+	return fixture.NewThing(kube.Key{Namespace: "stays", Name: "a"}, "stays", p.version, "")
 }
 
 func (p *waitProbe) time(what string, do func()) {

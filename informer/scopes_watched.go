@@ -25,6 +25,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/sleep"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // opener begins and ends scopes: it makes the Reflector of each, and the DeltaFIFO and the Indexer
@@ -43,18 +44,18 @@ type opener struct {
 	membership *membership
 	misuses    *misuses
 	guard      *mutationGuard // nil: off
-	place      func(context.Context, WatchScope) error
+	place      func(context.Context, listwatch.Scope) error
 	redeliver  func(*watched)
 }
 
 // find returns the watched scopes, with new ones ready to be opened. On
 // an error nothing changes.
-func (o *opener) find(scopes []WatchScope) ([]*watched, error) {
+func (o *opener) find(scopes []listwatch.Scope) ([]*watched, error) {
 	out := make([]*watched, 0, len(scopes))
 	for _, s := range scopes {
 		w := o.table.byScope[s]
 		if w == nil {
-			m, err := base.NewMatcher(s)
+			m, err := feed.NewMatcher(s)
 			if err != nil {
 				return nil, o.errorf("%w", err)
 			}
@@ -107,7 +108,7 @@ func (o *opener) open(scopes []*watched) {
 // lend lends what is stored to new scopes, which are given by namespace.
 func (o *opener) lend(opened map[string][]*watched) {
 	changed := o.settings.transform() != nil // maybe the labels too
-	o.indexer.Lend(func(key Key, obj Object) iter.Seq[base.ScopeID] {
+	o.indexer.Lend(func(key kube.Key, obj kube.Object) iter.Seq[base.ScopeID] {
 		return func(yield func(base.ScopeID) bool) {
 			for w := range inNamespace(opened, key.Namespace) {
 				if w.surely(key, obj, changed) && !yield(w.id) {
@@ -163,11 +164,11 @@ func (o *opener) schemaOf(w *watched) *schemas.Scope {
 
 // borrower returns the function with which a metadata scope obtains a tap, fed
 // by an informer with the full objects at version from or later.
-func (o *opener) borrower(scope WatchScope, id base.ScopeID, schema *schemas.Scope) func(from Version) *reflector.Tap {
+func (o *opener) borrower(scope listwatch.Scope, id base.ScopeID, schema *schemas.Scope) func(from kube.Version) *reflector.Tap {
 	if o.borrow == nil || !restclient.OfMetadata(o.object) {
 		return nil
 	}
-	return func(from Version) *reflector.Tap {
+	return func(from kube.Version) *reflector.Tap {
 		t := reflector.NewTap(scope, id, reflector.FIFOSink{DeltaFIFO: o.fifo}, o.settings.transform())
 		t.Schema = schema
 		if t.Managed = o.settings.keepsManagedFields(); o.borrow(t, from) {
@@ -179,22 +180,22 @@ func (o *opener) borrower(scope WatchScope, id base.ScopeID, schema *schemas.Sco
 
 // startPacking makes the informer compact, if that is wanted. lw is that of its
 // first scope.
-func (o *opener) startPacking(lw ListerWatcher[Object]) {
+func (o *opener) startPacking(lw listwatch.ListerWatcher[kube.Object]) {
 	how := o.settings.compact()
 	if how.Codec == nil || o.object.Kind() != reflect.Pointer || o.packing.Load() != nil {
 		return
 	}
 	kind := compact.Kind{Object: o.object, Name: o.gvk, ManagedFields: o.settings.keepsManagedFields}
 	if again := feed.Again(lw); again != nil {
-		kind.Decode = func(raw []byte) (Object, error) {
-			var item listwatch.Item[Object]
+		kind.Decode = func(raw []byte) (kube.Object, error) {
+			var item listwatch.Item[kube.Object]
 			item.Raw = raw
 			return again(item)
 		}
 		kind.Whole = o.settings.decodesAll
 	}
 	if o.guard != nil {
-		kind.Shown = func(obj Object) { o.guard.offer(nil, KeyOf(obj), obj) }
+		kind.Shown = func(obj kube.Object) { o.guard.offer(nil, kube.KeyOf(obj), obj) }
 		kind.Hidden = o.guard.hide
 	}
 	p, err := compact.NewPacker(kind, how)
@@ -272,7 +273,7 @@ func endSome(c *core) (more bool) {
 // discovery reports the kind as namespaced: a cluster-scoped kind is watched once,
 // however many namespaces were requested. It runs before each list and watch of s,
 // and returns ctx's error if this ends s, which is then superfluous.
-func (c *core) place(ctx context.Context, s WatchScope) error {
+func (c *core) place(ctx context.Context, s listwatch.Scope) error {
 	if c.discover == nil || s.Namespace == "" && !c.critical.any(func(h *handle) bool { return h.clusterWide }) {
 		return nil
 	}
@@ -317,12 +318,12 @@ func (c *core) replan(clusterWide bool) {
 // lend feeds t from a scope of this informer that has all the objects of t's
 // scope, unmodified. It returns false if there is none, or if it is behind
 // version from, so that t's objects would go back.
-func (c *core) lend(t *reflector.Tap, from Version) bool {
+func (c *core) lend(t *reflector.Tap, from kube.Version) bool {
 	if restclient.OfMetadata(c.object) || t.Managed && !keptBy(c).ManagedFields {
 		return false
 	}
 	r, scope := c.lender(t.Scope)
-	if r == nil || from > Version(r.Status.Version.Load()) {
+	if r == nil || from > kube.Version(r.Status.Version.Load()) {
 		return false
 	}
 	t.Lender, t.State = fmt.Sprintf("%s %s", c.object, scope), r.State
@@ -334,12 +335,12 @@ func (c *core) lend(t *reflector.Tap, from Version) bool {
 
 // lender returns the Reflector of s, or of s in all namespaces, or nil if there
 // is none, or if its objects are modified.
-func (c *core) lender(s WatchScope) (*reflector.Reflector, WatchScope) {
+func (c *core) lender(s listwatch.Scope) (*reflector.Reflector, listwatch.Scope) {
 	whole := s
 	whole.Namespace = ""
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	for _, scope := range []WatchScope{s, whole} {
+	for _, scope := range []listwatch.Scope{s, whole} {
 		if w := c.critical.scopes.byScope[scope]; w != nil && c.projection.keepsMetadata(&c.critical.scopes, w) && c.settings.mayLend() {
 			return w.reflector, scope
 		}
@@ -369,7 +370,7 @@ func widenLocked(c *core, set *fields.Set) (since uint32) {
 
 // lastNarrow reports whether the objects of c have all of their fields by now,
 // and of which version the last ones may have been that had not.
-func lastNarrow(c *core) (version Version, whole bool) {
+func lastNarrow(c *core) (version kube.Version, whole bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	whole = c.projection.widened(&c.critical.scopes)

@@ -23,6 +23,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // lines are logged or received lines, in order.
@@ -62,7 +64,7 @@ func logTo(l *lines, opts Options) Options {
 }
 
 // toldTo records what a handler of i receives.
-func toldTo[T Object](t *testing.T, i *SharedInformer[T]) *lines {
+func toldTo[T kube.Object](t *testing.T, i *SharedInformer[T]) *lines {
 	t.Helper()
 	l := &lines{}
 	_, err := i.AddHandler(func(e Event[T]) { l.add(fmt.Sprintf("%s %s", e.Type, e.Key)) }, HandlerOptions{Undecodable: true, EveryEvent: true})
@@ -73,10 +75,10 @@ func toldTo[T Object](t *testing.T, i *SharedInformer[T]) *lines {
 }
 
 // keysOf returns what a Lister yields, with versions.
-func keysOf[T Object](i *SharedInformer[T]) string {
+func keysOf[T kube.Object](i *SharedInformer[T]) string {
 	var out []string
 	for obj := range i.Lister().All() {
-		out = append(out, KeyOf(obj).String()+"@"+obj.GetResourceVersion())
+		out = append(out, kube.KeyOf(obj).String()+"@"+obj.GetResourceVersion())
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")
@@ -105,7 +107,7 @@ func TestInformer_EventOfAnotherKindHarmsNoObject_B7(t *testing.T) {
 	healthy, other := fixture.ConfigMap("a", "5"), fixture.ConfigMap("b", "8")
 	secret := &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: *healthy.ObjectMeta.DeepCopy()}
 	secret.ResourceVersion = "7"
-	run := func(t *testing.T, answer fixture.Answer, make func(f *SharedInformerFactory) *SharedInformer[Object]) {
+	run := func(t *testing.T, answer fixture.Answer, make func(f *SharedInformerFactory) *SharedInformer[kube.Object]) {
 		synctest.Test(t, func(t *testing.T) {
 			log := &lines{}
 			f, _ := factoryOn(t, fixture.Serve(t, answer), logTo(log, Options{}))
@@ -121,7 +123,7 @@ func TestInformer_EventOfAnotherKindHarmsNoObject_B7(t *testing.T) {
 				t.Errorf("the handler was told %q, want %q", got, want)
 			}
 			s := i.Snapshot()
-			if s.Scopes[0].State != StateLive || s.Undecodable != 0 || s.Scopes[0].Anomalies.OtherKind != 3 || s.Scopes[0].Anomalies.Total() != 3 {
+			if s.Scopes[0].State != state.Live || s.Undecodable != 0 || s.Scopes[0].Anomalies.OtherKind != 3 || s.Scopes[0].Anomalies.Total() != 3 {
 				t.Errorf("state %v with %d undecodable and anomalies %+v, want Live with 3 of another kind", s.Scopes[0].State, s.Undecodable, s.Scopes[0].Anomalies)
 			}
 			if n := log.with("of another kind"); n != 1 {
@@ -133,7 +135,7 @@ func TestInformer_EventOfAnotherKindHarmsNoObject_B7(t *testing.T) {
 		run(t, fixture.Watch(fixture.Hang,
 			fixture.Wire(t, listwatch.FrameAdded, healthy), fixture.WireBookmark(t, "6", true),
 			fixture.Wire(t, listwatch.FrameAdded, secret), fixture.Wire(t, listwatch.FrameModified, secret), fixture.Wire(t, listwatch.FrameDeleted, secret), fixture.Wire(t, listwatch.FrameAdded, other),
-		), func(f *SharedInformerFactory) *SharedInformer[Object] { return ForObject(f, &corev1.ConfigMap{}) })
+		), func(f *SharedInformerFactory) *SharedInformer[kube.Object] { return ForObject(f, &corev1.ConfigMap{}) })
 	})
 	json := jsonWatch(
 		jsonEvent("ADDED", "v1", "ConfigMap", "a", "5", ""), jsonEnd,
@@ -143,15 +145,15 @@ func TestInformer_EventOfAnotherKindHarmsNoObject_B7(t *testing.T) {
 		jsonEvent("ADDED", "v1", "ConfigMap", "b", "8", ""),
 	)
 	t.Run("JSON", func(t *testing.T) {
-		run(t, json, func(f *SharedInformerFactory) *SharedInformer[Object] { return ForObject(f, &corev1.ConfigMap{}) })
+		run(t, json, func(f *SharedInformerFactory) *SharedInformer[kube.Object] { return ForObject(f, &corev1.ConfigMap{}) })
 	})
 	t.Run("unstructured", func(t *testing.T) {
-		run(t, json, func(f *SharedInformerFactory) *SharedInformer[Object] {
+		run(t, json, func(f *SharedInformerFactory) *SharedInformer[kube.Object] {
 			return ForObject(f, looselyOf(t, &corev1.ConfigMap{}, fixture.ConfigMapKind))
 		})
 	})
 	t.Run("metadata", func(t *testing.T) {
-		run(t, json, func(f *SharedInformerFactory) *SharedInformer[Object] {
+		run(t, json, func(f *SharedInformerFactory) *SharedInformer[kube.Object] {
 			return ForObject(f, base.MetadataOf(&corev1.ConfigMap{}, fixture.ConfigMapKind))
 		})
 	})
@@ -232,7 +234,7 @@ func TestInformer_ObjectOutOfScopeIsNotTaken_B8(t *testing.T) {
 		if got, want := told.String(), "added a/leaves, added a/stays, deleted a/leaves"; got != want {
 			t.Errorf("the handler was told %q, want %q", got, want)
 		}
-		if s := i.Snapshot().Scopes[0]; s.State != StateLive || s.Anomalies.OutOfScope != 6 || s.Anomalies.Total() != 6 {
+		if s := i.Snapshot().Scopes[0]; s.State != state.Live || s.Anomalies.OutOfScope != 6 || s.Anomalies.Total() != 6 {
 			t.Errorf("state %v, anomalies %+v, want Live and 6 out of scope", s.State, s.Anomalies)
 		}
 		if n := log.with("should not have sent"); n != 1 {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // settings are what users set on a core, and what must not change after that. They cannot be
@@ -24,7 +26,7 @@ type settings struct {
 	errorf  func(format string, args ...any) error // with the kind
 	mu      struct {
 		sync.Mutex
-		transform func(Object) (Object, error)
+		transform func(kube.Object) (kube.Object, error)
 		lent      bool // a metadata informer shares the objects
 		projected bool // a handle keeps some fields only
 		onError   func(context.Context, error)
@@ -96,13 +98,13 @@ func (s *settings) hasBegun() bool {
 
 // transform returns the transform of the kind, or nil. It does not change after
 // the run has begun, so lists and watches read it once.
-func (s *settings) transform() func(Object) (Object, error) {
+func (s *settings) transform() func(kube.Object) (kube.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.transform
 }
 
-func (s *settings) setTransform(f func(Object) (Object, error)) error {
+func (s *settings) setTransform(f func(kube.Object) (kube.Object, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.started && s.mu.opened {

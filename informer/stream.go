@@ -8,6 +8,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/internal/deque"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -30,7 +31,7 @@ type eventStream struct {
 	merged uint64
 	// update has the position of a key's last event if that is an update or an
 	// Undecoded, for events pushed above the limit.
-	update map[Key]eventPlace
+	update map[kube.Key]eventPlace
 	// undecodable: the handler wants undecodable objects.
 	undecodable bool
 	time        uint32 // as in backlog
@@ -59,7 +60,7 @@ func (s *eventStream) bound() int64 { return cmp.Or(s.limit, defaultBacklogBytes
 
 func (s *eventStream) push(c store.Change, filter *store.ScopeSet, initial bool) {
 	was, is := c.Before.SeenBy(filter), c.After.SeenBy(filter)
-	var wasBad, isBad *Undecodable
+	var wasBad, isBad *kube.Undecodable
 	if s.undecodable {
 		wasBad, isBad = c.Trouble.SeenBy(filter)
 	}
@@ -69,14 +70,14 @@ func (s *eventStream) push(c store.Change, filter *store.ScopeSet, initial bool)
 		return
 	case was && is && c.OldUID == c.NewUID:
 		if !c.Same && !(c.Resync && isBad != nil) {
-			e := Event[Object]{Type: Updated, Key: c.Key, Old: c.Old, New: c.New, Resync: resync, Relisted: c.Relisted, Healed: wasBad != nil && isBad == nil}
+			e := Event[kube.Object]{Type: Updated, Key: c.Key, Old: c.Old, New: c.New, Resync: resync, Relisted: c.Relisted, Healed: wasBad != nil && isBad == nil}
 			s.mergeable(e, onlyHere(&c), full)
 		}
 	default:
 		s.cameOrWent(&c, was, is, wasBad, isBad, initial)
 	}
 	if isBad != nil && (isBad != wasBad || c.Resync) {
-		e := Event[Object]{Type: Undecoded, Key: c.Key, Undecodable: isBad, Initial: initial, Resync: resync, Relisted: c.Relisted}
+		e := Event[kube.Object]{Type: Undecoded, Key: c.Key, Undecodable: isBad, Initial: initial, Resync: resync, Relisted: c.Relisted}
 		if is {
 			e.Old = c.New
 		}
@@ -94,24 +95,24 @@ func onlyHere(c *store.Change) uint32 {
 }
 
 // cameOrWent adds the end of the old object and the start of the new one.
-func (s *eventStream) cameOrWent(c *store.Change, was, is bool, wasBad, isBad *Undecodable, initial bool) {
+func (s *eventStream) cameOrWent(c *store.Change, was, is bool, wasBad, isBad *kube.Undecodable, initial bool) {
 	delete(s.update, c.Key)
 	switch ended := wasBad != nil && (!is && isBad == nil || c.OldUID != c.NewUID); {
 	case was:
-		e := Event[Object]{Type: Deleted, Key: c.Key, LeftScope: c.LeftScope}
+		e := Event[kube.Object]{Type: Deleted, Key: c.Key, LeftScope: c.LeftScope}
 		e.Old, e.FinalStateUnknown = c.End()
 		s.add(e, onlyHere(c))
 	case ended:
-		e := Event[Object]{Type: Deleted, Key: c.Key, LeftScope: c.LeftScope, Undecodable: wasBad}
+		e := Event[kube.Object]{Type: Deleted, Key: c.Key, LeftScope: c.LeftScope, Undecodable: wasBad}
 		_, e.FinalStateUnknown = c.End()
 		s.add(e, 0)
 	}
 	if is {
-		s.add(Event[Object]{Type: Added, Key: c.Key, New: c.New, Initial: initial}, 0)
+		s.add(Event[kube.Object]{Type: Added, Key: c.Key, New: c.New, Initial: initial}, 0)
 	}
 }
 
-func (s *eventStream) add(e Event[Object], bytes uint32) eventPlace {
+func (s *eventStream) add(e Event[kube.Object], bytes uint32) eventPlace {
 	p := s.open()
 	p.events = append(p.events, e)
 	p.costs = append(p.costs, cost{bytes: bytes, at: s.time})
@@ -122,7 +123,7 @@ func (s *eventStream) add(e Event[Object], bytes uint32) eventPlace {
 
 // mergeable adds an update or an Undecoded, or merges it into an earlier one of
 // the same type.
-func (s *eventStream) mergeable(e Event[Object], bytes uint32, full bool) {
+func (s *eventStream) mergeable(e Event[kube.Object], bytes uint32, full bool) {
 	if !full {
 		delete(s.update, e.Key)
 		s.add(e, bytes)
@@ -144,7 +145,7 @@ func (s *eventStream) mergeable(e Event[Object], bytes uint32, full bool) {
 		}
 	}
 	if s.update == nil {
-		s.update = make(map[Key]eventPlace)
+		s.update = make(map[kube.Key]eventPlace)
 	}
 	s.update[e.Key] = s.add(e, bytes)
 }

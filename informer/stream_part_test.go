@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func updatesOf(n int) (changes []store.Change, want []string) {
@@ -152,7 +153,7 @@ func TestEventStream_ReusesThePartOfAHandlerThatKeepsUp(t *testing.T) {
 func TestListener_BacklogCountsWhatIsTakenAndNotYetGiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold, n := make(chan struct{}), 0
-		l := newListener(0, func(Event[Object]) {
+		l := newListener(0, func(Event[kube.Object]) {
 			if n++; n == 3 {
 				<-hold
 			}
@@ -175,7 +176,7 @@ func TestListener_BacklogCountsWhatIsTakenAndNotYetGiven(t *testing.T) {
 
 // Each field of an event reaches a typed handler.
 func TestEventAs_LosesNothing(t *testing.T) {
-	var e Event[Object]
+	var e Event[kube.Object]
 	v := reflect.ValueOf(&e).Elem()
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Kind() {

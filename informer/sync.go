@@ -9,15 +9,17 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // SyncError means that a wait for sync ended before everything had synced. Its
 // text has the state and reason of each unsynced scope.
 type SyncError struct {
 	// States of the awaited informers at the end of the wait.
-	States []Snapshot
+	States []state.Informer
 	// Err is why the wait ended: the context's cause, the end of the run, or that a scope has
-	// StateMisuse.
+	// state.Misuse.
 	Err error
 }
 

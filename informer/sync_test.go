@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // The wait for sync returns the states, whether it succeeds or not.
@@ -30,13 +31,13 @@ func TestInformer_WaitForSyncReturnsTheStates_I9(t *testing.T) {
 
 		short, end := context.WithTimeout(ctx, time.Second)
 		defer end()
-		state, err := i.WaitForSync(short)
+		current, err := i.WaitForSync(short)
 		failed, ok := errors.AsType[*informer.SyncError](err)
 		if !ok || !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("got error %v, want an *informer.SyncError because of the deadline", err)
 		}
-		for name, got := range map[string]informer.Snapshot{"the answer": state, "the error": failed.States[0]} {
-			if got.Kind != configMaps || got.Synced || len(got.Scopes) != 1 || got.Scopes[0].State != informer.StateForbidden {
+		for name, got := range map[string]state.Informer{"the answer": current, "the error": failed.States[0]} {
+			if got.Kind != configMaps || got.Synced || len(got.Scopes) != 1 || got.Scopes[0].State != state.Forbidden {
 				t.Errorf("%s has the state %+v, want ConfigMap, Forbidden: the caller cannot tell why", name, got)
 			}
 		}
@@ -47,9 +48,9 @@ func TestInformer_WaitForSyncReturnsTheStates_I9(t *testing.T) {
 		}
 
 		s.Fail(nil)
-		state, err = i.WaitForSync(ctx)
-		if err != nil || !state.Synced || len(state.Scopes) != 1 || !state.Scopes[0].Synced {
-			t.Errorf("got %+v, %v; want the state of what has synced", state, err)
+		current, err = i.WaitForSync(ctx)
+		if err != nil || !current.Synced || len(current.Scopes) != 1 || !current.Scopes[0].Synced {
+			t.Errorf("got %+v, %v; want the state of what has synced", current, err)
 		}
 	})
 }
@@ -63,9 +64,9 @@ func TestInformer_WaitForSyncEndsWithTheRun_I9(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		go i.Run(ctx)
-		state, err := i.WaitForSync(t.Context())
-		if _, ok := errors.AsType[*informer.SyncError](err); !ok || !strings.Contains(err.Error(), "the informer has stopped") || state.Synced {
-			t.Errorf("got %+v, %v; want a *informer.SyncError that says that the informer has stopped", state, err)
+		current, err := i.WaitForSync(t.Context())
+		if _, ok := errors.AsType[*informer.SyncError](err); !ok || !strings.Contains(err.Error(), "the informer has stopped") || current.Synced {
+			t.Errorf("got %+v, %v; want a *informer.SyncError that says that the informer has stopped", current, err)
 		}
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // A retried transform receives what the server sent, in either encoding and
@@ -75,7 +76,7 @@ func TestTransform_NeedsNoCopyOfWhatAServerSent_B9(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lw, err := restclient.NewListerWatcher[Object](reflect.TypeFor[*corev1.ConfigMap](), f.resolver, restclient.Target{Kind: fixture.ConfigMapKind}, WatchScope{}, nil)
+	lw, err := restclient.NewListerWatcher[kube.Object](reflect.TypeFor[*corev1.ConfigMap](), f.resolver, restclient.Target{Kind: fixture.ConfigMapKind}, listwatch.Scope{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

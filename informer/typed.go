@@ -8,6 +8,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Internally the informer works on Objects, so that one compiled form serves
@@ -15,27 +16,27 @@ import (
 // kind. The public API is typed. This file converts between the two.
 
 // as converts obj to T; zero if that is not its type.
-func as[T Object](obj Object) T {
+func as[T kube.Object](obj kube.Object) T {
 	typed, _ := obj.(T)
 	return typed
 }
 
 // object converts obj to Object; a nil pointer becomes nil.
-func object[T Object](obj T) Object {
+func object[T kube.Object](obj T) kube.Object {
 	if base.IsNil(obj) {
 		return nil
 	}
 	return obj
 }
 
-func eventAs[T Object](e Event[Object]) Event[T] {
+func eventAs[T kube.Object](e Event[kube.Object]) Event[T] {
 	return Event[T]{
 		Type: e.Type, Key: e.Key, Old: as[T](e.Old), New: as[T](e.New), Undecodable: e.Undecodable,
 		Initial: e.Initial, Resync: e.Resync, Relisted: e.Relisted, Healed: e.Healed, FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope,
 	}
 }
 
-func itemAs[To, From Object](i listwatch.Item[From], convert func(From) To) listwatch.Item[To] {
+func itemAs[To, From kube.Object](i listwatch.Item[From], convert func(From) To) listwatch.Item[To] {
 	out := listwatch.Item[To]{Key: i.Key, UID: i.UID, ResourceVersion: i.ResourceVersion, Metadata: i.Metadata, Bytes: i.Bytes, Heap: i.Heap, Err: i.Err}
 	out.Anomaly = i.Anomaly
 	if !base.IsNil(i.Object) {
@@ -47,7 +48,7 @@ func itemAs[To, From Object](i listwatch.Item[From], convert func(From) To) list
 	return out
 }
 
-func pageAs[To, From Object](p listwatch.Page[From], convert func(From) To) listwatch.Page[To] {
+func pageAs[To, From kube.Object](p listwatch.Page[From], convert func(From) To) listwatch.Page[To] {
 	out := listwatch.Page[To]{ResourceVersion: p.ResourceVersion, Continue: p.Continue, Remaining: p.Remaining, Unreadable: p.Unreadable, UnreadableErr: p.UnreadableErr}
 	if p.Items != nil {
 		out.Items = make([]listwatch.Item[To], 0, len(p.Items))
@@ -60,17 +61,17 @@ func pageAs[To, From Object](p listwatch.Page[From], convert func(From) To) list
 
 // listerWatcherAs adapts a ListerWatcher to another Go type of the same
 // objects.
-type listerWatcherAs[To, From Object] struct {
-	from    ListerWatcher[From]
+type listerWatcherAs[To, From kube.Object] struct {
+	from    listwatch.ListerWatcher[From]
 	convert func(From) To
 }
 
 // objectsOf returns lw as the informer reads it.
-func objectsOf[T Object](lw ListerWatcher[T]) ListerWatcher[Object] {
-	if typed, ok := lw.(listerWatcherAs[T, Object]); ok {
+func objectsOf[T kube.Object](lw listwatch.ListerWatcher[T]) listwatch.ListerWatcher[kube.Object] {
+	if typed, ok := lw.(listerWatcherAs[T, kube.Object]); ok {
 		return typed.from
 	}
-	return listerWatcherAs[Object, T]{lw, object[T]}
+	return listerWatcherAs[kube.Object, T]{lw, object[T]}
 }
 
 func (l listerWatcherAs[To, From]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[To], error) {
@@ -108,7 +109,7 @@ func (l listerWatcherAs[To, From]) Namespaced() (namespaced, known bool) {
 	return false, false
 }
 
-type streamAs[To, From Object] struct {
+type streamAs[To, From kube.Object] struct {
 	from    listwatch.Stream[From]
 	convert func(From) To
 }

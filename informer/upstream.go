@@ -23,17 +23,18 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // errNoVersion is the error of a list whose version says nothing about time.
 var errNoVersion = errors.New("the list has no version that can be compared")
 
 // auditLists returns a ListerWatcher of the metadata of a scope.
-type auditLists func(WatchScope) (ListerWatcher[Object], error)
+type auditLists func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error)
 
 // recall returns the version of key in the server's history at a version; 0: it was not there.
-func (list auditLists) recall(ctx context.Context, key Key, at string) (Version, error) {
-	lw, err := list(WatchScope{Namespace: key.Namespace, FieldSelector: "metadata.name=" + key.Name})
+func (list auditLists) recall(ctx context.Context, key kube.Key, at string) (kube.Version, error) {
+	lw, err := list(listwatch.Scope{Namespace: key.Namespace, FieldSelector: "metadata.name=" + key.Name})
 	if err != nil {
 		return 0, err
 	}
@@ -46,7 +47,7 @@ func (list auditLists) recall(ctx context.Context, key Key, at string) (Version,
 	}
 	for _, item := range page.Items {
 		if item.Key == key {
-			return ParseVersion(item.ResourceVersion), nil
+			return kube.ParseVersion(item.ResourceVersion), nil
 		}
 	}
 	return 0, nil
@@ -58,19 +59,19 @@ type upstream struct {
 	object reflect.Type // a pointer to an API type
 	kind   schema.GroupVersionKind
 
-	newListerWatcher func(WatchScope) (ListerWatcher[Object], error)
-	settling         func(WatchScope) (ListerWatcher[Object], error) // that settles own writes: it keeps all fields
-	auditList        auditLists                                      // of metadata; nil: not possible
+	newListerWatcher func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error)
+	settling         func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) // that settles own writes: it keeps all fields
+	auditList        auditLists                                                          // of metadata; nil: not possible
 	namespaced       func() (namespaced, known bool)
 	discover         func(context.Context) (namespaced bool, err error) // nil: unknown
 	resource         func() schema.GroupResource
-	learned          func() (schema.GroupVersionKind, bool) // the kind, if only the resource was given
-	convert          func(Written) (Object, error)          // to this representation, without shared memory
-	borrow           func(*reflector.Tap, Version) bool     // of a metadata informer: feeds the tap from another informer
-	schemas          *schemas.Watch                         // nil: schemas are not observed
+	learned          func() (schema.GroupVersionKind, bool)  // the kind, if only the resource was given
+	convert          func(kube.Written) (kube.Object, error) // to this representation, without shared memory
+	borrow           func(*reflector.Tap, kube.Version) bool // of a metadata informer: feeds the tap from another informer
+	schemas          *schemas.Watch                          // nil: schemas are not observed
 }
 
-func newUpstream(object reflect.Type, kind schema.GroupVersionKind, lw func(WatchScope) (ListerWatcher[Object], error)) upstream {
+func newUpstream(object reflect.Type, kind schema.GroupVersionKind, lw func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error)) upstream {
 	return upstream{
 		object:           object,
 		kind:             kind,
@@ -81,7 +82,7 @@ func newUpstream(object reflect.Type, kind schema.GroupVersionKind, lw func(Watc
 		resource: func() schema.GroupResource {
 			return schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
 		},
-		convert: func(w Written) (Object, error) {
+		convert: func(w kube.Written) (kube.Object, error) {
 			if object.Kind() != reflect.Pointer {
 				return nil, errors.New("the type of the informer's objects is not known")
 			}
@@ -117,7 +118,7 @@ func (u *upstream) servedAs(resource string) bool {
 
 // typed returns the object of an own write as the informer would have decoded
 // it.
-func (u *upstream) typed(w Written) (Object, error) {
+func (u *upstream) typed(w kube.Written) (kube.Object, error) {
 	// Metadata is the same in all versions of a kind; a Go type has one
 	// version.
 	own := reflect.TypeOf(w.Object) == u.object
@@ -164,22 +165,22 @@ func (u *upstream) fieldsOf(scopes []Scope) (*fields.Set, error) {
 // convertTo returns the object of an own write as a t, without sharing memory. A Go type may
 // lack fields that the server has, so an object is never converted from one Go type to
 // another, nor to unstructured: the answer is decoded again.
-func convertTo(t reflect.Type, kind schema.GroupVersionKind, w Written) (Object, error) {
+func convertTo(t reflect.Type, kind schema.GroupVersionKind, w kube.Written) (kube.Object, error) {
 	if restclient.OfMetadata(t) {
 		return base.MetadataOf(w.Object, kind).DeepCopy(), nil
 	}
 	if reflect.TypeOf(w.Object) == t {
-		return Copy(w.Object), nil
+		return kube.Copy(w.Object), nil
 	}
 	if _, ok := w.Object.(*metav1.PartialObjectMetadata); ok {
 		return nil, fmt.Errorf("read %T as %s: it is the metadata alone", w.Object, kind.Kind)
 	}
-	out := reflect.New(t.Elem()).Interface().(Object)
+	out := reflect.New(t.Elem()).Interface().(kube.Object)
 	err := errors.New("its Go type may lack fields of the answer")
 	if w.Decode != nil {
 		err = w.Decode(out)
 	} else if u, ok := w.Object.(*unstructured.Unstructured); ok {
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(Copy(u).Object, out)
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(kube.Copy(u).Object, out)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %T as %s: %w", w.Object, kind.Kind, err)

@@ -25,7 +25,9 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/testing/crdfixture"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -35,10 +37,10 @@ var _ = Describe("an update without a resourceVersion", func() {
 		stored := configMap(ns, "a", map[string]string{"by": "others"})
 		Expect(outside.Create(ctx, stored)).To(Succeed())
 		blind := configMap(ns, "a", map[string]string{"by": "me"})
-		for _, obj := range []informer.Object{blind, asUnstructured(blind)} {
+		for _, obj := range []kube.Object{blind, asUnstructured(blind)} {
 			Expect(outside.Update(ctx, obj)).To(MatchError(ContainSubstring("the object has no resourceVersion")))
 			is := &corev1.ConfigMap{}
-			Expect(outside.Get(ctx, informer.KeyOf(stored), is)).To(Succeed())
+			Expect(outside.Get(ctx, kube.KeyOf(stored), is)).To(Succeed())
 			Expect(is.ResourceVersion).To(Equal(stored.ResourceVersion))
 		}
 		Expect(api.CoreV1().ConfigMaps(ns).Update(ctx, blind, metav1.UpdateOptions{})).
@@ -84,11 +86,11 @@ var _ = Describe("an object with a quantity that takes far more to parse than it
 		Expect(p.Informers().WaitForSync(ctx)).Error().NotTo(HaveOccurred())
 		seen := func(u *unstructured.Unstructured) {
 			GinkgoHelper()
-			Eventually(gauges.saw).WithArguments(informer.KeyOf(u)).Should(Equal(u.GetResourceVersion()))
+			Eventually(gauges.saw).WithArguments(kube.KeyOf(u)).Should(Equal(u.GetResourceVersion()))
 		}
 		undecodable := func() error {
-			_, err := gauges.informer.Lister().Get(informer.KeyOf(costly))
-			if _, is := errors.AsType[*informer.UndecodableError](err); is {
+			_, err := gauges.informer.Lister().Get(kube.KeyOf(costly))
+			if _, is := errors.AsType[*kube.UndecodableError](err); is {
 				return err
 			}
 			return nil
@@ -96,7 +98,7 @@ var _ = Describe("an object with a quantity that takes far more to parse than it
 		Expect(outside.Create(ctx, sound)).To(Succeed())
 		seen(sound)
 		Expect(undecodable()).To(MatchError(ContainSubstring(`the number "1e-10000000" has more than 128 digits`)))
-		Expect(plain.Get(informer.KeyOf(costly))).To(HaveField("Object", HaveKeyWithValue("size", "1e-10000000")), "it parses none")
+		Expect(plain.Get(kube.KeyOf(costly))).To(HaveField("Object", HaveKeyWithValue("size", "1e-10000000")), "it parses none")
 
 		By("receiving it by the watch, and healing")
 		costly.Object["size"] = "2"
@@ -226,28 +228,28 @@ var _ = Describe("an item of a list that cannot be read", func() {
 			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return spoilingTransport{s, next} })
 			p := newProcess(cfg, ns)
 			var value func(name string) (string, error)
-			var state func() informer.ScopeState
+			var current func() state.Scope
 			if form == "typed" {
 				i := informer.For[*widget](p.Informers())
 				value = func(name string) (string, error) {
-					w, err := i.Lister().Get(informer.Key{Namespace: ns, Name: name})
+					w, err := i.Lister().Get(kube.Key{Namespace: ns, Name: name})
 					if err != nil {
 						return "", err
 					}
 					return w.Spec.Value, nil
 				}
-				state = func() informer.ScopeState { return i.Snapshot().Scopes[0] }
+				current = func() state.Scope { return i.Snapshot().Scopes[0] }
 			} else {
 				i := informer.ForKind(p.Informers(), group.WithKind("Widget"))
 				value = func(name string) (string, error) {
-					u, err := i.Lister().Get(informer.Key{Namespace: ns, Name: name})
+					u, err := i.Lister().Get(kube.Key{Namespace: ns, Name: name})
 					if err != nil {
 						return "", err
 					}
 					value, _, err := unstructured.NestedString(u.Object, "spec", "value")
 					return value, err
 				}
-				state = func() informer.ScopeState { return i.Snapshot().Scopes[0] }
+				current = func() state.Scope { return i.Snapshot().Scopes[0] }
 			}
 			Expect(outside.Create(ctx, newWidget(ns, "theirs", "1"))).To(Succeed())
 			p.start()
@@ -265,7 +267,7 @@ var _ = Describe("an item of a list that cannot be read", func() {
 			Eventually(s.written).Should(BeClosed())
 			s.expire()
 			Eventually(done).Should(Receive(BeNil()))
-			Eventually(state).Should(HaveField("Unreadable", 1), form)
+			Eventually(current).Should(HaveField("Unreadable", 1), form)
 			Expect(value("mine")).To(Equal("2"), form)
 			Expect(value("theirs")).To(Equal("1"), form)
 			p.ends()

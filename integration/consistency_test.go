@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -68,7 +69,7 @@ type trial struct {
 	name string
 }
 
-func (t *trial) key() informer.Key { return informer.Key{Namespace: t.ns, Name: t.name} }
+func (t *trial) key() kube.Key { return kube.Key{Namespace: t.ns, Name: t.name} }
 
 func (t *trial) configMap(value string) *corev1.ConfigMap {
 	return configMap(t.ns, t.name, map[string]string{"v": value})
@@ -80,14 +81,14 @@ func (t *trial) cached() (*corev1.ConfigMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return informer.Copy(cm), nil
+	return kube.Copy(cm), nil
 }
 
 // row is a kind of write. A read is stale if shows is false.
 type row struct {
 	name     string
 	promises []string
-	exists   func(t *trial) []informer.Object
+	exists   func(t *trial) []kube.Object
 	dying    bool // and is being deleted
 	lost     bool // the answer
 	write    func(ctx context.Context, t *trial) error
@@ -105,7 +106,7 @@ type result struct {
 func (r *row) read(ctx context.Context, t *trial) (shows bool, pending time.Duration, err error) {
 	for began := time.Now(); ; pending = time.Since(began) {
 		shows, err := r.shows(t)
-		unknown, ok := errors.AsType[*informer.NotSettledError](err)
+		unknown, ok := errors.AsType[*kube.NotSettledError](err)
 		if !ok {
 			return shows, pending, err
 		}
@@ -215,7 +216,7 @@ var _ = Describe("a read after an own write, with a watch that is 400 ms late,",
 	BeforeAll(func(ctx context.Context) {
 		w = newBehind(ctx)
 		w.start()
-		var objects [4][]informer.Object
+		var objects [4][]kube.Object
 		for i, r := range rows {
 			for n := range trials {
 				t := &trial{behind: w, name: fmt.Sprintf("row-%d-%d", i, n)}
@@ -284,7 +285,7 @@ var _ = Describe("a read after an own write, with a watch that is 400 ms late,",
 	}
 })
 
-func versions[T informer.Object](l informer.Lister[T]) map[string]string {
+func versions[T kube.Object](l informer.Lister[T]) map[string]string {
 	out := map[string]string{}
 	for obj := range l.All() {
 		if obj.GetName() != "kube-root-ca.crt" {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -80,7 +81,7 @@ func childrenOf(parent string) labels.Selector {
 func (p *parents) read(parent string, children int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, unknown := errors.AsType[*informer.NotSettledError](err); unknown {
+	if _, unknown := errors.AsType[*kube.NotSettledError](err); unknown {
 		if p.mu.pending[parent].IsZero() {
 			p.mu.pending[parent] = time.Now()
 		}

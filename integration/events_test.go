@@ -14,7 +14,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var _ = Describe("many Events about one object", func() {
@@ -27,7 +27,7 @@ var _ = Describe("many Events about one object", func() {
 		p := newProcess(env.Config(), ns)
 		p.start()
 		const told = 40
-		for _, obj := range []informer.Object{typed, plain} {
+		for _, obj := range []kube.Object{typed, plain} {
 			for n := range told {
 				p.Events("spec").Eventf(obj, nil, corev1.EventTypeNormal, fmt.Sprint("Step", n), "Count", "step %d", n)
 			}

@@ -20,7 +20,8 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 )
@@ -39,7 +40,7 @@ func mirror(p *process) *watcher[*corev1.ConfigMap] {
 }
 
 // values returns the values of ConfigMaps, or of the widgets that mirror them.
-func values[T informer.Object](ctx context.Context, namespace string, of func(T) string) map[string]string {
+func values[T kube.Object](ctx context.Context, namespace string, of func(T) string) map[string]string {
 	GinkgoHelper()
 	out := map[string]string{}
 	for obj, err := range client.List[T](ctx, outside, client.InNamespace(namespace)) {
@@ -94,7 +95,7 @@ var _ = Describe("an API server that is killed with -9 under load", func() {
 		Eventually(confirmed.Load).Should(BeNumerically(">", 50))
 		Expect(env.KillAPIServer()).To(Succeed())
 		atKill := confirmed.Load()
-		Eventually(maps.state).Should(Equal(informer.StateStale), "the state says that what is known is from before")
+		Eventually(maps.state).Should(Equal(state.Stale), "the state says that what is known is from before")
 		Eventually(func() string { return maps.informer.Snapshot().Scopes[0].Reason }).Should(And(
 			ContainSubstring(`ConfigMap in namespace "`+ns+`"`), ContainSubstring("connection refused")))
 		Expect(p.ready()).To(HavePrefix("200"), "what has synced stays synced: no restart of this process heals the server")
@@ -125,7 +126,7 @@ var _ = Describe("etcd compacted under a running watch", func() {
 		maps := mirror(p)
 		p.start()
 		Eventually(maps.last).Should(Equal(live[*corev1.ConfigMap](ctx, ns)))
-		key := func(name string) informer.Key { return informer.Key{Namespace: ns, Name: name} }
+		key := func(name string) kube.Key { return kube.Key{Namespace: ns, Name: name} }
 		Eventually(values[*widget]).WithArguments(ctx, ns, valueOfWidget).Should(HaveLen(4))
 		Eventually(func() int { return maps.Snapshot().Queue.Held }).Should(BeZero(), "no answer is on its way")
 		quiet := maps.ran(key("stays"))
@@ -190,15 +191,15 @@ var _ = Describe("a kind that may not be watched, and one that is not there", fu
 
 		cm := configMap(ns, "a", nil)
 		Expect(outside.Create(ctx, cm)).To(Succeed())
-		Eventually(maps.saw).WithArguments(informer.KeyOf(cm)).Should(Equal(cm.ResourceVersion), "the others go on")
+		Eventually(maps.saw).WithArguments(kube.KeyOf(cm)).Should(Equal(cm.ResourceVersion), "the others go on")
 
 		grant(ctx, ns, "apprentice", group.Group, "widgets")
 		grant(ctx, ns, "apprentice", group.Group, "latecomers")
 		Expect(env.InstallCRDObjects(ctx, crd("Latecomer"))).To(Succeed())
 		l := &latecomer{*newWidget(ns, "a", "1")}
 		Expect(outside.Create(ctx, l)).To(Succeed())
-		Eventually(widgets.saw).WithArguments(informer.KeyOf(w)).Should(Equal(w.ResourceVersion))
-		Eventually(late.saw).WithArguments(informer.KeyOf(l)).Should(Equal(l.ResourceVersion))
+		Eventually(widgets.saw).WithArguments(kube.KeyOf(w)).Should(Equal(w.ResourceVersion))
+		Eventually(late.saw).WithArguments(kube.KeyOf(l)).Should(Equal(l.ResourceVersion))
 		Eventually(p.ready).Should(HavePrefix("200"))
 		p.stop()
 	})

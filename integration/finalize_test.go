@@ -15,17 +15,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
 // cleaning adds a controller to p whose cleanup writes its own object each time that it runs.
-func cleaning[T informer.Object](p *process, objects *informer.SharedInformer[T]) *atomic.Int32 {
+func cleaning[T kube.Object](p *process, objects *informer.SharedInformer[T]) *atomic.Int32 {
 	GinkgoHelper()
 	runs := new(atomic.Int32)
 	nothing := func(context.Context, T) (reconcile.Result, error) { return reconcile.Result{}, nil }
 	c := reconcile.For(objects, nothing, reconcile.Options{Name: fmt.Sprintf("cleaning-%T", *new(T))})
 	c.Finalize("integration.flyball.dev/cleanup", p.Client(), func(ctx context.Context, obj T) (reconcile.Result, error) {
-		marked := informer.Copy(obj)
+		marked := kube.Copy(obj)
 		marked.SetAnnotations(map[string]string{"cleaned": fmt.Sprint(runs.Add(1))})
 		_, err := p.Client().PatchChanges(ctx, obj, marked)
 		return reconcile.Result{}, err
@@ -48,18 +49,18 @@ var _ = Describe("a cleanup that writes its own object", func() {
 				"Widget":       cleaning(p, informer.For[*widget](p.Informers())),
 				"Unstructured": cleaning(p, informer.ForKind(p.Informers(), corev1.SchemeGroupVersion.WithKind("Secret"))),
 			}
-			objects := []informer.Object{configMap(ns, "a", nil), newWidget(ns, "a", "1"), secret(ns, "a")}
+			objects := []kube.Object{configMap(ns, "a", nil), newWidget(ns, "a", "1"), secret(ns, "a")}
 			for _, obj := range objects {
 				Expect(outside.Create(ctx, obj)).To(Succeed())
 			}
 			p.start()
 			for _, obj := range objects {
 				Eventually(func() ([]string, error) {
-					err := outside.Get(ctx, informer.KeyOf(obj), obj)
+					err := outside.Get(ctx, kube.KeyOf(obj), obj)
 					return obj.GetFinalizers(), err
 				}).Should(HaveLen(1))
 				Expect(outside.Delete(ctx, obj)).To(Succeed())
-				Eventually(func() bool { return apierrors.IsNotFound(outside.Get(ctx, informer.KeyOf(obj), obj)) }).Should(BeTrue())
+				Eventually(func() bool { return apierrors.IsNotFound(outside.Get(ctx, kube.KeyOf(obj), obj)) }).Should(BeTrue())
 			}
 			for kind, n := range runs {
 				Expect(n.Load()).To(BeEquivalentTo(1), kind)

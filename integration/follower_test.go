@@ -17,11 +17,13 @@ import (
 
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // follower is an informer of one namespace with the state of two handlers: one that
 // receives states, and one that receives every event.
-type follower[T informer.Object] struct {
+type follower[T kube.Object] struct {
 	*informer.SharedInformer[T]
 	namespace string
 	mu        struct {
@@ -33,7 +35,7 @@ type follower[T informer.Object] struct {
 }
 
 // follow adds an informer of T to f, which may be running already.
-func follow[T informer.Object](f *informer.SharedInformerFactory, namespace string) *follower[T] {
+func follow[T kube.Object](f *informer.SharedInformerFactory, namespace string) *follower[T] {
 	GinkgoHelper()
 	w := &follower[T]{SharedInformer: informer.For[T](f, informer.Scope{Namespaces: []string{namespace}}), namespace: namespace}
 	w.mu.states, w.mu.events = map[string]string{}, map[string]string{}
@@ -98,8 +100,8 @@ func (w *follower[T]) equalsServer(ctx context.Context) {
 }
 
 // scope returns the state of its one list and watch.
-func (w *follower[T]) scope() informer.ScopeState { return w.Snapshot().Scopes[0] }
-func (w *follower[T]) state() informer.State      { return w.scope().State }
+func (w *follower[T]) scope() state.Scope { return w.Snapshot().Scopes[0] }
+func (w *follower[T]) state() state.State { return w.scope().State }
 
 // three are followers of three kinds in one namespace, from one factory.
 type three struct {
@@ -135,7 +137,7 @@ func followThree(ctx context.Context, cfg *rest.Config, namespace string) *three
 // write creates, updates and deletes objects of each kind: name stays, others are deleted.
 func (t *three) write(ctx context.Context, name string) {
 	GinkgoHelper()
-	for _, obj := range []informer.Object{
+	for _, obj := range []kube.Object{
 		configMap(t.namespace, name, map[string]string{"value": "1"}),
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: name}},
 		newWidget(t.namespace, name, "1"),
@@ -160,6 +162,6 @@ func (t *three) equalServer(ctx context.Context) {
 }
 
 // states returns the states of the three.
-func (t *three) states() []informer.State {
-	return []informer.State{t.maps.state(), t.secrets.state(), t.widgets.state()}
+func (t *three) states() []state.State {
+	return []state.State{t.maps.state(), t.secrets.state(), t.widgets.state()}
 }

@@ -15,7 +15,8 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var _ = Describe("informers of several kinds", func() {
@@ -25,14 +26,14 @@ var _ = Describe("informers of several kinds", func() {
 		t.equalServer(ctx)
 		for n := range 2 {
 			Expect(env.KillAPIServer()).To(Succeed())
-			Eventually(t.states).Should(HaveEach(informer.StateStale), "each kind says that what it knows is from before")
+			Eventually(t.states).Should(HaveEach(state.Stale), "each kind says that what it knows is from before")
 			Eventually(func() string { return t.secrets.scope().Reason }).Should(ContainSubstring("connection refused"))
-			_, err := t.secrets.Lister().Get(informer.Key{Namespace: t.namespace, Name: "before"})
+			_, err := t.secrets.Lister().Get(kube.Key{Namespace: t.namespace, Name: "before"})
 			Expect(err).NotTo(HaveOccurred(), "reads go on")
 			Expect(env.StartAPIServer(ctx)).To(Succeed())
 			t.write(ctx, fmt.Sprintf("after-%d", n))
 			t.equalServer(ctx)
-			Eventually(t.states).Should(HaveEach(informer.StateLive))
+			Eventually(t.states).Should(HaveEach(state.Live))
 		}
 	})
 
@@ -65,7 +66,7 @@ var _ = Describe("informers of several kinds", func() {
 		}).Should(BeNumerically(">=", 3), "each watch is opened again and again")
 		t.write(ctx, "after")
 		t.equalServer(ctx)
-		for _, scope := range []informer.ScopeState{t.maps.scope(), t.secrets.scope(), t.widgets.scope()} {
+		for _, scope := range []state.Scope{t.maps.scope(), t.secrets.scope(), t.widgets.scope()} {
 			// A watch that ends early makes the informer look whether the schema has
 			// changed, as it has if another spec installs a kind of the same group.
 			delete(scope.Relists, "schema changed")
@@ -132,6 +133,6 @@ func (t *three) missed(ctx context.Context, forget func()) {
 		delete(relists, "schema changed") // a restarted server publishes the schemas of a group one by one
 		Expect(relists).To(Equal(map[string]int{"expired": 1}), "%s: one list, because of a 410", kind)
 	}
-	_, err := t.maps.Lister().Get(informer.Key{Namespace: t.namespace, Name: "goes"})
+	_, err := t.maps.Lister().Get(kube.Key{Namespace: t.namespace, Name: "goes"})
 	Expect(err).To(MatchError(ContainSubstring("not found")))
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -157,13 +158,13 @@ var _ = Describe("a proxy that answers 429 to every request", Label("A13"), func
 			Expect(then/took.Seconds()).To(BeNumerically("<", 10), "%s: requests a second after the first %d", phase, first)
 
 			b.refuse(nil)
-			Eventually(func() []informer.State {
-				var states []informer.State
+			Eventually(func() []state.State {
+				var states []state.State
 				for _, s := range factory.Snapshot() {
 					states = append(states, s.Scopes[0].State)
 				}
 				return states
-			}).WithTimeout(2 * time.Minute).Should(And(HaveLen(len(builtIn)), HaveEach(informer.StateLive)))
+			}).WithTimeout(2 * time.Minute).Should(And(HaveLen(len(builtIn)), HaveEach(state.Live)))
 			b.refuse(everything)
 			b.CloseClientConnections()
 		}

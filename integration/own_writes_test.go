@@ -18,10 +18,11 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // shown returns whether an object of key is there and is as expected.
-func shown[T informer.Object](l informer.Lister[T], key informer.Key, is func(obj T) bool) (bool, error) {
+func shown[T kube.Object](l informer.Lister[T], key kube.Key, is func(obj T) bool) (bool, error) {
 	obj, err := l.Get(key)
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -30,7 +31,7 @@ func shown[T informer.Object](l informer.Lister[T], key informer.Key, is func(ob
 }
 
 // absent returns whether no object of key is there.
-func absent[T informer.Object](l informer.Lister[T], key informer.Key) (bool, error) {
+func absent[T kube.Object](l informer.Lister[T], key kube.Key) (bool, error) {
 	_, err := l.Get(key)
 	if apierrors.IsNotFound(err) {
 		return true, nil
@@ -58,7 +59,7 @@ func ofTrial(t *trial) informer.QueryOptions {
 }
 
 // allDying returns whether both objects of the trial are there and are being deleted.
-func allDying[T informer.Object](l informer.Lister[T], t *trial) (bool, error) {
+func allDying[T kube.Object](l informer.Lister[T], t *trial) (bool, error) {
 	all, err := l.List(ofTrial(t))
 	return len(all) == 2 && !slices.ContainsFunc(all, func(o T) bool { return o.GetDeletionTimestamp() == nil }), err
 }
@@ -73,24 +74,24 @@ const finalize = "integration.flyball.dev/hold"
 
 // What exists before a write.
 
-func aConfigMap(t *trial) []informer.Object { return []informer.Object{t.configMap("1")} }
+func aConfigMap(t *trial) []kube.Object { return []kube.Object{t.configMap("1")} }
 
-func aHeldConfigMap(t *trial) []informer.Object {
+func aHeldConfigMap(t *trial) []kube.Object {
 	cm := t.configMap("1")
 	cm.Finalizers = []string{finalize}
-	return []informer.Object{cm}
+	return []kube.Object{cm}
 }
 
-func aPod(t *trial) []informer.Object {
-	return []informer.Object{&corev1.Pod{
+func aPod(t *trial) []kube.Object {
+	return []kube.Object{&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.ns, Name: t.name, Labels: map[string]string{"trial": t.name}},
 		Spec:       corev1.PodSpec{NodeName: "none", Containers: []corev1.Container{{Name: "a", Image: "a"}}},
 	}}
 }
 
-func aDeployment(t *trial) []informer.Object {
+func aDeployment(t *trial) []kube.Object {
 	one, app := int32(1), map[string]string{"app": t.name}
-	return []informer.Object{&appsv1.Deployment{
+	return []kube.Object{&appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.ns, Name: t.name},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: app},
@@ -102,13 +103,13 @@ func aDeployment(t *trial) []informer.Object {
 	}}
 }
 
-func aWidget(t *trial) []informer.Object {
-	return []informer.Object{newWidget(t.ns, t.name, "1")}
+func aWidget(t *trial) []kube.Object {
+	return []kube.Object{newWidget(t.ns, t.name, "1")}
 }
 
 // two returns a pair of what one makes, with the label of the trial.
-func two(one func(t *trial) []informer.Object) func(t *trial) []informer.Object {
-	return func(t *trial) (all []informer.Object) {
+func two(one func(t *trial) []kube.Object) func(t *trial) []kube.Object {
+	return func(t *trial) (all []kube.Object) {
 		for _, name := range []string{"-a", "-b"} {
 			obj := one(t)[0]
 			obj.SetName(t.name + name)
@@ -166,7 +167,7 @@ var rows = []*row{
 			if err != nil {
 				return err
 			}
-			w = informer.Copy(w)
+			w = kube.Copy(w)
 			if err := unstructured.SetNestedField(w.Object, "2", "spec", "value"); err != nil {
 				return err
 			}

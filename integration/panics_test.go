@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -24,7 +25,7 @@ import (
 
 // blame panics if the object asks for it, as a user's function does that does not handle
 // such an object.
-func blame(where string, obj informer.Object) {
+func blame(where string, obj kube.Object) {
 	if cm, ok := obj.(*corev1.ConfigMap); ok && cm.Data["panic"] == where {
 		panic("a fault of the " + where)
 	}
@@ -43,7 +44,7 @@ var _ = Describe("a function of the user that panics", func() {
 		maps = informer.For[*corev1.ConfigMap](p.Informers())
 		reads = watch[*corev1.ConfigMap](p, "beside", reconcile.Options{}, nil)
 	})
-	key := func(name string) informer.Key { return informer.Key{Namespace: ns, Name: name} }
+	key := func(name string) kube.Key { return kube.Key{Namespace: ns, Name: name} }
 	// put writes an object that makes where panic, or nothing if where is empty.
 	put := func(ctx context.Context, name, where string) string {
 		GinkgoHelper()
@@ -86,7 +87,7 @@ var _ = Describe("a function of the user that panics", func() {
 	})
 
 	It("a predicate: the event passes", func(ctx context.Context) {
-		w := sourced(p, "filtered", maps, source.Self, source.When(func(e informer.Event[informer.Object]) bool {
+		w := sourced(p, "filtered", maps, source.Self, source.When(func(e informer.Event[kube.Object]) bool {
 			blame("predicate", e.Latest())
 			return true
 		}))
@@ -99,7 +100,7 @@ var _ = Describe("a function of the user that panics", func() {
 	})
 
 	It("a mapper: the keys of that state are lost, those of the next are not", func(ctx context.Context) {
-		w := sourced(p, "mapped", maps, func(obj informer.Object) iter.Seq[informer.Key] {
+		w := sourced(p, "mapped", maps, func(obj kube.Object) iter.Seq[kube.Key] {
 			blame("mapper", obj)
 			return source.Self(obj)
 		})
@@ -119,12 +120,12 @@ var _ = Describe("a function of the user that panics", func() {
 		version := put(ctx, "bad", "index")
 		put(ctx, "better", "")
 		Eventually(reads.saw).WithArguments(key("bad")).Should(Equal(version))
-		first := func(g Gomega) []informer.Key {
+		first := func(g Gomega) []kube.Key {
 			objects, err := maps.Lister().List(informer.QueryOptions{Index: "first", IndexValue: "b"})
 			g.Expect(err).NotTo(HaveOccurred())
-			var keys []informer.Key
+			var keys []kube.Key
 			for _, obj := range objects {
-				keys = append(keys, informer.KeyOf(obj))
+				keys = append(keys, kube.KeyOf(obj))
 			}
 			return keys
 		}
@@ -183,7 +184,7 @@ var _ = Describe("a function of the user that panics", func() {
 })
 
 // sourced adds a controller like watch does, with its own mapper and predicates.
-func sourced(p *process, name string, i *informer.SharedInformer[*corev1.ConfigMap], m source.Mapper[informer.Key], preds ...source.Predicate) *watcher[*corev1.ConfigMap] {
+func sourced(p *process, name string, i *informer.SharedInformer[*corev1.ConfigMap], m source.Mapper[kube.Key], preds ...source.Predicate) *watcher[*corev1.ConfigMap] {
 	GinkgoHelper()
 	w := &watcher[*corev1.ConfigMap]{informer: i}
 	w.mu.seen, w.mu.runs = map[reconcile.Key]string{}, map[reconcile.Key]int{}

@@ -17,12 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
 // live returns the version of each T in namespace on the server.
-func live[T informer.Object](ctx context.Context, namespace string) map[string]string {
+func live[T kube.Object](ctx context.Context, namespace string) map[string]string {
 	GinkgoHelper()
 	out := map[string]string{}
 	for obj, err := range client.List[T](ctx, outside, client.InNamespace(namespace)) {
@@ -35,7 +35,7 @@ func live[T informer.Object](ctx context.Context, namespace string) map[string]s
 }
 
 // storm writes n times to ten objects from outside: creates, updates, deletes.
-func storm[T informer.Object](ctx context.Context, n int, make func(name, value string) T) {
+func storm[T kube.Object](ctx context.Context, n int, make func(name, value string) T) {
 	GinkgoHelper()
 	there := map[string]T{}
 	for step := range n {
@@ -73,12 +73,12 @@ var _ = Describe("each change", func() {
 		w := newWidget(ns, "one", "0")
 		Expect(outside.Create(ctx, w)).To(Succeed())
 		for n := range 20 {
-			Eventually(widgets.saw).WithArguments(informer.KeyOf(w)).Should(Equal(w.ResourceVersion))
+			Eventually(widgets.saw).WithArguments(kube.KeyOf(w)).Should(Equal(w.ResourceVersion))
 			w.Spec.Value = strconv.Itoa(n + 1)
 			Expect(outside.Update(ctx, w)).To(Succeed())
 		}
 		Expect(outside.Delete(ctx, w)).To(Succeed())
-		Eventually(widgets.saw).WithArguments(informer.KeyOf(w)).Should(Equal(gone))
+		Eventually(widgets.saw).WithArguments(kube.KeyOf(w)).Should(Equal(gone))
 
 		// All at once: whatever is merged on the way, the last state arrives.
 		storm(ctx, 300, func(name, value string) *corev1.ConfigMap {
@@ -102,7 +102,7 @@ func count(cm *corev1.ConfigMap, field string) int {
 
 // increment returns a copy of cm with field incremented.
 func increment(cm *corev1.ConfigMap, field string) *corev1.ConfigMap {
-	cm = informer.Copy(cm)
+	cm = kube.Copy(cm)
 	if cm.Data == nil {
 		cm.Data = map[string]string{}
 	}
@@ -135,12 +135,12 @@ var _ = Describe("an own write", func() {
 		cm := configMap(ns, "counter", map[string]string{"n": "0"})
 		Expect(outside.Create(ctx, cm)).To(Succeed())
 		number := func(g Gomega) int {
-			g.Expect(outside.Get(ctx, informer.KeyOf(cm), cm)).To(Succeed())
+			g.Expect(outside.Get(ctx, kube.KeyOf(cm), cm)).To(Succeed())
 			return count(cm, "n")
 		}
 		// Each write is the event that leads to the next one.
 		Eventually(number).Should(Equal(goal))
-		Eventually(maps.saw).WithArguments(informer.KeyOf(cm)).Should(Equal(cm.ResourceVersion))
+		Eventually(maps.saw).WithArguments(kube.KeyOf(cm)).Should(Equal(cm.ResourceVersion))
 		Expect(stale.Load()).To(BeZero(), "reconciles that read something else than the last own write")
 		outcomes := maps.Snapshot().Outcomes
 		Expect(outcomes[reconcile.OutcomeConflict]).To(BeZero())
@@ -148,7 +148,7 @@ var _ = Describe("an own write", func() {
 		Expect(p.complaints()).To(BeEmpty())
 		p.stop()
 		// The watch event of the controller's own write causes no reconcile.
-		Expect(maps.ran(informer.KeyOf(cm))).To(BeNumerically("<=", goal+2))
+		Expect(maps.ran(kube.KeyOf(cm))).To(BeNumerically("<=", goal+2))
 	})
 
 	It("that meets others' is a quiet conflict, counted and tried again; no write is lost (R6)", func(ctx context.Context) {
@@ -156,7 +156,7 @@ var _ = Describe("an own write", func() {
 		p := newProcess(env.Config(), ns)
 		var written atomic.Int64
 		intrusions := 0
-		key := informer.Key{Namespace: ns, Name: "counter"}
+		key := kube.Key{Namespace: ns, Name: "counter"}
 		maps := watch(p, "counter", reconcile.Options{Workers: 1}, func(ctx context.Context, cm *corev1.ConfigMap) error {
 			if count(cm, "n") >= goal {
 				return nil
@@ -206,7 +206,7 @@ var _ = Describe("an own write", func() {
 })
 
 // incrementAsOther acts as another process: it reads and writes until it meets no conflict.
-func incrementAsOther(ctx context.Context, key informer.Key, field string) error {
+func incrementAsOther(ctx context.Context, key kube.Key, field string) error {
 	for {
 		cm, err := api.CoreV1().ConfigMaps(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 		if err != nil {

@@ -23,6 +23,8 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -139,7 +141,7 @@ func (p *process) ready() string {
 }
 
 // watcher is a controller that records the version in which it found each object.
-type watcher[T informer.Object] struct {
+type watcher[T kube.Object] struct {
 	*reconcile.Controller[reconcile.Key]
 	informer *informer.SharedInformer[T]
 	mu       struct {
@@ -154,7 +156,7 @@ const gone = "gone"
 
 // watch adds a controller of T to p. It calls then, which may be nil, with each existing
 // object.
-func watch[T informer.Object](p *process, name string, opts reconcile.Options, then func(ctx context.Context, obj T) error) *watcher[T] {
+func watch[T kube.Object](p *process, name string, opts reconcile.Options, then func(ctx context.Context, obj T) error) *watcher[T] {
 	GinkgoHelper()
 	w := &watcher[T]{informer: informer.For[T](p.Informers())}
 	w.mu.seen, w.mu.runs = map[reconcile.Key]string{}, map[reconcile.Key]int{}
@@ -184,7 +186,7 @@ func (w *watcher[T]) note(key reconcile.Key, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.mu.seen[key]
-	if informer.ParseVersion(version) < informer.ParseVersion(before) && version != gone {
+	if kube.ParseVersion(version) < kube.ParseVersion(before) && version != gone {
 		w.mu.wrong = append(w.mu.wrong, fmt.Sprintf("%s: %s after %s", key, version, before))
 	}
 	w.mu.seen[key] = version
@@ -205,7 +207,7 @@ func (w *watcher[T]) ran(key reconcile.Key) int {
 }
 
 // state returns the state of the kind's one list and watch.
-func (w *watcher[T]) state() informer.State { return w.informer.Snapshot().Scopes[0].State }
+func (w *watcher[T]) state() state.State { return w.informer.Snapshot().Scopes[0].State }
 
 // last returns the last version that the reconciles have seen of each existing object.
 func (w *watcher[T]) last() map[string]string {

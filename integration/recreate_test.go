@@ -26,6 +26,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -38,14 +39,14 @@ func template() corev1.PodTemplateSpec {
 	}
 }
 
-func newJob(change func(*batchv1.JobSpec)) informer.Object {
+func newJob(change func(*batchv1.JobSpec)) kube.Object {
 	job := &batchv1.Job{Spec: batchv1.JobSpec{Template: template()}}
 	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	change(&job.Spec)
 	return job
 }
 
-func newStatefulSet(change func(*appsv1.StatefulSetSpec)) informer.Object {
+func newStatefulSet(change func(*appsv1.StatefulSetSpec)) kube.Object {
 	set := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: podsOf}, ServiceName: "a", Template: template(),
 	}}
@@ -53,13 +54,13 @@ func newStatefulSet(change func(*appsv1.StatefulSetSpec)) informer.Object {
 	return set
 }
 
-func newDeployment(change func(*appsv1.DeploymentSpec)) informer.Object {
+func newDeployment(change func(*appsv1.DeploymentSpec)) kube.Object {
 	d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: podsOf}, Template: template()}}
 	change(&d.Spec)
 	return d
 }
 
-func newClaim(change func(*corev1.PersistentVolumeClaimSpec)) informer.Object {
+func newClaim(change func(*corev1.PersistentVolumeClaimSpec)) kube.Object {
 	claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new("fixed"), Resources: gibibytes(2),
 	}}
@@ -71,7 +72,7 @@ func gibibytes(n int64) corev1.VolumeResourceRequirements {
 	return corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": *resource.NewQuantity(n<<30, resource.BinarySI)}}
 }
 
-func newService(change func(*corev1.ServiceSpec)) informer.Object {
+func newService(change func(*corev1.ServiceSpec)) kube.Object {
 	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 	change(&service.Spec)
 	return service
@@ -91,7 +92,7 @@ const (
 
 type childChange struct {
 	what          string
-	before, after informer.Object
+	before, after kube.Object
 	outcome       outcome
 }
 
@@ -192,7 +193,7 @@ func childChanges() []childChange {
 }
 
 // asUnstructured returns obj as a program without Go types writes it.
-func asUnstructured(obj informer.Object) informer.Object {
+func asUnstructured(obj kube.Object) kube.Object {
 	GinkgoHelper()
 	kinds, _, err := clientscheme.Scheme.ObjectKinds(obj)
 	Expect(err).NotTo(HaveOccurred())
@@ -207,7 +208,7 @@ func asUnstructured(obj informer.Object) informer.Object {
 
 // collect does what the controllers of a cluster do with an object that is being deleted: it
 // orphans Pods, and lets go of a claim that no Pod uses.
-func collect(ctx context.Context, child informer.Object) {
+func collect(ctx context.Context, child kube.Object) {
 	GinkgoHelper()
 	for pod, err := range client.List[*corev1.Pod](ctx, outside, client.InNamespace(child.GetNamespace())) {
 		Expect(err).NotTo(HaveOccurred())
@@ -243,20 +244,20 @@ var _ = Describe("Recreate, by kind", func() {
 		Expect(all.WaitForSync(ctx)).Error().NotTo(HaveOccurred())
 
 		for i, row := range childChanges() {
-			for j, form := range []func(informer.Object) informer.Object{
-				func(obj informer.Object) informer.Object { return obj.DeepCopyObject().(informer.Object) }, asUnstructured,
+			for j, form := range []func(kube.Object) kube.Object{
+				func(obj kube.Object) kube.Object { return obj.DeepCopyObject().(kube.Object) }, asUnstructured,
 			} {
 				what := fmt.Sprintf("%s (form %d)", row.what, j)
 				parent := configMap(ns, fmt.Sprintf("parent-%d-%d", i, j), nil)
 				Expect(outside.Create(ctx, parent)).To(Succeed())
-				child := func(obj informer.Object) informer.Object {
+				child := func(obj kube.Object) kube.Object {
 					obj = form(obj)
 					obj.SetNamespace(ns)
 					obj.SetName(fmt.Sprintf("c-%d-%d", i, j))
 					return obj
 				}
-				is := row.before.DeepCopyObject().(informer.Object)
-				key := informer.KeyOf(child(row.before))
+				is := row.before.DeepCopyObject().(kube.Object)
+				key := kube.KeyOf(child(row.before))
 				report, err := set.Apply(ctx, parent, child(row.before))
 				Expect(err).NotTo(HaveOccurred(), what)
 				Expect(report.Created).To(HaveLen(1), what)
@@ -297,7 +298,7 @@ var _ = Describe("Recreate, by kind", func() {
 				Expect(is.GetUID() != before).To(Equal(row.outcome == recreated), what)
 				Expect(is.GetDeletionTimestamp()).To(BeNil(), what)
 				if pod != nil {
-					Expect(outside.Get(ctx, informer.KeyOf(pod), pod)).To(Succeed(), what)
+					Expect(outside.Get(ctx, kube.KeyOf(pod), pod)).To(Succeed(), what)
 					Expect(metav1.IsControlledBy(pod, is)).To(Equal(row.outcome != recreated), what)
 				}
 				_, stateful := is.(*appsv1.StatefulSet)
@@ -317,7 +318,7 @@ var _ = Describe("Recreate, by kind", func() {
 })
 
 // dependent gives what a cluster gives to a child: a Pod to a workload, a volume to a claim.
-func dependent(ctx context.Context, child informer.Object) *corev1.Pod {
+func dependent(ctx context.Context, child kube.Object) *corev1.Pod {
 	GinkgoHelper()
 	if claim, is := child.(*corev1.PersistentVolumeClaim); is {
 		claim.Status.Phase, claim.Status.Capacity = corev1.ClaimBound, claim.Spec.Resources.Requests

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/freeport"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // storage is an etcd whose data can be set back.
@@ -111,13 +111,13 @@ var _ = Describe("a restore of etcd that new revisions have overtaken", func() {
 		DeferCleanup(func() { Expect(own.Stop()).To(Succeed()) })
 		writesTo(own)
 		ns, elsewhere := newNamespace(ctx), newNamespace(ctx)
-		passing := func(until informer.Version) { // of revisions
+		passing := func(until kube.Version) { // of revisions
 			GinkgoHelper()
 			for n := 0; ; n++ {
 				cm := configMap(elsewhere, fmt.Sprint("passing-", n), nil)
 				Expect(outside.Create(ctx, cm)).To(Succeed())
 				Expect(outside.Delete(ctx, cm)).To(Succeed())
-				if informer.ParseVersion(cm.ResourceVersion) > until {
+				if kube.ParseVersion(cm.ResourceVersion) > until {
 					return
 				}
 			}
@@ -130,7 +130,7 @@ var _ = Describe("a restore of etcd that new revisions have overtaken", func() {
 		t := followThree(ctx, own.Config(), ns)
 		// A restarted API server must not begin beyond what the informers have seen: it would
 		// answer 410, and be listed anyway.
-		passing(informer.ParseVersion(changed.ResourceVersion) + 500)
+		passing(kube.ParseVersion(changed.ResourceVersion) + 500)
 		changed.Data["value"] = "2"
 		Expect(outside.Update(ctx, changed)).To(Succeed())
 		t.write(ctx, "undone") // the newest of the widgets is a deletion

@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var _ = Describe("a kind whose definition comes, goes, and comes again", func() {
@@ -28,13 +29,13 @@ var _ = Describe("a kind whose definition comes, goes, and comes again", func() 
 		t.equalServer(ctx)
 		others := t.maps.scope().Watches + t.secrets.scope().Watches + t.widgets.scope().Watches
 		notServed := And(
-			HaveField("State", informer.StateNotServed),
+			HaveField("State", state.NotServed),
 			HaveField("Reason", ContainSubstring("is its CustomResourceDefinition installed?")))
 		Eventually(passengers.scope).Should(notServed)
 
 		for n := range 2 {
 			Expect(env.InstallCRDObjects(ctx, crd("Passenger"))).To(Succeed())
-			Eventually(passengers.state).WithTimeout(90 * time.Second).Should(Equal(informer.StateLive))
+			Eventually(passengers.state).WithTimeout(90 * time.Second).Should(Equal(state.Live))
 			for _, name := range []string{"a", "b"} {
 				Expect(outside.Create(ctx, &passenger{*newWidget(t.namespace, name, "1")})).To(Succeed())
 			}
@@ -66,7 +67,7 @@ var _ = Describe("a right that is missing, granted, revoked and granted again", 
 		t := followThree(ctx, rest.CopyConfig(cfg), ns)
 		t.write(ctx, "before")
 		forbidden := And(
-			HaveField("State", informer.StateForbidden),
+			HaveField("State", state.Forbidden),
 			HaveField("Reason", And(ContainSubstring(`User "`+user+`" cannot `), ContainSubstring(`"secrets"`))))
 		Eventually(t.secrets.scope).Should(forbidden)
 		t.maps.equalsServer(ctx)
@@ -74,7 +75,7 @@ var _ = Describe("a right that is missing, granted, revoked and granted again", 
 
 		grant(ctx, ns, user, "", "secrets")
 		t.secrets.equalsServer(ctx)
-		Eventually(t.secrets.state).Should(Equal(informer.StateLive))
+		Eventually(t.secrets.state).Should(Equal(state.Live))
 
 		role := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: user + "-secrets"}}
 		Expect(outside.Delete(ctx, role)).To(Succeed())
@@ -83,15 +84,15 @@ var _ = Describe("a right that is missing, granted, revoked and granted again", 
 			_, err := clerk.CoreV1().Secrets(ns).List(ctx, metav1.ListOptions{})
 			return apierrors.IsForbidden(err)
 		}).Should(BeTrue())
-		Expect(t.secrets.state()).To(Equal(informer.StateLive), "a server checks a right when a watch begins")
+		Expect(t.secrets.state()).To(Equal(state.Live), "a server checks a right when a watch begins")
 		t.network.Cut()
 		Eventually(t.secrets.scope).Should(forbidden)
-		_, err = t.secrets.Lister().Get(informer.Key{Namespace: ns, Name: "before"})
+		_, err = t.secrets.Lister().Get(kube.Key{Namespace: ns, Name: "before"})
 		Expect(err).NotTo(HaveOccurred(), "what was known stays readable")
 		t.write(ctx, "meanwhile")
 		t.maps.equalsServer(ctx)
 		t.widgets.equalsServer(ctx)
-		Expect(t.maps.state()).To(Equal(informer.StateLive))
+		Expect(t.maps.state()).To(Equal(state.Live))
 
 		role = &rbacv1.RoleBinding{
 			ObjectMeta: role.ObjectMeta,
@@ -147,8 +148,8 @@ var _ = Describe("a token that is rotated", func() {
 
 		rotate()
 		t.network.Cut()
-		Eventually(t.states).Should(HaveEach(informer.StateUnauthorized), "there is no valid token anywhere")
-		_, err = t.secrets.Lister().Get(informer.Key{Namespace: ns, Name: "rotated"})
+		Eventually(t.states).Should(HaveEach(state.Unauthorized), "there is no valid token anywhere")
+		_, err = t.secrets.Lister().Get(kube.Key{Namespace: ns, Name: "rotated"})
 		Expect(err).NotTo(HaveOccurred(), "what was known stays readable")
 		t.write(ctx, "meanwhile")
 		cfg, err = env.TokenUser(ctx, ns, "robot")

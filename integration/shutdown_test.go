@@ -14,6 +14,8 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -31,7 +33,7 @@ var _ = Describe("a shutdown", func() {
 			return func(context.Context, *corev1.ConfigMap) error { return err }
 		}
 	})
-	key := func() informer.Key { return informer.Key{Namespace: ns, Name: "a"} }
+	key := func() kube.Key { return kube.Key{Namespace: ns, Name: "a"} }
 
 	It("before anything has synced", func() {
 		for range 20 {
@@ -52,7 +54,7 @@ var _ = Describe("a shutdown", func() {
 		Expect(env.KillAPIServer()).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(env.StartAPIServer(ctx)).To(Succeed()) })
 		unsynced.start()
-		Eventually(maps.state).Should(Equal(informer.StateStale))
+		Eventually(maps.state).Should(Equal(state.Stale))
 		Eventually(func() string { return late.informer.Snapshot().Scopes[0].Reason }).Should(ContainSubstring("connection refused"))
 		Expect(late.Snapshot().Synced).To(BeFalse())
 		unsynced.before = synced.before // the two ran at the same time
@@ -67,7 +69,7 @@ var _ = Describe("a shutdown", func() {
 		p := newProcess(cfg, ns)
 		maps := watch[*corev1.ConfigMap](p, "maps", reconcile.Options{}, nil)
 		p.start()
-		Eventually(maps.state).Should(Equal(informer.StateForbidden))
+		Eventually(maps.state).Should(Equal(state.Forbidden))
 		p.stop()
 	})
 
@@ -82,7 +84,7 @@ var _ = Describe("a shutdown", func() {
 			}
 			close(begun)
 			<-release
-			cm = informer.Copy(cm)
+			cm = kube.Copy(cm)
 			cm.Data["value"] = "2"
 			err := p.Client().Update(ctx, cm)
 			if got, getErr := maps.Get(key()); getErr == nil {
@@ -99,7 +101,7 @@ var _ = Describe("a shutdown", func() {
 		p.stop()
 		Expect(p.complaints()).To(BeEmpty())
 		Expect(after).To(Equal("2"), "an own write is read also then")
-		Expect(outside.Get(ctx, informer.Key{Namespace: ns, Name: "made"}, &widget{})).To(Succeed())
+		Expect(outside.Get(ctx, kube.Key{Namespace: ns, Name: "made"}, &widget{})).To(Succeed())
 	})
 
 	for name, fault := range map[string]func() error{
@@ -118,7 +120,7 @@ var _ = Describe("a shutdown", func() {
 	It("while a conflict waits for the cache", func(ctx context.Context) {
 		p := newProcess(env.Config(), ns)
 		maps := watch(p, "stale", reconcile.Options{}, func(ctx context.Context, cm *corev1.ConfigMap) error {
-			old := informer.Copy(cm)
+			old := kube.Copy(cm)
 			old.ResourceVersion = "1"
 			return p.Client().Update(ctx, old)
 		})

@@ -21,6 +21,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 )
@@ -53,7 +54,7 @@ func TestOperator(t *testing.T) {
 		}
 		fmt.Println("begun")
 		input.Scan()
-		cm = informer.Copy(cm)
+		cm = kube.Copy(cm)
 		cm.Data = map[string]string{"done": input.Text()}
 		return reconcile.Result{}, m.Client().Update(ctx, cm)
 	}, reconcile.Options{Name: "operator", Workers: 1})
@@ -98,7 +99,7 @@ var _ = Describe("a SIGTERM", func() {
 		says("stopped")
 		Expect(cmd.Wait()).To(Succeed(), "exit status 0")
 
-		Expect(outside.Get(ctx, informer.KeyOf(job), job)).To(Succeed())
+		Expect(outside.Get(ctx, kube.KeyOf(job), job)).To(Succeed())
 		Expect(job.Data).To(HaveKeyWithValue("done", "in the drain"))
 	})
 })

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // narrowWidget is a Widget as a program knows it that is older than the kind's spec.
@@ -45,7 +46,7 @@ var _ = Describe("a write by a Go type that does not know all fields", func() {
 		p.start()
 		Expect(p.Informers().WaitForSync(ctx)).Error().NotTo(HaveOccurred())
 
-		key := informer.Key{Namespace: ns, Name: "a"}
+		key := kube.Key{Namespace: ns, Name: "a"}
 		labelled := func(w *narrowWidget, value string) *narrowWidget {
 			out := w.DeepCopyObject().(*narrowWidget)
 			out.Labels = map[string]string{"by": value}

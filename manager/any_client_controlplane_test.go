@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 )
 
@@ -110,7 +111,7 @@ var _ = Describe("Clients made from a manager's configuration, whose watches are
 	fresh := func(ctx context.Context, what, name string) {
 		GinkgoHelper()
 		live, err := outside.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
-		read, none := maps.Lister().Get(informer.Key{Namespace: "default", Name: name})
+		read, none := maps.Lister().Get(kube.Key{Namespace: "default", Name: name})
 		if apierrors.IsNotFound(err) {
 			Expect(apierrors.IsNotFound(none)).To(BeTrue(), "after %s the Lister reads %v, %v, and the server has nothing", what, read, none)
 			return
@@ -202,17 +203,17 @@ var _ = Describe("Clients made from a manager's configuration, whose watches are
 			obj.Status.ObservedGeneration = int64(i + 1)
 			obj, err = api.UpdateStatus(ctx, obj, metav1.UpdateOptions{})
 			Expect(err).NotTo(HaveOccurred())
-			read, err := deployments.Lister().Get(informer.KeyOf(obj))
+			read, err := deployments.Lister().Get(kube.KeyOf(obj))
 			Expect(err).NotTo(HaveOccurred())
 			Expect(read.Status.ObservedGeneration).To(Equal(int64(i + 1)))
 			obj, err = api.Apply(ctx, appsac.Deployment("web", "default").WithSpec(appsac.DeploymentSpec().WithReplicas(int32(i))), metav1.ApplyOptions{FieldManager: "test", Force: true})
 			Expect(err).NotTo(HaveOccurred())
-			read, err = deployments.Lister().Get(informer.KeyOf(obj))
+			read, err = deployments.Lister().Get(kube.KeyOf(obj))
 			Expect(err).NotTo(HaveOccurred())
 			Expect(read.Spec.Replicas).To(HaveValue(Equal(int32(i))))
 		}
 		Expect(api.Delete(ctx, "web", metav1.DeleteOptions{})).To(Succeed())
-		_, err = deployments.Lister().Get(informer.KeyOf(obj))
+		_, err = deployments.Lister().Get(kube.KeyOf(obj))
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 	})
 })

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 )
 
@@ -27,13 +28,13 @@ type ledger struct {
 	names []string
 }
 
-func (l *ledger) Observe(w informer.Written) {
+func (l *ledger) Observe(w kube.Written) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.names = append(l.names, w.Key.Name)
 }
 
-func (l *ledger) WhenPassed(schema.GroupVersionKind, informer.Key, informer.Version, func()) func() {
+func (l *ledger) WhenPassed(schema.GroupVersionKind, kube.Key, kube.Version, func()) func() {
 	return func() {}
 }
 

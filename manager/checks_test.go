@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -258,13 +259,13 @@ func TestManager_WhatWasNeverListedIsNotReadable(t *testing.T) {
 	for _, row := range []struct {
 		what    string
 		refusal error
-		state   informer.State
+		state   state.State
 		says    []string
 	}{
 		{"unreachable", &url.Error{Op: "Get", URL: "https://127.0.0.1:6443/api/v1/configmaps", Err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}},
-			informer.StateStale, []string{"https://127.0.0.1:6443/", "it has never been listed: reads fail, and readiness and controllers wait for it"}},
+			state.Stale, []string{"https://127.0.0.1:6443/", "it has never been listed: reads fail, and readiness and controllers wait for it"}},
 		{"a field that nobody can select by", apierrors.NewBadRequest("field label not supported: spec.nope"),
-			informer.StateMisuse, []string{"the server cannot select by this field: field label not supported: spec.nope; select by a label"}},
+			state.Misuse, []string{"the server cannot select by this field: field label not supported: spec.nope; select by a label"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex
@@ -310,7 +311,7 @@ func TestManager_WhatWasNeverListedIsNotReadable(t *testing.T) {
 			if read == nil || !strings.Contains(read.Error(), "give the controller a source of this kind with Watch") {
 				t.Errorf("%s: a read in Reconcile gives %v, want the advice to watch the kind", row.what, read)
 			}
-			if next := time.Until(scope.NextTry); row.state == informer.StateMisuse && next < 10*time.Second {
+			if next := time.Until(scope.NextTry); row.state == state.Misuse && next < 10*time.Second {
 				t.Errorf("%s: it is tried again after %s, want a slow pace", row.what, next)
 			}
 			stop()

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 )
 
@@ -49,9 +49,9 @@ func TestNew_ConnectionIsOneForAllClients(t *testing.T) {
 	m, err := manager.New(opts)
 	must(t, err)
 
-	must(t, m.Client().Get(t.Context(), informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{}))
-	must(t, m.Client().With(client.InNamespace("prod")).Get(t.Context(), informer.Key{Name: "web"}, &corev1.ConfigMap{}))
-	must(t, m.StandbyClient().Get(t.Context(), informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{}))
+	must(t, m.Client().Get(t.Context(), kube.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{}))
+	must(t, m.Client().With(client.InNamespace("prod")).Get(t.Context(), kube.Key{Name: "web"}, &corev1.ConfigMap{}))
+	must(t, m.StandbyClient().Get(t.Context(), kube.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{}))
 	own, err := kubernetes.NewForConfig(m.Config())
 	must(t, err)
 	_, err = own.CoreV1().ConfigMaps("prod").Get(t.Context(), "web", metav1.GetOptions{})

@@ -19,6 +19,8 @@ import (
 
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -95,7 +97,7 @@ var _ = Describe("A manager with a controller of ConfigMaps", Ordered, func() {
 			if cm.Data["name"] == cm.Name {
 				return reconcile.Result{}, nil
 			}
-			cm = informer.Copy(cm)
+			cm = kube.Copy(cm)
 			cm.Data = map[string]string{"name": cm.Name}
 			writes.Add(1)
 			return reconcile.Result{}, m.Client().Update(ctx, cm)
@@ -117,8 +119,8 @@ var _ = Describe("A manager with a controller of ConfigMaps", Ordered, func() {
 		stamped("before")
 
 		Expect(env.KillAPIServer()).To(Succeed())
-		Eventually(func() informer.State { return maps.Snapshot().Scopes[0].State }).
-			WithTimeout(30 * time.Second).ShouldNot(Equal(informer.StateLive))
+		Eventually(func() state.State { return maps.Snapshot().Scopes[0].State }).
+			WithTimeout(30 * time.Second).ShouldNot(Equal(state.Live))
 		Expect(status(m, "/livez")(Default)).To(Equal(http.StatusOK), "no restart of the manager heals the API server")
 		Expect(status(m, "/readyz")(Default)).To(Equal(http.StatusOK), "what has synced stays synced")
 		Expect(env.StartAPIServer(ctx)).To(Succeed())

@@ -22,6 +22,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/manager/internal/crdinstall"
 )
@@ -67,7 +68,7 @@ var _ = Describe("A manager with definitions to install", Ordered, func() {
 		GinkgoHelper()
 		out := &unstructured.Unstructured{}
 		out.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-		Expect(admin.Get(ctx, informer.Key{Name: "knobs.manager.flyball.dev"}, out)).To(Succeed())
+		Expect(admin.Get(ctx, kube.Key{Name: "knobs.manager.flyball.dev"}, out)).To(Succeed())
 		return out
 	}
 	// program returns the Run of a manager that watches v1, and when it has synced.
@@ -195,7 +196,7 @@ var _ = Describe("A manager with definitions to install", Ordered, func() {
 		stored := func() *unstructured.Unstructured {
 			out := &unstructured.Unstructured{}
 			out.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-			Expect(admin.Get(ctx, informer.Key{Name: "levers.manager.flyball.dev"}, out)).To(Succeed())
+			Expect(admin.Get(ctx, kube.Key{Name: "levers.manager.flyball.dev"}, out)).To(Succeed())
 			return out
 		}
 		Expect(start("9007199254740993")).To(Succeed())
@@ -237,12 +238,12 @@ var _ = Describe("A manager with definitions to install", Ordered, func() {
 		slot.SetName("one")
 		Eventually(func() error { return admin.Create(ctx, slot.DeepCopy()) }).WithTimeout(time.Minute).Should(Succeed())
 		now := before.DeepCopy()
-		Expect(admin.Get(ctx, informer.Key{Name: before.GetName()}, now)).To(Succeed())
+		Expect(admin.Get(ctx, kube.Key{Name: before.GetName()}, now)).To(Succeed())
 		now.Object["spec"] = after.Object["spec"]
 		Expect(admin.Update(ctx, now)).To(Succeed())
 		Eventually(func(g Gomega) {
 			got := slot.DeepCopy()
-			g.Expect(admin.Get(ctx, informer.Key{Namespace: "default", Name: "one"}, got)).To(Succeed())
+			g.Expect(admin.Get(ctx, kube.Key{Namespace: "default", Name: "one"}, got)).To(Succeed())
 			got.SetLabels(map[string]string{"turn": got.GetResourceVersion()}) // a write of v1 stores v2
 			g.Expect(admin.Update(ctx, got)).To(Succeed())
 			_, kept, _ := unstructured.NestedString(got.Object, "spec", "old")

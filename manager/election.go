@@ -12,8 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/writegate"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager/internal/election"
 	"github.com/flyball-dev/flyball/reconcile"
 )
@@ -109,7 +109,7 @@ func (e LeaderElection) checkDurations() error {
 // elector returns the options of the elector.
 func (e LeaderElection) elector() election.Options {
 	return election.Options{
-		Lease: informer.Key{Namespace: e.Namespace, Name: e.ID}, Identity: e.Identity,
+		Lease: kube.Key{Namespace: e.Namespace, Name: e.ID}, Identity: e.Identity,
 		LeaseDuration: e.LeaseDuration, RenewDeadline: e.RenewDeadline, RetryPeriod: e.RetryPeriod,
 	}
 }

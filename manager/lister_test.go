@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
@@ -53,7 +53,7 @@ func (s *configMaps) List(context.Context, listwatch.ListOptions) (listwatch.Pag
 	page := listwatch.Page[*corev1.ConfigMap]{ResourceVersion: "7"}
 	for _, obj := range s.items {
 		page.Items = append(page.Items, listwatch.Item[*corev1.ConfigMap]{
-			Key: informer.KeyOf(obj), UID: obj.UID, ResourceVersion: obj.ResourceVersion, Object: obj,
+			Key: kube.KeyOf(obj), UID: obj.UID, ResourceVersion: obj.ResourceVersion, Object: obj,
 		})
 	}
 	return page, nil

@@ -19,8 +19,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/webhook"
 )
@@ -60,7 +61,7 @@ func besideControllers(t *testing.T) map[string]string {
 	stop, wait := run(t, m)
 	<-m.Webhooks().Started()
 	m.Webhooks().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/pods", nil))
-	if err := m.Client().Get(t.Context(), informer.Key{Namespace: "default", Name: "web"}, &corev1.ConfigMap{}); err == nil {
+	if err := m.Client().Get(t.Context(), kube.Key{Namespace: "default", Name: "web"}, &corev1.ConfigMap{}); err == nil {
 		t.Error("a server that nobody runs has answered")
 	}
 	out := shapes(t, m.Metrics())
@@ -95,9 +96,9 @@ func isTheTable(t *testing.T, exposed map[string]string) {
 }
 
 // states returns the samples of flyball_informer_scopes of two ConfigMap informers.
-func states(one informer.State) string {
+func states(one state.State) string {
 	var lines []string
-	for _, s := range informer.States() {
+	for _, s := range state.All() {
 		value := 0
 		if s == one {
 			value = 2

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -239,7 +240,7 @@ func TestMetrics_RefusedWritesAreCounted(t *testing.T) {
 	if err := m.Client().Create(t.Context(), newConfigMap("web")); !errors.Is(err, manager.ErrNotLeading) {
 		t.Errorf("a write before the election: %v, want ErrNotLeading", err)
 	}
-	must(t, m.Client().Get(t.Context(), informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{}))
+	must(t, m.Client().Get(t.Context(), kube.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{}))
 	must(t, testutil.GatherAndCompare(m.Metrics(), strings.NewReader(`# HELP flyball_leader_refused_writes_total Writes of controllers that were refused or cancelled because the lease could not be trusted.
 # TYPE flyball_leader_refused_writes_total counter
 flyball_leader_refused_writes_total{name="website"} 1

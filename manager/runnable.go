@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager/internal/election"
 	"github.com/flyball-dev/flyball/manager/internal/serving"
 	"github.com/flyball-dev/flyball/reconcile"
@@ -83,7 +85,7 @@ type Controller interface {
 // Informer is a Runnable that keeps a cache of its own, outside of the manager's factory.
 // *informer.SharedInformer, as informer.New returns it, is one.
 type Informer interface {
-	Snapshot() informer.Snapshot
+	Snapshot() state.Informer
 	Progress() informer.Progress
 }
 
@@ -93,8 +95,8 @@ var (
 	_ Synced     = (*reconcile.Controller[string])(nil)
 	_ Standby    = (*reconcile.Controller[string])(nil)
 
-	_ Informer  = (*informer.SharedInformer[informer.Object])(nil)
-	_ Validated = (*informer.SharedInformer[informer.Object])(nil)
+	_ Informer  = (*informer.SharedInformer[kube.Object])(nil)
+	_ Validated = (*informer.SharedInformer[kube.Object])(nil)
 
 	_ Named     = (*webhook.Server)(nil)
 	_ Validated = (*webhook.Server)(nil)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/health"
 	"github.com/flyball-dev/flyball/reconcile"
 )
@@ -72,7 +73,7 @@ func (r *runnables) members() []member {
 }
 
 // informers returns the factory's informers and those that were added.
-func (r *runnables) informers() []informer.Snapshot {
+func (r *runnables) informers() []state.Informer {
 	out := r.shared.Snapshot()
 	for _, m := range r.members() {
 		if i, ok := m.runnable.(Informer); ok {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -231,7 +232,7 @@ type roundTripper struct{ http.RoundTripper }
 func TestManager_ConnectionErrorsAreCounted(t *testing.T) {
 	m := newManager(t, manager.Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}})
 	var obj corev1.ConfigMap
-	if err := m.Client().Get(t.Context(), informer.Key{Namespace: "default", Name: "x"}, &obj); err == nil {
+	if err := m.Client().Get(t.Context(), kube.Key{Namespace: "default", Name: "x"}, &obj); err == nil {
 		t.Fatal("Get from nobody = nil")
 	}
 	families, err := m.Metrics().Gather()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -24,7 +25,7 @@ import (
 
 var _ = Describe("A program in two shards", Ordered, func() {
 	const label = "manager.flyball.dev/shard"
-	key := informer.Key{Namespace: "default", Name: "moving"}
+	key := kube.Key{Namespace: "default", Name: "moving"}
 	var admin *client.Client
 	// program runs a shard, which writes its name into a Secret for each of its ConfigMaps.
 	program := func(shard string) (stop func()) {
@@ -83,7 +84,7 @@ var _ = Describe("A program in two shards", Ordered, func() {
 		edit(ctx, func(c *corev1.ConfigMap) { c.Labels = map[string]string{label: "a"}; c.Data["value"] = "2" })
 		Eventually(is(ctx)).WithContext(ctx).Should(Equal("a=2"))
 		for _, lease := range []string{"sharded", "sharded-a"} {
-			Expect(admin.Get(ctx, informer.Key{Namespace: "default", Name: lease}, &coordinationv1.Lease{})).To(Succeed())
+			Expect(admin.Get(ctx, kube.Key{Namespace: "default", Name: lease}, &coordinationv1.Lease{})).To(Succeed())
 		}
 
 		By("stopping that shard: no other takes its objects")

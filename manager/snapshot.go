@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/health"
 	"github.com/flyball-dev/flyball/reconcile"
 )
@@ -45,7 +45,7 @@ type Snapshot struct {
 	// Stages in the order of their start.
 	Stages []StageSnapshot
 	// Informers in the order of their first use, and Controllers in the order of Add.
-	Informers   []informer.Snapshot
+	Informers   []state.Informer
 	Controllers []reconcile.Snapshot
 	// MetricsAddr and HealthAddr are the listening addresses; empty: none.
 	MetricsAddr, HealthAddr string
@@ -113,11 +113,11 @@ func (s Snapshot) String() string {
 	row("STAGE", "NAME", "STATE")
 	for i, stage := range s.Stages {
 		for _, r := range stage.Runnables {
-			state := string(r.State)
+			current := string(r.State)
 			if r.Err != nil {
-				state += ": " + r.Err.Error()
+				current += ": " + r.Err.Error()
 			}
-			row(fmt.Sprintf("%d %s", i+1, stage.Stage), r.Name, state)
+			row(fmt.Sprintf("%d %s", i+1, stage.Stage), r.Name, current)
 		}
 	}
 	for _, i := range s.Informers {

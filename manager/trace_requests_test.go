@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/testing/logtest"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -107,7 +107,7 @@ func TestTrace_RequestsThatFailAndThoseOfNobody(t *testing.T) {
 		TracerProvider: &spans,
 	})
 	get := func(ctx context.Context) {
-		if err := m.Client().Get(ctx, informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{}); err == nil {
+		if err := m.Client().Get(ctx, kube.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{}); err == nil {
 			t.Error("the server answered")
 		}
 	}

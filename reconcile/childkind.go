@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // controllerIndex indexes objects by the UID of their controller.
@@ -22,8 +23,8 @@ const controllerIndex = "reconcile.flyball.dev/controller"
 // Children.
 type ChildKind struct {
 	kind     schema.GroupVersionKind
-	get      func(key Key) (informer.Object, error)
-	children func(parent types.UID) ([]informer.Object, error)
+	get      func(key Key) (kube.Object, error)
+	children func(parent types.UID) ([]kube.Object, error)
 	recreate metav1.DeletionPropagation // of Recreate; empty: never
 	misuse   error
 }
@@ -32,7 +33,7 @@ type ChildKind struct {
 // reads them from the informer's cache by controller; Children adds the index for that.
 // Also watch the informer with source.Owned, so that changes of a child reconcile its
 // parent.
-func Children[T informer.Object](objects *informer.SharedInformer[T]) ChildKind {
+func Children[T kube.Object](objects *informer.SharedInformer[T]) ChildKind {
 	if objects == nil {
 		return ChildKind{misuse: errors.New("an informer of children is nil; give one from informer.For")}
 	}
@@ -48,8 +49,8 @@ func Children[T informer.Object](objects *informer.SharedInformer[T]) ChildKind 
 		k.misuse = fmt.Errorf("children of kind %s: %w", k.kind.Kind, err)
 		return k
 	} // else it exists, perhaps from another set
-	k.get = func(key Key) (informer.Object, error) { return lister.Get(key) }
-	k.children = func(parent types.UID) (children []informer.Object, err error) {
+	k.get = func(key Key) (kube.Object, error) { return lister.Get(key) }
+	k.children = func(parent types.UID) (children []kube.Object, err error) {
 		found, err := lister.ByIndex(controllerIndex, string(parent))
 		if err != nil {
 			return nil, err

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/memo"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ErrNothingWanted is returned by Apply when no child is wanted and it would prune all
@@ -32,25 +32,25 @@ type ChildWriter interface {
 	// ReadChild returns the metadata of the object on the server with child's kind,
 	// namespace and name. If there is none, apierrors.IsNotFound holds for the error.
 	// It does not modify child.
-	ReadChild(ctx context.Context, child informer.Object) (informer.Object, error)
+	ReadChild(ctx context.Context, child kube.Object) (kube.Object, error)
 	// ApplyChild applies child on the server as fieldOwner, empty: the writer's own,
 	// and takes over fields of others. It sets child to the stored object. It may omit the
 	// request if that would change nothing. It calls confirm before it sends one, unless
 	// confirm is nil, and sends none and returns the error if there is one.
-	ApplyChild(ctx context.Context, child informer.Object, fieldOwner string, confirm func(context.Context) error) error
+	ApplyChild(ctx context.Context, child kube.Object, fieldOwner string, confirm func(context.Context) error) error
 	// EnsureChild sets child to the object on the server with its kind, namespace and name.
 	// If there is none, it calls prepare, returns its error if there is one, and creates child
 	// as fieldOwner. It never changes an existing object, even if that is created in between.
-	EnsureChild(ctx context.Context, child informer.Object, fieldOwner string, prepare func(context.Context) error) (created bool, err error)
+	EnsureChild(ctx context.Context, child kube.Object, fieldOwner string, prepare func(context.Context) error) (created bool, err error)
 	// DeleteToRecreate deletes is, the object on the server, at its UID and resourceVersion with
 	// the propagation, if the server would accept child as a new object; otherwise it returns
 	// the error of that.
-	DeleteToRecreate(ctx context.Context, child, is informer.Object, propagation metav1.DeletionPropagation) error
+	DeleteToRecreate(ctx context.Context, child, is kube.Object, propagation metav1.DeletionPropagation) error
 	// ChildOwner returns the writer's own field owner.
 	ChildOwner() string
 	// DeleteChild deletes child if the object on the server still has its UID and
 	// resourceVersion; otherwise it returns a conflict. child may come from a Lister.
-	DeleteChild(ctx context.Context, child informer.Object) error
+	DeleteChild(ctx context.Context, child kube.Object) error
 }
 
 // ChildSetOptions of a ChildSet. The zero value is fit for production.
@@ -153,7 +153,7 @@ func NewChildSet(w ChildWriter, scheme *runtime.Scheme, kinds []ChildKind, opts 
 // The wanted objects belong to the caller, and are set to the stored objects; Once makes one
 // that is created and then left alone. parent is not modified. The report describes what was
 // done, also with an error.
-func (s *ChildSet) Apply(ctx context.Context, parent informer.Object, wanted ...informer.Object) (ChildReport, error) {
+func (s *ChildSet) Apply(ctx context.Context, parent kube.Object, wanted ...kube.Object) (ChildReport, error) {
 	var report ChildReport
 	plan, err := s.plan(parent, wanted)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *ChildSet) Apply(ctx context.Context, parent informer.Object, wanted ...
 	case err != nil:
 		return report, err
 	case len(wanted) == 0 && len(surplus) > 0:
-		return report, fmt.Errorf("children of %s: %w (%d)", keyText(informer.KeyOf(parent)), ErrNothingWanted, len(surplus))
+		return report, fmt.Errorf("children of %s: %w (%d)", keyText(kube.KeyOf(parent)), ErrNothingWanted, len(surplus))
 	}
 	return report, s.prune(ctx, surplus, confirm, &report)
 }
@@ -182,7 +182,7 @@ func (s *ChildSet) Apply(ctx context.Context, parent informer.Object, wanted ...
 // PruneAll deletes all children of parent, as Apply would if none was wanted. It
 // returns when the server has accepted the deletions; the report is empty if there was
 // nothing left to delete.
-func (s *ChildSet) PruneAll(ctx context.Context, parent informer.Object) (ChildReport, error) {
+func (s *ChildSet) PruneAll(ctx context.Context, parent kube.Object) (ChildReport, error) {
 	var report ChildReport
 	plan, err := s.plan(parent, nil)
 	if err != nil {
@@ -198,14 +198,14 @@ func (s *ChildSet) PruneAll(ctx context.Context, parent informer.Object) (ChildR
 // child is one object with its kind, and where it is read.
 type child struct {
 	name   Child
-	object informer.Object
+	object kube.Object
 	kind   ChildKind
 	fill   func() // of Once. Nil means that the child is applied.
 }
 
 type childPlan struct{ wanted, surplus []child }
 
-func (s *ChildSet) plan(parent informer.Object, wanted []informer.Object) (plan childPlan, err error) {
+func (s *ChildSet) plan(parent kube.Object, wanted []kube.Object) (plan childPlan, err error) {
 	if s.misuse != nil {
 		return plan, s.misuse
 	}
@@ -219,7 +219,7 @@ func (s *ChildSet) plan(parent informer.Object, wanted []informer.Object) (plan 
 			err = fmt.Errorf("%s is wanted twice", c.name)
 		}
 		if err != nil {
-			return plan, Terminal(fmt.Errorf("child %d of %s: %w", i+1, keyText(informer.KeyOf(parent)), err))
+			return plan, Terminal(fmt.Errorf("child %d of %s: %w", i+1, keyText(kube.KeyOf(parent)), err))
 		}
 		names[c.name.unversioned()] = true
 		plan.wanted = append(plan.wanted, c)
@@ -230,7 +230,7 @@ func (s *ChildSet) plan(parent informer.Object, wanted []informer.Object) (plan 
 			return plan, err
 		}
 		for _, obj := range is {
-			c := child{name: Child{Kind: kind.kind, Key: informer.KeyOf(obj)}, object: obj, kind: kind}
+			c := child{name: Child{Kind: kind.kind, Key: kube.KeyOf(obj)}, object: obj, kind: kind}
 			if !names[c.name.unversioned()] && s.prunable(parent, obj) {
 				plan.surplus = append(plan.surplus, c)
 			}
@@ -240,7 +240,7 @@ func (s *ChildSet) plan(parent informer.Object, wanted []informer.Object) (plan 
 }
 
 // childOf returns obj as a child of the set, with its owner and labels.
-func (s *ChildSet) childOf(parent, obj informer.Object) (c child, err error) {
+func (s *ChildSet) childOf(parent, obj kube.Object) (c child, err error) {
 	var fill func()
 	if o, ok := obj.(*once); ok {
 		obj, fill = o.Object, o.fill
@@ -252,7 +252,7 @@ func (s *ChildSet) childOf(parent, obj informer.Object) (c child, err error) {
 	if err != nil {
 		return c, err
 	}
-	c = child{name: Child{Kind: kind, Key: informer.KeyOf(obj)}, object: obj, kind: s.kinds[kind.GroupKind()], fill: fill}
+	c = child{name: Child{Kind: kind, Key: kube.KeyOf(obj)}, object: obj, kind: s.kinds[kind.GroupKind()], fill: fill}
 	switch {
 	case c.kind.children == nil:
 		return c, fmt.Errorf("%s is of a kind that the set was not made with, so it would never be pruned; give reconcile.Children of its informer to NewChildSet", c.name)
@@ -273,12 +273,12 @@ func (s *ChildSet) childOf(parent, obj informer.Object) (c child, err error) {
 
 // prunable reports whether the parent controls obj, obj belongs to the set, and it is
 // not being deleted.
-func (s *ChildSet) prunable(parent metav1.Object, obj informer.Object) bool {
+func (s *ChildSet) prunable(parent metav1.Object, obj kube.Object) bool {
 	return metav1.IsControlledBy(obj, parent) && obj.GetDeletionTimestamp() == nil && s.labeled(obj)
 }
 
 // labeled reports whether obj has the set's labels.
-func (s *ChildSet) labeled(obj informer.Object) bool {
+func (s *ChildSet) labeled(obj kube.Object) bool {
 	for name, value := range s.opts.Labels {
 		if is, has := obj.GetLabels()[name]; !has || is != value {
 			return false
@@ -288,7 +288,7 @@ func (s *ChildSet) labeled(obj informer.Object) bool {
 }
 
 // apply applies a child. confirm returns an error if nothing is to be written.
-func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, confirm func(context.Context) error, report *ChildReport) error {
+func (s *ChildSet) apply(ctx context.Context, parent kube.Object, c child, confirm func(context.Context) error, report *ChildReport) error {
 	if c.fill != nil {
 		return s.keep(ctx, parent, c, confirm, report)
 	}
@@ -327,7 +327,7 @@ func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, c
 
 // confirmation returns a function that asks the server once whether the parent is what the
 // cache has. Nil: it is not to be asked.
-func (s *ChildSet) confirmation(parent informer.Object) func(context.Context) error {
+func (s *ChildSet) confirmation(parent kube.Object) func(context.Context) error {
 	if !s.opts.AskParent {
 		return nil
 	}
@@ -352,18 +352,18 @@ func (s *ChildSet) confirmation(parent informer.Object) func(context.Context) er
 
 // sameIntent reports whether a newer version of an object, as its metadata shows, asks for the
 // same. Annotations are not compared, because informers need not keep them.
-func sameIntent(cached, is informer.Object) bool {
+func sameIntent(cached, is kube.Object) bool {
 	return cached.GetResourceVersion() == is.GetResourceVersion() ||
 		is.GetGeneration() != 0 && cached.GetGeneration() == is.GetGeneration() &&
 			(cached.GetDeletionTimestamp() == nil) == (is.GetDeletionTimestamp() == nil) && maps.Equal(cached.GetLabels(), is.GetLabels())
 }
 
-func (s *ChildSet) mayTake(parent, is informer.Object) error {
+func (s *ChildSet) mayTake(parent, is kube.Object) error {
 	switch controller := metav1.GetControllerOfNoCopy(is); {
 	case controller == nil && !s.opts.Adopt:
-		return fmt.Errorf("object %s exists and has no controller; rename it, delete it, or set ChildSetOptions.Adopt", keyText(informer.KeyOf(is)))
+		return fmt.Errorf("object %s exists and has no controller; rename it, delete it, or set ChildSetOptions.Adopt", keyText(kube.KeyOf(is)))
 	case controller != nil && controller.UID != parent.GetUID():
-		return fmt.Errorf("%w; give the child another name, or delete that object", &AlreadyControlledError{Object: informer.KeyOf(is), Controller: *controller})
+		return fmt.Errorf("%w; give the child another name, or delete that object", &AlreadyControlledError{Object: kube.KeyOf(is), Controller: *controller})
 	}
 	return nil
 }

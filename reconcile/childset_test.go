@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -44,7 +45,7 @@ type nursery struct {
 	unreadable, unreadableThen error // of reads of children
 }
 
-func (n *nursery) DeleteToRecreate(_ context.Context, child, is informer.Object, propagation metav1.DeletionPropagation) error {
+func (n *nursery) DeleteToRecreate(_ context.Context, child, is kube.Object, propagation metav1.DeletionPropagation) error {
 	n.asked = append(n.asked, "delete to recreate "+child.GetName()+" "+string(propagation))
 	if n.refuseNew {
 		return errors.New("invalid as a new object as well")
@@ -57,7 +58,7 @@ func (n *nursery) DeleteToRecreate(_ context.Context, child, is informer.Object,
 		n.server.remove(child.GetName())
 		return nil
 	}
-	n.server.Delete(informer.KeyOf(child))
+	n.server.Delete(kube.KeyOf(child))
 	return nil
 }
 
@@ -69,7 +70,7 @@ func by(manager string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: cmp.Or(manager, "its-own"), Operation: metav1.ManagedFieldsOperationApply}
 }
 
-func (n *nursery) ReadChild(_ context.Context, child informer.Object) (informer.Object, error) {
+func (n *nursery) ReadChild(_ context.Context, child kube.Object) (kube.Object, error) {
 	if _, isParent := child.(*corev1.ConfigMap); isParent {
 		n.asked = append(n.asked, "read "+child.GetName())
 		if n.parent != nil {
@@ -89,7 +90,7 @@ func (n *nursery) ReadChild(_ context.Context, child informer.Object) (informer.
 	return nil, apierrors.NewNotFound(appsv1.Resource("deployments"), child.GetName())
 }
 
-func (n *nursery) ApplyChild(ctx context.Context, child informer.Object, fieldOwner string, confirm func(context.Context) error) error {
+func (n *nursery) ApplyChild(ctx context.Context, child kube.Object, fieldOwner string, confirm func(context.Context) error) error {
 	if is := n.server.get(child.GetName()); confirm != nil && (is == nil || is.Labels["content"] != child.GetLabels()["content"]) {
 		if err := confirm(ctx); err != nil {
 			return err
@@ -114,7 +115,7 @@ func (n *nursery) ApplyChild(ctx context.Context, child informer.Object, fieldOw
 	return nil
 }
 
-func (n *nursery) EnsureChild(ctx context.Context, child informer.Object, fieldOwner string, prepare func(context.Context) error) (bool, error) {
+func (n *nursery) EnsureChild(ctx context.Context, child kube.Object, fieldOwner string, prepare func(context.Context) error) (bool, error) {
 	d := child.(*appsv1.Deployment)
 	n.asked, n.owner = append(n.asked, "ensure "+d.Name), fieldOwner
 	if is := n.server.get(d.Name); is != nil {
@@ -129,7 +130,7 @@ func (n *nursery) EnsureChild(ctx context.Context, child informer.Object, fieldO
 	return true, nil
 }
 
-func (n *nursery) DeleteChild(_ context.Context, child informer.Object) error {
+func (n *nursery) DeleteChild(_ context.Context, child kube.Object) error {
 	n.asked = append(n.asked, "delete "+child.GetName())
 	switch is := n.server.get(child.GetName()); {
 	case is == nil:
@@ -137,7 +138,7 @@ func (n *nursery) DeleteChild(_ context.Context, child informer.Object) error {
 	case is.UID != child.GetUID() || is.ResourceVersion != child.GetResourceVersion():
 		return staleError(child.GetName())
 	}
-	n.server.Delete(informer.KeyOf(child))
+	n.server.Delete(kube.KeyOf(child))
 	return nil
 }
 
@@ -176,14 +177,14 @@ func TestChildSet_AsksForTheParentBeforeItCreatesAChild(t *testing.T) {
 		another := parentOf("prod", "p", "another")
 		for _, step := range []struct {
 			parent metav1.Object
-			wanted []informer.Object
+			wanted []kube.Object
 			asked  []string
 			gone   bool
 		}{
-			{parent, []informer.Object{deployment("a"), deployment("b")}, []string{"read p", "apply a", "apply b"}, false},
-			{parent, []informer.Object{deployment("a"), deployment("b")}, []string{"apply a", "apply b"}, false},
-			{nil, []informer.Object{deployment("a"), deployment("b"), deployment("c")}, []string{"apply a", "apply b", "read p"}, true},
-			{another, []informer.Object{deployment("a"), deployment("c")}, []string{"apply a", "read p"}, true},
+			{parent, []kube.Object{deployment("a"), deployment("b")}, []string{"read p", "apply a", "apply b"}, false},
+			{parent, []kube.Object{deployment("a"), deployment("b")}, []string{"apply a", "apply b"}, false},
+			{nil, []kube.Object{deployment("a"), deployment("b"), deployment("c")}, []string{"apply a", "apply b", "read p"}, true},
+			{another, []kube.Object{deployment("a"), deployment("c")}, []string{"apply a", "read p"}, true},
 		} {
 			n.parent = step.parent
 			_, err := set.Apply(t.Context(), parent, step.wanted...)
@@ -201,7 +202,7 @@ func TestChildSet_WritesNothingForAnOutdatedParent_M16(t *testing.T) {
 		set, n, cached := family(t, reconcile.ChildSetOptions{AskParent: true})
 		cached.ResourceVersion, cached.Generation, cached.Labels = "5", 2, map[string]string{"shard": "a"}
 		newer := func(change func(*corev1.ConfigMap)) *corev1.ConfigMap {
-			is := informer.Copy(cached)
+			is := kube.Copy(cached)
 			is.ResourceVersion = "6"
 			change(is)
 			return is
@@ -250,7 +251,7 @@ func TestChildSet_PrunesNothingForAnOutdatedParent_M16(t *testing.T) {
 		n.server.Write(owned("a", cached))
 		n.server.Write(owned("new", cached))
 		synctest.Wait()
-		moved := informer.Copy(cached)
+		moved := kube.Copy(cached)
 		moved.ResourceVersion, moved.Labels = "6", map[string]string{"shard": "b"}
 		n.parent = moved
 		prune := map[string]func() (reconcile.ChildReport, error){
@@ -278,14 +279,14 @@ func TestChildSet_MakesChildrenWhatIsWanted_R9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set, n, parent := family(t, reconcile.ChildSetOptions{FieldOwner: "me"})
 		for _, step := range []struct {
-			wanted []informer.Object
+			wanted []kube.Object
 			asked  []string
 			report string
 		}{
-			{[]informer.Object{deployment("a"), deployment("b")}, []string{"apply a", "apply b"}, "created Deployment prod/a, Deployment prod/b; 0 unchanged"},
-			{[]informer.Object{deployment("a"), deployment("b", content("new"))}, []string{"apply a", "apply b"}, "updated Deployment prod/b; 1 unchanged"},
-			{[]informer.Object{deployment("c"), deployment("a")}, []string{"apply c", "apply a", "delete b"}, "created Deployment prod/c; pruned Deployment prod/b; 1 unchanged"},
-			{[]informer.Object{deployment("c"), deployment("a")}, []string{"apply c", "apply a"}, "2 unchanged"},
+			{[]kube.Object{deployment("a"), deployment("b")}, []string{"apply a", "apply b"}, "created Deployment prod/a, Deployment prod/b; 0 unchanged"},
+			{[]kube.Object{deployment("a"), deployment("b", content("new"))}, []string{"apply a", "apply b"}, "updated Deployment prod/b; 1 unchanged"},
+			{[]kube.Object{deployment("c"), deployment("a")}, []string{"apply c", "apply a", "delete b"}, "created Deployment prod/c; pruned Deployment prod/b; 1 unchanged"},
+			{[]kube.Object{deployment("c"), deployment("a")}, []string{"apply c", "apply a"}, "2 unchanged"},
 		} {
 			report, err := set.Apply(t.Context(), parent, step.wanted...)
 			if asked := n.take(); err != nil || report.String() != step.report || !slices.Equal(asked, step.asked) {
@@ -552,7 +553,7 @@ func TestChildSet_WhatCannotBeIsATerminalErrorAndNothingIsWritten(t *testing.T) 
 		set, n, parent := family(t, reconcile.ChildSetOptions{})
 		elsewhere := deployment("a", func(d *appsv1.Deployment) { d.Namespace = "dev" })
 		nameless := deployment("")
-		for want, wanted := range map[string]informer.Object{
+		for want, wanted := range map[string]kube.Object{
 			"is nil":               (*appsv1.Deployment)(nil),
 			"not made with":        parentOf("prod", "x", ""),
 			"has no name":          nameless,

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const maxConditionMessage = 32768
@@ -27,7 +27,7 @@ const maxConditionMessage = 32768
 // that is set to what it was is unchanged and keeps its place, so that an unchanged
 // status equals the one that was read and need not be written.
 //
-//	site := informer.Copy(site)
+//	site := kube.Copy(site)
 //	conditions := reconcile.ConditionsOf(site, &site.Status.Conditions, time.Now())
 //	conditions.True("Ready", "Serving", "2 of 2 replicas serve the page")
 //
@@ -42,7 +42,7 @@ type Conditions struct {
 // ConditionsOf returns Conditions for the list, which is a part of obj's status. obj
 // must be a copy: an object from a Lister is shared. now is the time of transitions,
 // truncated to seconds as in the API.
-func ConditionsOf(obj informer.Object, list *[]metav1.Condition, now time.Time) Conditions {
+func ConditionsOf(obj kube.Object, list *[]metav1.Condition, now time.Time) Conditions {
 	if list == nil {
 		list = new([]metav1.Condition)
 	}

@@ -44,7 +44,7 @@
 //	R10 a ChildSet deletes all children only if PruneAll asks for it explicitly
 //	R11 a repeated failure is logged in full once, then at a falling rate for each key and
 //	    message, each line with the number of lines omitted before it
-//	R12 a reconcile that returns a *informer.NotSettledError holds no worker, is counted as
+//	R12 a reconcile that returns a *kube.NotSettledError holds no worker, is counted as
 //	    a conflict, and runs again when the effect of the write is known
 //	R14 R4 holds for the writes of any client made from the manager's configuration
 //	R15 the event of an own write wakes its key like any other event. With Options.OmitOwnNews an

@@ -14,13 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Terminal marks err as one that no retry can fix, such as an invalid spec: the key
 // waits for its next event. It is counted and logged as an error. An
-// *informer.UndecodableError from a Lister is terminal without it: a source of its kind
-// delivers the event when the object is fixed. So is an *informer.NamespaceError: no object
+// *kube.UndecodableError from a Lister is terminal without it: a source of its kind
+// delivers the event when the object is fixed. So is a *kube.NamespaceError: no object
 // can have that key. Terminal(nil) is nil. Among joined errors one that can be retried wins.
 func Terminal(err error) error {
 	if err == nil {
@@ -57,7 +57,7 @@ var (
 )
 
 // ConflictWaiter is the error of a reconcile that was ahead of the cache and can signal
-// when a retry makes sense: a *client.ConflictError, or the *informer.NotSettledError of a
+// when a retry makes sense: a *client.ConflictError, or the *kube.NotSettledError of a
 // Lister after a write whose effect is not known. It is found with errors.As.
 type ConflictWaiter interface {
 	error
@@ -142,9 +142,9 @@ func every(err error, is func(error) bool) bool {
 // version is an event of each source of its kind, or about a key that no object can have.
 func isTerminal(err error) bool {
 	switch err := err.(type) {
-	case *informer.UndecodableError:
+	case *kube.UndecodableError:
 		return !err.Live
-	case *informer.NamespaceError, *terminalError:
+	case *kube.NamespaceError, *terminalError:
 		return true
 	}
 	return false
@@ -152,7 +152,7 @@ func isTerminal(err error) bool {
 
 // isNotSettled reports whether a read depends on a write whose effect is not known yet.
 func isNotSettled(err error) bool {
-	_, ok := err.(*informer.NotSettledError)
+	_, ok := err.(*kube.NotSettledError)
 	return ok
 }
 

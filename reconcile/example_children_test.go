@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/testing/webv1"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -28,7 +29,7 @@ func setupWithChildren(mgr *manager.Manager) error {
 	}, reconcile.ChildSetOptions{FieldOwner: "website"})
 
 	c := reconcile.For(websites, func(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
-		wanted := []informer.Object{deploymentFor(site)}
+		wanted := []kube.Object{deploymentFor(site)}
 		if site.Spec.Host != "" {
 			wanted = append(wanted, serviceFor(site))
 		}

@@ -13,15 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/testing/webv1"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
 func (r *parentReconciler) reconcile(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
 	_, failure := r.children.Apply(ctx, site, deploymentFor(site))
-	changed := informer.Copy(site)
+	changed := kube.Copy(site)
 	conditions := reconcile.ConditionsOf(changed, &changed.Status.Conditions, time.Now())
 	if failure != nil {
 		conditions.Failed("Ready", failure)

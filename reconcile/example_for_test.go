@@ -12,6 +12,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -28,7 +29,7 @@ func ExampleFor() {
 	go func() { _ = maps.Run(ctx) }() // it ends by cancel
 
 	c := reconcile.For(maps, func(ctx context.Context, obj *corev1.ConfigMap) (reconcile.Result, error) {
-		fmt.Println(informer.KeyOf(obj), obj.Data["index.html"])
+		fmt.Println(kube.KeyOf(obj), obj.Data["index.html"])
 		cancel() // a controller runs until its context ends
 		return reconcile.Result{}, nil
 	}, reconcile.Options{})

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -38,7 +39,7 @@ func setupWithReferences(mgr *manager.Manager) error {
 			return nil // the index has another name
 		}
 		for _, ingress := range found {
-			keys = append(keys, informer.KeyOf(ingress))
+			keys = append(keys, kube.KeyOf(ingress))
 		}
 		return keys
 	}

@@ -14,14 +14,15 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/testing/webv1"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
 func (r *reconciler) reconcile(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
-	changed := informer.Copy(site) // a Lister's object is shared
+	changed := kube.Copy(site) // a Lister's object is shared
 	changed.Status.ObservedGeneration = site.Generation
 	conditions := reconcile.ConditionsOf(changed, &changed.Status.Conditions, time.Now())
-	if d, err := r.deployments.Get(informer.KeyOf(site)); err != nil {
+	if d, err := r.deployments.Get(kube.KeyOf(site)); err != nil {
 		conditions.Unknown("Ready", "DeploymentUnread", err.Error())
 	} else if d.Status.ReadyReplicas == 0 {
 		conditions.False("Ready", "ReplicasMissing", "no replica serves the page")

@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // FinalizerWriter writes only the finalizers of an object, and only to the version of
 // obj: another version is a conflict. *client.Client implements it.
 type FinalizerWriter interface {
-	SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error
+	SetFinalizers(ctx context.Context, obj kube.Object, finalizers []string) error
 }
 
 func checkFinalizer(name string, w FinalizerWriter, hasCleanup bool) error {
@@ -42,7 +43,7 @@ func checkFinalizer(name string, w FinalizerWriter, hasCleanup bool) error {
 
 // finalizer holds the arguments of ObjectController.Finalize, and the function that it
 // wraps.
-type finalizer[T informer.Object] struct {
+type finalizer[T kube.Object] struct {
 	name      string
 	lister    informer.Lister[T]
 	writer    FinalizerWriter
@@ -66,7 +67,7 @@ func (h finalizer[T]) step(ctx context.Context, obj T) (Result, error) {
 // add continues with the object as it is after the write, if the cache already has it. If it
 // does not show own writes, the key is retried: the event of this one may wake nobody (R15).
 func (h finalizer[T]) add(ctx context.Context, obj T) (Result, error) {
-	key := informer.KeyOf(obj)
+	key := kube.KeyOf(obj)
 	if err := h.writer.SetFinalizers(ctx, obj, append(slices.Clone(obj.GetFinalizers()), h.name)); err != nil {
 		return Result{}, IgnoreNotFound(wrap(err, "add finalizer %s to %s", h.name, key))
 	}
@@ -90,7 +91,7 @@ func (h finalizer[T]) finish(ctx context.Context, obj T) (Result, error) {
 	if err != nil || res != (Result{}) {
 		return res, err
 	}
-	key := informer.KeyOf(obj)
+	key := kube.KeyOf(obj)
 	now, err := h.lister.Get(key)
 	switch {
 	case err != nil:

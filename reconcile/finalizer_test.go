@@ -16,8 +16,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
@@ -31,7 +31,7 @@ type writer struct {
 	show   func(*appsv1.Deployment) // to the informer; nil: only the watch does
 }
 
-func (w writer) SetFinalizers(_ context.Context, obj informer.Object, finalizers []string) error {
+func (w writer) SetFinalizers(_ context.Context, obj kube.Object, finalizers []string) error {
 	step := "remove"
 	if slices.Contains(finalizers, ours) {
 		step = "add"
@@ -191,12 +191,12 @@ func TestFinalize_RunsTheBodyThoughTheCacheShowsTheFinalizerLate_R15(t *testing.
 // the informer.
 type reporting struct{ writer }
 
-func (r reporting) SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error {
+func (r reporting) SetFinalizers(ctx context.Context, obj kube.Object, finalizers []string) error {
 	err := r.writer.SetFinalizers(ctx, obj, finalizers)
 	now := r.server.get(obj.GetName())
 	ownnews.RunOf(ctx).Wrote(ownnews.Write{
-		Kind: appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), Key: informer.KeyOf(obj), UID: obj.GetUID(),
-		From: informer.ParseVersion(obj.GetResourceVersion()), To: informer.ParseVersion(now.ResourceVersion),
+		Kind: appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), Key: kube.KeyOf(obj), UID: obj.GetUID(),
+		From: kube.ParseVersion(obj.GetResourceVersion()), To: kube.ParseVersion(now.ResourceVersion),
 	})
 	return err
 }
@@ -206,7 +206,7 @@ type remembering struct {
 	written context.Context
 }
 
-func (r *remembering) SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error {
+func (r *remembering) SetFinalizers(ctx context.Context, obj kube.Object, finalizers []string) error {
 	r.written = ctx
 	return r.writer.SetFinalizers(ctx, obj, finalizers)
 }
@@ -262,8 +262,8 @@ func TestFinalize_CleanupMayWriteItsObject_R26(t *testing.T) {
 			i := newInformer(t, s)
 			show := func(d *appsv1.Deployment) {
 				if row.shown {
-					i.Observe(informer.Written{
-						Kind: i.Kind(), Key: informer.KeyOf(d), Effect: informer.Stored, Object: d, Version: informer.ParseVersion(d.ResourceVersion),
+					i.Observe(kube.Written{
+						Kind: i.Kind(), Key: kube.KeyOf(d), Effect: kube.Stored, Object: d, Version: kube.ParseVersion(d.ResourceVersion),
 					})
 				}
 			}

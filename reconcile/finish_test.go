@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var websites = schema.GroupResource{Group: "web.example.com", Resource: "websites"}
@@ -41,7 +41,7 @@ func TestDecide_WhatEachReturnMeans_R6(t *testing.T) {
 	hard := &DeadlineError{Limit: time.Minute}
 	wrapped := func(err error) error { return fmt.Errorf("update website: %w", err) }
 	pass := passing{staleConflict()}
-	unsettled := &informer.NotSettledError{}
+	unsettled := &kube.NotSettledError{}
 	for _, tc := range []struct {
 		name  string
 		res   Result
@@ -71,9 +71,9 @@ func TestDecide_WhatEachReturnMeans_R6(t *testing.T) {
 		{"terminal of nothing", Result{}, Terminal(nil), nil, action{outcome: OutcomeDone, forget: true}},
 		{"terminal joined with terminal", Result{}, errors.Join(Terminal(fault), Terminal(fault)), nil, action{outcome: OutcomeTerminal, forget: true}},
 		{"terminal joined with what can be retried", Result{}, errors.Join(Terminal(fault), fault), nil, action{outcome: OutcomeError, backoff: true}},
-		{"key that no object can have", Result{}, wrapped(&informer.NamespaceError{}), nil, action{outcome: OutcomeTerminal, forget: true}},
-		{"undecodable in an informer", Result{}, wrapped(&informer.UndecodableError{Err: fault}), nil, action{outcome: OutcomeTerminal, forget: true}},
-		{"undecodable on the server", Result{}, wrapped(&informer.UndecodableError{Live: true, Err: fault}), nil, action{outcome: OutcomeError, backoff: true}},
+		{"key that no object can have", Result{}, wrapped(&kube.NamespaceError{}), nil, action{outcome: OutcomeTerminal, forget: true}},
+		{"undecodable in an informer", Result{}, wrapped(&kube.UndecodableError{Err: fault}), nil, action{outcome: OutcomeTerminal, forget: true}},
+		{"undecodable on the server", Result{}, wrapped(&kube.UndecodableError{Live: true, Err: fault}), nil, action{outcome: OutcomeError, backoff: true}},
 		{"terminal after the hard deadline", Result{}, Terminal(fault), hard, action{outcome: OutcomeTerminal, forget: true}},
 
 		{"stale conflict", Result{}, staleConflict(), nil, action{outcome: OutcomeConflict, backoff: true}},
@@ -157,11 +157,11 @@ func TestFor_WhatFollowsFromAReadWithoutAnObject_B10(t *testing.T) {
 		want Outcome
 	}{
 		"not found":    {apierrors.NewNotFound(websites, "a"), OutcomeDone},
-		"not synced":   {&informer.NotSyncedError{Kind: kind}, OutcomeRetry},
-		"undecodable":  {&informer.UndecodableError{}, OutcomeTerminal},
-		"out of scope": {&informer.OutOfScopeError{Kind: kind}, OutcomeTerminal},
-		"namespace":    {&informer.NamespaceError{Kind: kind}, OutcomeTerminal},
-		"released":     {&informer.ReleasedError{Kind: kind}, OutcomeTerminal},
+		"not synced":   {&kube.NotSyncedError{Kind: kind}, OutcomeRetry},
+		"undecodable":  {&kube.UndecodableError{}, OutcomeTerminal},
+		"out of scope": {&kube.OutOfScopeError{Kind: kind}, OutcomeTerminal},
+		"namespace":    {&kube.NamespaceError{Kind: kind}, OutcomeTerminal},
+		"released":     {&kube.ReleasedError{Kind: kind}, OutcomeTerminal},
 		"other":        {errors.New("what nobody knows"), OutcomeError},
 	} {
 		res, err := unreadable(fmt.Errorf("read: %w", tc.err))

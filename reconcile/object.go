@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/source"
 )
 
 // ObjectController is a Controller of the objects of one kind. Create it with For.
-type ObjectController[T informer.Object] struct {
+type ObjectController[T kube.Object] struct {
 	*Controller[Key]
 	kind      func() schema.GroupVersionKind // nil: the informer is nil
 	lister    informer.Lister[T]
@@ -39,17 +40,17 @@ type ObjectController[T informer.Object] struct {
 // Options.Name is set. It watches the objects itself, so they need no Watch;
 // Options.Predicate filters their events.
 //
-// f gets the object from the cache: it is shared, so call informer.Copy before any
+// f gets the object from the cache: it is shared, so call kube.Copy before any
 // change, and it is never older than an own write. f is not called for a key without an
 // object:
 //
 //	NotFound                             done; owner references delete owned objects, Finalize
 //	                                     handles the rest
-//	*informer.UndecodableError           a terminal error; the next version is an event
-//	*informer.OutOfScopeError,           a terminal error: a source has added a key that
-//	*informer.NamespaceError             the informer cannot have
-//	*informer.NotSyncedError             a Retry; only for a scope that has joined since
-//	*informer.ReleasedError              a terminal error
+//	*kube.UndecodableError           a terminal error; the next version is an event
+//	*kube.OutOfScopeError,           a terminal error: a source has added a key that
+//	*kube.NamespaceError             the informer cannot have
+//	*kube.NotSyncedError             a Retry; only for a scope that has joined since
+//	*kube.ReleasedError              a terminal error
 //
 // An object may be deleted while f runs. If the server then says to a write, such as that of
 // the status, that it does not have the very object, that is not an error: the deletion ends
@@ -60,7 +61,7 @@ type ObjectController[T informer.Object] struct {
 //
 // A nil informer or f is remembered as by New. For other keys, or a controller that
 // must act when its object is gone, use New.
-func For[T informer.Object](objects *informer.SharedInformer[T], f func(ctx context.Context, obj T) (Result, error), opts Options) *ObjectController[T] {
+func For[T kube.Object](objects *informer.SharedInformer[T], f func(ctx context.Context, obj T) (Result, error), opts Options) *ObjectController[T] {
 	o := &ObjectController[T]{f: f}
 	name := "unknown"
 	if objects != nil {
@@ -179,7 +180,7 @@ func (o *ObjectController[T]) run(ctx context.Context, key Key) (Result, error) 
 
 // isNotFoundOf reports whether the server said that it does not have obj. It names the
 // resource, whose plural is not a function of the kind, but begins like it.
-func isNotFoundOf(kind schema.GroupVersionKind, obj informer.Object, err error) bool {
+func isNotFoundOf(kind schema.GroupVersionKind, obj kube.Object, err error) bool {
 	if !isNotFound(err) {
 		return false
 	}
@@ -190,10 +191,10 @@ func isNotFoundOf(kind schema.GroupVersionKind, obj informer.Object, err error) 
 
 // unreadable returns the result for a key whose object the Lister cannot return.
 func unreadable(err error) (Result, error) {
-	if e, ok := errors.AsType[*informer.NotSyncedError](err); ok {
+	if e, ok := errors.AsType[*kube.NotSyncedError](err); ok {
 		return Retry("the cache of " + e.Kind.Kind + " has not synced"), nil
 	}
-	if is[*informer.UndecodableError](err) || is[*informer.OutOfScopeError](err) || is[*informer.ReleasedError](err) {
+	if is[*kube.UndecodableError](err) || is[*kube.OutOfScopeError](err) || is[*kube.ReleasedError](err) {
 		return Result{}, Terminal(err)
 	}
 	return Result{}, IgnoreNotFound(err)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
@@ -44,8 +45,8 @@ func TestFor_CallsTheFunctionWithTheObjectThatIsThere_R16(t *testing.T) {
 		start(t, c.Controller)
 		s.Write(deployment("a", generation(8)))
 		synctest.Wait()
-		s.Delete(informer.Key{Namespace: "prod", Name: "a"})
-		keys <- informer.Key{Namespace: "prod", Name: "never"}
+		s.Delete(kube.Key{Namespace: "prod", Name: "a"})
+		keys <- kube.Key{Namespace: "prod", Name: "never"}
 		synctest.Wait()
 		if got := j.notes(); got != "a7 a8" {
 			t.Errorf("called with %q, want %q: each state once, and no call for a key without an object", got, "a7 a8")
@@ -68,7 +69,7 @@ func TestFor_EndsTheFailuresOfAnObjectThatIsGone_R16(t *testing.T) {
 		if got := len(c.Failures()); got != 1 {
 			t.Fatalf("%d failures, want that of the object", got)
 		}
-		s.Delete(informer.Key{Namespace: "prod", Name: "a"})
+		s.Delete(kube.Key{Namespace: "prod", Name: "a"})
 		synctest.Wait()
 		if got := c.Failures(); len(got) != 0 {
 			t.Errorf("failures %v after the object is gone, want none", got)
@@ -89,11 +90,11 @@ func TestFor_StandbyForgetsObjectsThatAreGone_R16(t *testing.T) {
 			s.Write(deployment(name))
 			synctest.Wait()
 			if i == 50 { // one that comes back is not forgotten
-				s.Delete(informer.Key{Namespace: "prod", Name: name})
+				s.Delete(kube.Key{Namespace: "prod", Name: name})
 				s.Write(deployment(name))
 				continue
 			}
-			s.Delete(informer.Key{Namespace: "prod", Name: name})
+			s.Delete(kube.Key{Namespace: "prod", Name: name})
 			synctest.Wait()
 		}
 		if got := c.Snapshot().Queue.Ready; got != 2 {
@@ -122,7 +123,7 @@ func TestFor_EndsTheFailuresOfAnObjectThatGoesDuringItsRun_R16(t *testing.T) {
 		time.Sleep(time.Minute)
 		held.Store(true)
 		time.Sleep(time.Hour) // a run has begun
-		s.Delete(informer.Key{Namespace: "prod", Name: "a"})
+		s.Delete(kube.Key{Namespace: "prod", Name: "a"})
 		synctest.Wait()
 		close(free)
 		synctest.Wait()
@@ -150,7 +151,7 @@ func TestFor_EndsTheFailuresOfACanceledKey_R16(t *testing.T) {
 		synctest.Wait()
 		s.Write(deployment("a", generation(2))) // which forgets its failures, and adds it
 		synctest.Wait()
-		s.Delete(informer.Key{Namespace: "prod", Name: "a"})
+		s.Delete(kube.Key{Namespace: "prod", Name: "a"})
 		synctest.Wait()
 		if got := c.Failures(); len(got) != 0 {
 			t.Errorf("failures %v of an object that is gone, and whose key is not in the queue", got)
@@ -198,7 +199,7 @@ func TestFor_WaitsForAnEventWhereRetryingCannotHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		i := watch(t, s)
-		s.SetUndecodable(informer.Key{Namespace: "prod", Name: "bad"}, errors.New("replicas is a text"))
+		s.SetUndecodable(kube.Key{Namespace: "prod", Name: "bad"}, errors.New("replicas is a text"))
 		c := reconcile.For(i, doNothing, reconcile.Options{})
 		start(t, c.Controller)
 		time.Sleep(time.Hour)
@@ -214,7 +215,7 @@ func TestFor_WaitsForAnEventWhereRetryingCannotHelp(t *testing.T) {
 func TestController_UndecodableObjectIsReportedOnceForEachVersion_I8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		key := informer.Key{Namespace: "prod", Name: "a"}
+		key := kube.Key{Namespace: "prod", Name: "a"}
 		s.SetUndecodable(key, errors.New("replicas is a text"))
 		i := watch(t, s)
 		c := reconcile.New("test", func(_ context.Context, key reconcile.Key) (reconcile.Result, error) {
@@ -304,7 +305,7 @@ func TestFor_EndOfAFormerOwnersChildWakesTheOwner(t *testing.T) {
 		s.Write(deployment("a", func(d *appsv1.Deployment) { d.UID = "new" }))
 		start(t, c.Controller)
 		before := calls.Load()
-		pods.Delete(informer.Key{Namespace: "prod", Name: "a"})
+		pods.Delete(kube.Key{Namespace: "prod", Name: "a"})
 		synctest.Wait()
 		if calls.Load() != before+1 {
 			t.Errorf("called %d times, then %d, want once more when the name is free", before, calls.Load())
@@ -320,7 +321,7 @@ func TestFor_ItsObjectMayGoBeforeItIsWritten_R18(t *testing.T) {
 		return fmt.Errorf("patch status of it: %w", apierrors.NewNotFound(schema.GroupResource{Group: group, Resource: resource}, name))
 	}
 	own := notFound("apps", "deployments", "a")
-	key := informer.Key{Namespace: "prod", Name: "a"}
+	key := kube.Key{Namespace: "prod", Name: "a"}
 	for _, row := range []struct {
 		what   string
 		err    error

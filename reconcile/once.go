@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Once returns child as one that ChildSet.Apply creates if it does not exist, and otherwise
@@ -32,7 +32,7 @@ import (
 // wanted, and goes with its parent. With ChildSetOptions.Adopt, an existing object without a
 // controller gets the owner and the set's labels, and keeps the rest. One that the parent controls
 // gets labels that it lacks.
-func Once[T informer.Object](child T, fill func(child T)) informer.Object {
+func Once[T kube.Object](child T, fill func(child T)) kube.Object {
 	return &once{Object: child, fill: func() {
 		if fill != nil {
 			fill(child)
@@ -42,17 +42,17 @@ func Once[T informer.Object](child T, fill func(child T)) informer.Object {
 
 // once is a wanted child of Once.
 type once struct {
-	informer.Object
+	kube.Object
 	fill func()
 }
 
 // keep creates a child of Once if there is none, and adopts it if it may.
-func (s *ChildSet) keep(ctx context.Context, parent informer.Object, c child, confirm func(context.Context) error, report *ChildReport) error {
+func (s *ChildSet) keep(ctx context.Context, parent kube.Object, c child, confirm func(context.Context) error, report *ChildReport) error {
 	owners := c.object.GetOwnerReferences()
 	is, err := c.kind.get(c.name.Key)
 	if apierrors.IsNotFound(err) {
 		var created bool
-		stored := informer.Copy(c.object) // what is there may be another owner's secret
+		stored := kube.Copy(c.object) // what is there may be another owner's secret
 		created, err = s.writer.EnsureChild(ctx, stored, onceOwner(s.owner()), func(ctx context.Context) error {
 			if confirm != nil {
 				if err := confirm(ctx); err != nil {
@@ -100,9 +100,9 @@ func (s *ChildSet) keep(ctx context.Context, parent informer.Object, c child, co
 }
 
 // setTo sets obj to a copy of is, if both have the same Go type.
-func setTo(obj, is informer.Object) {
+func setTo(obj, is kube.Object) {
 	to, from := reflect.ValueOf(obj), reflect.ValueOf(is)
 	if to.Type() == from.Type() && to.Pointer() != from.Pointer() {
-		to.Elem().Set(reflect.ValueOf(informer.Copy(is)).Elem())
+		to.Elem().Set(reflect.ValueOf(kube.Copy(is)).Elem())
 	}
 }

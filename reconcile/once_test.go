@@ -16,7 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -26,7 +26,7 @@ func TestOnce_IsMadeOnceAndKept_R17(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set, n, parent := family(t, reconcile.ChildSetOptions{FieldOwner: "me", Labels: map[string]string{"set": "one"}})
 		calls := 0
-		apply := func(others ...informer.Object) (*appsv1.Deployment, string, error) {
+		apply := func(others ...kube.Object) (*appsv1.Deployment, string, error) {
 			t.Helper()
 			d := deployment("kept", content("wanted"))
 			report, err := set.Apply(t.Context(), parent, append(others, reconcile.Once(d, func(d *appsv1.Deployment) {
@@ -56,7 +56,7 @@ func TestOnce_IsMadeOnceAndKept_R17(t *testing.T) {
 		n.server.Write(is)
 		synctest.Wait()
 		check("changed", "1 unchanged", "a person's")
-		n.server.Delete(informer.KeyOf(is))
+		n.server.Delete(kube.KeyOf(is))
 		synctest.Wait()
 		check("deleted", "created Deployment prod/kept; 0 unchanged", "2", "ensure kept")
 		if calls != 2 {
@@ -141,11 +141,11 @@ func TestOnce_TakesNothingFromOthers_R17(t *testing.T) {
 // adopter records what is applied to an object that it is to adopt.
 type adopter struct {
 	nursery
-	adopted informer.Object
+	adopted kube.Object
 }
 
-func (a *adopter) ApplyChild(_ context.Context, child informer.Object, _ string, _ func(context.Context) error) error {
-	a.adopted = child.DeepCopyObject().(informer.Object)
+func (a *adopter) ApplyChild(_ context.Context, child kube.Object, _ string, _ func(context.Context) error) error {
+	a.adopted = child.DeepCopyObject().(kube.Object)
 	labels := map[string]string{}
 	maps.Copy(labels, a.server.get(child.GetName()).Labels)
 	maps.Copy(labels, child.GetLabels())

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // AlreadyControlledError reports that an object already has a controller; it can have
@@ -38,13 +38,13 @@ func (e *AlreadyControlledError) Error() string {
 // object, are an error: an owner in another namespace, and a namespaced owner of a
 // cluster-scoped object. A second controller is an *AlreadyControlledError. On an error
 // object is unchanged.
-func SetControllerReference(owner, object informer.Object, scheme *runtime.Scheme) error {
+func SetControllerReference(owner, object kube.Object, scheme *runtime.Scheme) error {
 	ref, err := ownerReference(owner, object, scheme)
 	if err != nil {
 		return err
 	}
 	if is := metav1.GetControllerOfNoCopy(object); is != nil && is.UID != ref.UID {
-		return &AlreadyControlledError{Object: informer.KeyOf(object), Controller: *is}
+		return &AlreadyControlledError{Object: kube.KeyOf(object), Controller: *is}
 	}
 	ref.Controller, ref.BlockOwnerDeletion = new(true), new(true)
 	putOwnerReference(object, ref)
@@ -55,7 +55,7 @@ func SetControllerReference(owner, object informer.Object, scheme *runtime.Schem
 // the garbage collector deletes object when all are gone. source.OwnedByAny maps events
 // to all of them. Errors are those of SetControllerReference. If owner is already the
 // controller, it stays the controller.
-func SetOwnerReference(owner, object informer.Object, scheme *runtime.Scheme) error {
+func SetOwnerReference(owner, object kube.Object, scheme *runtime.Scheme) error {
 	ref, err := ownerReference(owner, object, scheme)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func SetOwnerReference(owner, object informer.Object, scheme *runtime.Scheme) er
 
 // RemoveOwnerReference removes owner, identified by its UID, from the owners of object,
 // and reports whether it was one. An object without owners is never garbage-collected.
-func RemoveOwnerReference(owner, object informer.Object) (changed bool) {
+func RemoveOwnerReference(owner, object kube.Object) (changed bool) {
 	refs := object.GetOwnerReferences()
 	i := ownerIndex(refs, owner.GetUID())
 	if i < 0 {
@@ -80,16 +80,16 @@ func RemoveOwnerReference(owner, object informer.Object) (changed bool) {
 	return true
 }
 
-func ownerReference(owner, object informer.Object, scheme *runtime.Scheme) (ref metav1.OwnerReference, err error) {
+func ownerReference(owner, object kube.Object, scheme *runtime.Scheme) (ref metav1.OwnerReference, err error) {
 	if isNil(owner) || isNil(object) {
 		return ref, fmt.Errorf("set owner %T of %T: one of them is nil", owner, object)
 	}
 	kind, err := kindOf(owner, scheme)
 	if err != nil {
-		return ref, fmt.Errorf("set owner of %s: %w", keyText(informer.KeyOf(object)), err)
+		return ref, fmt.Errorf("set owner of %s: %w", keyText(kube.KeyOf(object)), err)
 	}
 	wrong := func(why string) error {
-		return fmt.Errorf("set owner of %s: %s %s %s", keyText(informer.KeyOf(object)), kind.Kind, keyText(informer.KeyOf(owner)), why)
+		return fmt.Errorf("set owner of %s: %s %s %s", keyText(kube.KeyOf(object)), kind.Kind, keyText(kube.KeyOf(owner)), why)
 	}
 	switch {
 	case owner.GetUID() == "" || owner.GetName() == "":
@@ -105,7 +105,7 @@ func ownerReference(owner, object informer.Object, scheme *runtime.Scheme) (ref 
 }
 
 // putOwnerReference copies the list, because others may share it.
-func putOwnerReference(object informer.Object, ref metav1.OwnerReference) {
+func putOwnerReference(object kube.Object, ref metav1.OwnerReference) {
 	refs := slices.Clone(object.GetOwnerReferences())
 	if i := ownerIndex(refs, ref.UID); i >= 0 {
 		refs[i] = ref
@@ -121,7 +121,7 @@ func ownerIndex(refs []metav1.OwnerReference, uid types.UID) int {
 
 // kindOf returns the kind of obj: the one in the scheme or, for types that it does not
 // know such as unstructured ones, the one in the object.
-func kindOf(obj informer.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
+func kindOf(obj kube.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	own := obj.GetObjectKind().GroupVersionKind()
 	if scheme == nil {
 		return own, errors.New("the scheme is nil; pass mgr.Scheme()")

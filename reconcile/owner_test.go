@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -52,7 +52,7 @@ func TestOwnerReference_RefusesWhatTheCollectorWouldDelete_R8(t *testing.T) {
 	old.APIVersion = "v0"
 	for _, row := range []struct {
 		name      string
-		owner     informer.Object
+		owner     kube.Object
 		namespace string // of the object
 		has       []metav1.OwnerReference
 		want      []metav1.OwnerReference

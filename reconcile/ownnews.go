@@ -8,6 +8,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // filterOf returns what the sources of c need not add.
@@ -44,7 +45,7 @@ func (r *run[K]) endOwn(outcome Outcome) {
 // absentIn reports keys whose reconcile would find no object and do nothing, and removes
 // them from the queue of c: nobody takes them from that of a standby. A key that is retried
 // is none of them: the reconcile ends its failures.
-func absentIn[T informer.Object](lister informer.Lister[T], c *Controller[Key]) func(key Key) bool {
+func absentIn[T kube.Object](lister informer.Lister[T], c *Controller[Key]) func(key Key) bool {
 	gone := func(key Key) bool {
 		_, err := lister.Get(key)
 		return apierrors.IsNotFound(err)

@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
@@ -56,7 +57,7 @@ func TestController_LastReconcileSeesTheLastState_R1(t *testing.T) {
 				k := random.IntN(3)
 				name := string(rune('a' + k))
 				if last[k] > 0 && random.IntN(4) == 0 {
-					s.Delete(informer.Key{Namespace: "prod", Name: name})
+					s.Delete(kube.Key{Namespace: "prod", Name: name})
 					last[k] = -1
 				} else {
 					s.Write(deployment(name, generation(n+1)))
@@ -108,9 +109,9 @@ func TestController_OwnWriteIsVisibleToTheNextReconcile_R4(t *testing.T) {
 }
 
 func observe(i *informer.SharedInformer[*appsv1.Deployment], d *appsv1.Deployment) {
-	i.Observe(informer.Written{
-		Kind: i.Kind(), Effect: informer.Stored, Key: informer.KeyOf(d), UID: d.UID,
-		Version: informer.ParseVersion(d.ResourceVersion), Object: d,
+	i.Observe(kube.Written{
+		Kind: i.Kind(), Effect: kube.Stored, Key: kube.KeyOf(d), UID: d.UID,
+		Version: kube.ParseVersion(d.ResourceVersion), Object: d,
 	})
 }
 
@@ -125,9 +126,9 @@ type cacheConflict struct {
 func (c *cacheConflict) Unwrap() error { return c.error }
 
 func (c *cacheConflict) WhenPassed(do func()) func() {
-	than := informer.ParseVersion(c.stale.ResourceVersion)
+	than := kube.ParseVersion(c.stale.ResourceVersion)
 	reg, err := c.informer.AddHandler(func(e informer.Event[*appsv1.Deployment]) {
-		if e.Type != informer.Deleted && informer.ParseVersion(e.New.ResourceVersion) > than {
+		if e.Type != informer.Deleted && kube.ParseVersion(e.New.ResourceVersion) > than {
 			do()
 		}
 	}, informer.HandlerOptions{})

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Key identifies an object within its kind; most controllers use it.
-type Key = informer.Key
+type Key = kube.Key
 
 // Func reconciles one key: it compares the desired with the current state and acts. It
 // is called by one worker per key at a time, and by several workers for different keys.

@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Recreate returns kind as one whose children may be deleted and created anew: when the server
@@ -45,7 +45,7 @@ func Recreate(kind ChildKind, propagation metav1.DeletionPropagation) ChildKind 
 }
 
 // recreate replaces is by a child whose apply the server has refused.
-func (s *ChildSet) recreate(ctx context.Context, c child, is informer.Object, confirm func(context.Context) error, refused error, report *ChildReport) error {
+func (s *ChildSet) recreate(ctx context.Context, c child, is kube.Object, confirm func(context.Context) error, refused error, report *ChildReport) error {
 	content, err := json.Marshal(c.object)
 	if err != nil {
 		return refused

@@ -17,7 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -75,7 +75,7 @@ func TestRecreate_WaitsUntilTheOldOneIsGone_R25(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		n.server.Delete(informer.Key{Namespace: "prod", Name: "a"})
+		n.server.Delete(kube.Key{Namespace: "prod", Name: "a"})
 		synctest.Wait()
 		report, err := set.Apply(t.Context(), parent, deployment("a", content("new")))
 		if err != nil || report.String() != "created Deployment prod/a; pruned Deployment prod/old; 0 unchanged" {
@@ -151,7 +151,7 @@ func TestRecreate_SaysWhatItDeleted_R25(t *testing.T) {
 			synctest.Wait()
 			n.refuse, n.unreadable = "", nil
 			if n.server.get("a") != nil {
-				n.server.Delete(informer.Key{Namespace: "prod", Name: "a"})
+				n.server.Delete(kube.Key{Namespace: "prod", Name: "a"})
 			}
 			synctest.Wait()
 			if report, err := set.Apply(ctx, parent, deployment("a", content("2"))); err != nil || report.String() != "created Deployment prod/a; 0 unchanged" {

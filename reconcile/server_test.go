@@ -14,6 +14,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 type server struct {
@@ -24,7 +25,7 @@ func newServer() server { return server{informertest.NewServer[*appsv1.Deploymen
 
 // get returns the object on the server, nil if it does not exist.
 func (s server) get(name string) *appsv1.Deployment {
-	d, _ := s.Get(informer.Key{Namespace: "prod", Name: name})
+	d, _ := s.Get(kube.Key{Namespace: "prod", Name: name})
 	return d
 }
 

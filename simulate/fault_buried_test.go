@@ -9,6 +9,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // An object that an own write ended stays gone while the watch, or lists from a cache that
@@ -27,7 +28,7 @@ func TestInformer_OwnEndIsNotUndoneByLateStates_A31(t *testing.T) {
 					w.must(c.Create(w.ctx, obj))
 					remove := func() {
 						w.must(c.Delete(w.ctx, obj))
-						w.must(c.Get(w.ctx, informer.KeyOf(obj), obj))
+						w.must(c.Get(w.ctx, kube.KeyOf(obj), obj))
 					}
 					if dying {
 						remove()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // trickle is a body of which one byte comes each so often.
@@ -98,11 +99,11 @@ func TestInformer_ListThatDoesNotEndIsGivenUp_A19(t *testing.T) {
 				}
 				m.meddle(meddle)
 				start(w)
-				if s := stateOf(i); s.State == informer.StateListing && s.Reason == "" {
+				if s := stateOf(i); s.State == state.Listing && s.Reason == "" {
 					t.Errorf("got %s, want a reason", s)
 				}
 				pass(c.after)
-				stands(t, i, informer.StateStale, c.says)
+				stands(t, i, state.Stale, c.says)
 				pass(time.Hour)
 				if asked > c.requests {
 					t.Errorf("%d requests in an hour, want %d at most", asked, c.requests)
@@ -110,7 +111,7 @@ func TestInformer_ListThatDoesNotEndIsGivenUp_A19(t *testing.T) {
 				m.meddle(nil)
 				pass(6 * time.Minute)
 				holds(t, i, "a=1", "lists end again, and none was asked for")
-				stands(t, i, informer.StateLive, "")
+				stands(t, i, state.Live, "")
 				// The lists of an audit come to their end too.
 				asked = 0
 				m.meddle(meddle)
@@ -119,7 +120,7 @@ func TestInformer_ListThatDoesNotEndIsGivenUp_A19(t *testing.T) {
 				if asked == 0 || s.Audits.Abandoned == 0 || asked > 10*c.requests {
 					t.Errorf("%d requests and %+v in five hours of audits, want some that are given up", asked, s.Audits)
 				}
-				stands(t, i, informer.StateLive, "")
+				stands(t, i, state.Live, "")
 			})
 		})
 	}
@@ -134,11 +135,11 @@ func TestInformer_BusyStreamingListIsReplacedByPages_A19(t *testing.T) {
 		for n := range 30 {
 			w.put(configMap("a", fmt.Sprint(n)), configMap(fmt.Sprint("new-", n), "1"))
 			pass(5 * time.Second)
-			if s := stateOf(i); s.State != informer.StateLive && s.Reason == "" {
+			if s := stateOf(i); s.State != state.Live && s.Reason == "" {
 				t.Fatalf("got %s, want a reason", s)
 			}
 		}
-		stands(t, i, informer.StateLive, "")
+		stands(t, i, state.Live, "")
 		if got := held(i); !strings.Contains(got, "a=29") {
 			t.Errorf("got %q, want a=29: the list has not come to its end after two and a half minutes", got)
 		}
@@ -177,7 +178,7 @@ func TestInformer_SourceWithoutStreamingListsIsReadByPages_A21(t *testing.T) {
 				})
 				start(w)
 				holds(t, i, "a=1", "it has not synced within a second")
-				stands(t, i, informer.StateLive, "")
+				stands(t, i, state.Live, "")
 				if n := w.logged(""); n != 0 || streams != 1 {
 					t.Errorf("%d streaming lists and log %q, want one and no line", streams, w.journal.lines)
 				}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -39,7 +40,7 @@ func TestInformer_BrokenAnswersAreNotTaken_A15(t *testing.T) {
 	}
 }
 
-func brokenList[T informer.Object](t *testing.T, w *world, i *informer.SharedInformer[T], how simulate.Spoilage) {
+func brokenList[T kube.Object](t *testing.T, w *world, i *informer.SharedInformer[T], how simulate.Spoilage) {
 	w.put(configMap("a", "1"), newWidget("a", "1"))
 	w.Spoil(configMaps, how)
 	w.Spoil(widgets, how)
@@ -48,7 +49,7 @@ func brokenList[T informer.Object](t *testing.T, w *world, i *informer.SharedInf
 	holds(t, i, "a=1", "a list that cannot be read is not asked for again")
 }
 
-func brokenEvent[T informer.Object](t *testing.T, w *world, i *informer.SharedInformer[T], how simulate.Spoilage) {
+func brokenEvent[T kube.Object](t *testing.T, w *world, i *informer.SharedInformer[T], how simulate.Spoilage) {
 	w.put(configMap("a", "1"), newWidget("a", "1"))
 	start(w)
 	pass(time.Minute)

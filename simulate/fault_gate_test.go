@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -49,7 +50,7 @@ func TestInformer_OneGatePerHost_A13(t *testing.T) {
 				m.meddle(nil)
 				pass(10 * time.Second)
 				for _, s := range w.factory.Snapshot() {
-					if s.Scopes[0].State != informer.StateLive {
+					if s.Scopes[0].State != state.Live {
 						t.Fatalf("%s: got %s, want Live ten seconds after the server has recovered", s.Kind.Kind, s.Scopes[0])
 					}
 				}
@@ -89,7 +90,7 @@ func TestInformer_GateOpensByAndBy_A13(t *testing.T) {
 			}
 		}
 		for _, s := range w.factory.Snapshot() {
-			if s.Scopes[0].State != informer.StateLive {
+			if s.Scopes[0].State != state.Live {
 				t.Errorf("%s: got %s, want Live", s.Kind.Kind, s.Scopes[0])
 			}
 		}
@@ -119,7 +120,7 @@ func TestInformer_WatchGoesThroughTheGateBeforeLists_A13(t *testing.T) {
 		w.network.Cut()
 		w.put(configMap("a", "2"))
 		pass(20 * time.Second)
-		stands(t, i, informer.StateStale, "refused")
+		stands(t, i, state.Stale, "refused")
 		if w, l := watches.Load(), lists.Load(); w < 6 || l > 150 {
 			t.Errorf("%d tries of the watch and %d of the lists of 60 kinds, want the watch to be tried whenever it wants to be", w, l)
 		}
@@ -146,7 +147,7 @@ func TestInformer_EndlessOverloadMeetsNoStorm_A13(t *testing.T) {
 		w.Overload(0, 0, 0)
 		pass(10 * time.Second)
 		for _, s := range w.factory.Snapshot() {
-			if s.Scopes[0].State != informer.StateLive {
+			if s.Scopes[0].State != state.Live {
 				t.Errorf("%s: got %s, want Live ten seconds after the server has recovered", s.Kind.Kind, s.Scopes[0])
 			}
 		}

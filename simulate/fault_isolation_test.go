@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -119,9 +120,9 @@ func TestInformer_FreshKindsAreSyncedSoon_A23(t *testing.T) {
 		})
 		i := informer.For[*corev1.Pod](w.factory)
 		start(w)
-		stands(t, i, informer.StateLive, "")
+		stands(t, i, state.Live, "")
 		pass(14 * time.Second)
-		waiting := slices.DeleteFunc(w.factory.Snapshot(), func(s informer.Snapshot) bool { return s.Synced })
+		waiting := slices.DeleteFunc(w.factory.Snapshot(), func(s state.Informer) bool { return s.Synced })
 		if len(waiting) > 0 {
 			t.Errorf("%d kinds are not synced after 15 s, such as %s: %s; want none", len(waiting), waiting[0].Kind.Kind, waiting[0].Scopes[0])
 		}

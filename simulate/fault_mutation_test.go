@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
@@ -234,12 +235,12 @@ func TestInformer_DetectorRaisesNoFalseAlarm_B4(t *testing.T) {
 			if err != nil || cm.Annotations["own"] != "" {
 				return reconcile.Result{}, nil
 			}
-			own := informer.Copy(cm)
+			own := kube.Copy(cm)
 			own.Annotations = map[string]string{"own": "write"}
 			if own.ResourceVersion, err = w.Put(own); err == nil {
-				i.Observe(informer.Written{
-					Effect: informer.Stored, Kind: i.Kind(), Key: key, UID: own.UID,
-					Version: informer.ParseVersion(own.ResourceVersion), Object: own,
+				i.Observe(kube.Written{
+					Effect: kube.Stored, Kind: i.Kind(), Key: key, UID: own.UID,
+					Version: kube.ParseVersion(own.ResourceVersion), Object: own,
 				})
 				overlaid.Add(1)
 			}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -39,7 +41,7 @@ func TestInformer_CorruptedObjectHarmsOnlyItself_B1(t *testing.T) {
 	})
 }
 
-func corrupted[T informer.Object](t *testing.T, w *world, i *informer.SharedInformer[T], r schema.GroupResource, make func(name, value string) runtime.Object) {
+func corrupted[T kube.Object](t *testing.T, w *world, i *informer.SharedInformer[T], r schema.GroupResource, make func(name, value string) runtime.Object) {
 	w.put(make("a", "1"), make("bad", "1"), make("c", "1"))
 	w.must(w.Corrupt(r, key("bad")))
 	start(w)
@@ -47,7 +49,7 @@ func corrupted[T informer.Object](t *testing.T, w *world, i *informer.SharedInfo
 		t.Helper()
 		holds(t, i, want, when+": others suffer from one bad object")
 		_, err := i.Lister().Get(key("bad"))
-		if _, ok := errors.AsType[*informer.UndecodableError](err); !ok {
+		if _, ok := errors.AsType[*kube.UndecodableError](err); !ok {
 			t.Errorf("%s: get the bad object: got %v, want an *informer.UndecodableError", when, err)
 		}
 		if n := i.Snapshot().Undecodable; n != 1 {
@@ -87,13 +89,13 @@ func corrupted[T informer.Object](t *testing.T, w *world, i *informer.SharedInfo
 
 // listed fails the test when the listing of what cannot be decoded has other
 // names, or one without its metadata.
-func listed[T informer.Object](t *testing.T, i *informer.SharedInformer[T], when string, want ...string) {
+func listed[T kube.Object](t *testing.T, i *informer.SharedInformer[T], when string, want ...string) {
 	t.Helper()
 	var got []string
 	for u := range i.Lister().Undecodable() {
 		got = append(got, u.Key.Name)
 		m := u.Metadata
-		if _, ok := errors.AsType[*informer.UndecodableError](u.Err); !ok || m == nil || m.UID != u.UID || m.UID == "" || informer.ParseVersion(m.ResourceVersion) != u.Version || m.Kind != i.Kind().Kind {
+		if _, ok := errors.AsType[*kube.UndecodableError](u.Err); !ok || m == nil || m.UID != u.UID || m.UID == "" || kube.ParseVersion(m.ResourceVersion) != u.Version || m.Kind != i.Kind().Kind {
 			t.Errorf("%s: %s is listed with error %v and metadata %+v, want its own", when, u.Key, u.Err, m)
 		}
 	}
@@ -104,7 +106,7 @@ func listed[T informer.Object](t *testing.T, i *informer.SharedInformer[T], when
 
 // undecodableToldTo has a handler of i write down each event as "added a", of
 // what cannot be decoded with the name in its metadata; sorted, what came at once.
-func undecodableToldTo[T informer.Object](w *world, i *informer.SharedInformer[T]) (next func() string) {
+func undecodableToldTo[T kube.Object](w *world, i *informer.SharedInformer[T]) (next func() string) {
 	w.t.Helper()
 	told := make(chan string, 100)
 	_, err := i.AddHandler(func(e informer.Event[T]) {
@@ -143,7 +145,7 @@ func TestInformer_BrokenTransformHarmsOnlyItsObject_B2(t *testing.T) {
 				start(w)
 				holds(t, i, "a=1", "others suffer from one object")
 				_, err := i.Lister().Get(key("b"))
-				if _, ok := errors.AsType[*informer.UndecodableError](err); !ok || !strings.Contains(err.Error(), "cannot") {
+				if _, ok := errors.AsType[*kube.UndecodableError](err); !ok || !strings.Contains(err.Error(), "cannot") {
 					t.Errorf("got %v, want an *informer.UndecodableError with the cause", err)
 				}
 				listed(t, i, "refused by the transform", "b")
@@ -221,8 +223,8 @@ func TestInformer_HostileValuesPassThrough_B5(t *testing.T) {
 				t.Errorf("value %d came as %.40q and %.40q, want %.40q", n, gotMap.Data["v"], gotWidget.Spec.Value, value)
 			}
 		}
-		stands(t, i, informer.StateLive, "")
-		stands(t, j, informer.StateLive, "")
+		stands(t, i, state.Live, "")
+		stands(t, j, state.Live, "")
 		if n := w.lists(configMaps) + w.lists(widgets); n != 2 {
 			t.Errorf("%d lists, want 2: a hostile value leads to relists", n)
 		}

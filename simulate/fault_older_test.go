@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // fromCache has the next lists of ConfigMaps answered from what the server's cache
@@ -76,7 +77,7 @@ func TestInformer_ListOlderThanDemandedIsRefused_A18(t *testing.T) {
 					for range 200 {
 						pass(50 * time.Millisecond)
 						s := stateOf(i)
-						said = said || s.State == informer.StateStale && strings.Contains(s.Reason, "older than the version asked for")
+						said = said || s.State == state.Stale && strings.Contains(s.Reason, "older than the version asked for")
 					}
 					if !said {
 						t.Errorf("got %s, want that it was said to be stale because a list was refused", stateOf(i))
@@ -99,7 +100,7 @@ func TestInformer_ListOlderThanDemandedIsRefused_A18(t *testing.T) {
 					w.put(configMap("a", "3"))
 					pass(time.Minute)
 					holds(t, i, "a=3", "the server has caught up, and the informer has not")
-					stands(t, i, informer.StateLive, "")
+					stands(t, i, state.Live, "")
 				})
 			})
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -121,13 +122,13 @@ func TestInformer_HungKindsHoldUpNoOther_A14(t *testing.T) {
 		i := informer.For[cmap](w.factory)
 		other := informer.For[*widget](w.factory)
 		pass(200 * time.Millisecond)
-		if s := stateOf(i); s.State == informer.StateLive {
+		if s := stateOf(i); s.State == state.Live {
 			t.Errorf("got %s; this test tests nothing: no place was taken", s)
 		}
-		stands(t, i, informer.StateWaiting, "waits for its turn: 2 other lists are under way")
+		stands(t, i, state.Waiting, "waits for its turn: 2 other lists are under way")
 		pass(time.Second)
 		holds(t, i, "a=1", "kinds that hang hold up another")
-		stands(t, other, informer.StateLive, "")
+		stands(t, other, state.Live, "")
 		pass(3 * time.Minute)
 		for _, s := range w.factory.Snapshot() {
 			if !s.Synced {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 func TestInformer_KindThatComesAndGoesHarmsOnlyItself_A10(t *testing.T) {
@@ -26,7 +27,7 @@ func TestInformer_KindThatComesAndGoesHarmsOnlyItself_A10(t *testing.T) {
 		other := informer.For[cmap](w.factory)
 		start(w)
 		pass(10 * time.Minute)
-		stands(t, i, informer.StateNotServed, "404 page not found")
+		stands(t, i, state.NotServed, "404 page not found")
 		holds(t, other, "m=1", "another kind suffers")
 		if n := w.asked("get", "test.example.com"); n > 30 {
 			t.Errorf("%d requests in ten minutes for a kind that is not there, want 30 at most", n)
@@ -40,8 +41,8 @@ func TestInformer_KindThatComesAndGoesHarmsOnlyItself_A10(t *testing.T) {
 		w.Uninstall(widgets)
 		pass(time.Minute)
 		holds(t, i, "", "objects of a kind that is gone are gone")
-		stands(t, i, informer.StateNotServed, "")
-		stands(t, other, informer.StateLive, "")
+		stands(t, i, state.NotServed, "")
+		stands(t, other, state.Live, "")
 
 		w.Install(widgetKind)
 		w.put(newWidget("b", "1"))
@@ -60,8 +61,8 @@ func TestInformer_MissingRightHarmsOnlyItsKindAndHeals_A11(t *testing.T) {
 		other := informer.For[*widget](w.factory)
 		start(w)
 		pass(10 * time.Minute)
-		stands(t, i, informer.StateForbidden, `User "simulated" cannot`)
-		stands(t, i, informer.StateForbidden, "configmaps")
+		stands(t, i, state.Forbidden, `User "simulated" cannot`)
+		stands(t, i, state.Forbidden, "configmaps")
 		holds(t, other, "w=1", "another kind suffers")
 		if n := w.lists(configMaps); n > 30 {
 			t.Errorf("%d lists in ten minutes without the right, want 30 at most", n)
@@ -84,7 +85,7 @@ func TestInformer_RevokedRightEndsWithTheStream_A11(t *testing.T) {
 			w.Deny(verb, configMaps)
 		}
 		pass(12 * time.Minute)
-		stands(t, i, informer.StateForbidden, "")
+		stands(t, i, state.Forbidden, "")
 		holds(t, i, "a=1", "what was known stays, and the state says how old it is")
 		w.put(configMap("a", "2"))
 		for _, verb := range []string{"list", "watch"} {
@@ -117,7 +118,7 @@ func TestInformer_RotatedTokenIsReadAgain_A12(t *testing.T) {
 		w.CloseWatches(configMaps)
 		w.put(configMap("a", "2"))
 		pass(100 * time.Millisecond)
-		stands(t, i, informer.StateLive, "")
+		stands(t, i, state.Live, "")
 		holds(t, i, "a=2", "the token was rotated, and the old one is sent")
 		if n := w.logged(""); n != 0 {
 			t.Errorf("%d lines of log, want none: a token that is rotated is no trouble: %q", n, w.journal.lines)
@@ -135,7 +136,7 @@ func TestInformer_RotatedTokenIsReadAgain_A12(t *testing.T) {
 		w.AcceptTokens("third")
 		w.CloseWatches(configMaps)
 		pass(2 * time.Minute)
-		stands(t, i, informer.StateUnauthorized, "Unauthorized")
+		stands(t, i, state.Unauthorized, "Unauthorized")
 		write(t, "third")
 		w.put(configMap("a", "3"))
 		pass(2 * time.Minute)
@@ -171,7 +172,7 @@ func TestInformer_RefusedConnectionsAreTriedWithBackoff_A13(t *testing.T) {
 		w.network.Refuse(true)
 		w.network.Cut()
 		pass(10 * time.Minute)
-		stands(t, i, informer.StateStale, "refused")
+		stands(t, i, state.Stale, "refused")
 		holds(t, i, "a=1", "the old state must be served meanwhile")
 		w.put(configMap("a", "2"))
 		w.network.Refuse(false)
@@ -188,7 +189,7 @@ func TestInformer_BrokenConversionHarmsOnlyItsKind_B3(t *testing.T) {
 		other := informer.For[cmap](w.factory)
 		start(w)
 		pass(5 * time.Minute)
-		stands(t, i, informer.StateStale, "conversion webhook")
+		stands(t, i, state.Stale, "conversion webhook")
 		holds(t, other, "m=1", "another kind suffers")
 		w.FailConversion(widgets, false)
 		pass(31 * time.Second)
@@ -223,7 +224,7 @@ func TestInformer_KindWithoutListsIsMisuse_A38(t *testing.T) {
 		}
 		pass(time.Minute)
 		s := i.Snapshot().Scopes[0]
-		if s.State != informer.StateMisuse || !strings.Contains(s.Reason, "cannot list it") || strings.Contains(s.Reason, "not served") {
+		if s.State != state.Misuse || !strings.Contains(s.Reason, "cannot list it") || strings.Contains(s.Reason, "not served") {
 			t.Errorf("the state is %s (%s); want Misuse, and that the kind has no lists", s.State, s.Reason)
 		}
 		holds(t, maps, "a=1", "a kind without lists holds up another")

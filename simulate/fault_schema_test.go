@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -78,7 +80,7 @@ func TestInformer_ChangedSchemaListsTheKindAnew_A9(t *testing.T) {
 				if n := w.lists(configMaps); n != 1 {
 					t.Errorf("%d lists of another kind, want 1: its schema is the same", n)
 				}
-				if s := stateOf(other); s.State != informer.StateLive {
+				if s := stateOf(other); s.State != state.Live {
 					t.Errorf("another kind is %s", s)
 				}
 			})
@@ -139,7 +141,7 @@ func TestInformer_ChangedSchemaUndoesNoOwnWrite_A9(t *testing.T) {
 		own.Mode = "own"
 		own.UID = was.UID
 		own.ResourceVersion = "1000"
-		w.factory.Observe(informer.Written{Effect: informer.Stored, Kind: widgetKind.GroupVersionKind, Key: key("a"), UID: own.UID, Version: 1000, Object: own})
+		w.factory.Observe(kube.Written{Effect: kube.Stored, Kind: widgetKind.GroupVersionKind, Key: key("a"), UID: own.UID, Version: 1000, Object: own})
 		pass(time.Minute)
 		if n := stateOf(i).Relists["schema changed"]; n != 1 {
 			t.Fatalf("%d lists for the schema, want 1; this test tests nothing", n)

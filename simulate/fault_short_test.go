@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // A server or proxy that ends each watch after five seconds delays nothing.
@@ -34,7 +35,7 @@ func TestInformer_ShortWatchesDelayNothing_A24(t *testing.T) {
 			w.put(configMap("a", fmt.Sprint(n)))
 			pass(100 * time.Millisecond)
 			holds(t, i, fmt.Sprintf("a=%d", n), "the watch is not opened again at once")
-			stands(t, idle, informer.StateLive, "")
+			stands(t, idle, state.Live, "")
 			pass(4900 * time.Millisecond)
 		}
 		if n := w.lists(configMaps) - lists; n != 0 {

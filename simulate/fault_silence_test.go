@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 type cmap = *corev1.ConfigMap
@@ -53,7 +54,7 @@ func TestInformer_StreamingListThatNeverEndsIsReplacedByPages_A2(t *testing.T) {
 		i := informer.For[cmap](w.factory)
 		other := informer.For[*corev1.Secret](w.factory)
 		start(w)
-		stands(t, other, informer.StateLive, "")
+		stands(t, other, state.Live, "")
 		pass(2 * time.Minute)
 		holds(t, i, "a=1", "a streaming list without an end is waited for forever")
 		streams := w.streams(configMaps)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 func TestInformer_StoreThatWentBackIsTakenAsItIs_A4(t *testing.T) {
@@ -309,7 +310,7 @@ func TestInformer_AnomaliesOfTheStreamAreCounted_A7(t *testing.T) {
 		w.put(configMap("a", "1"), configMap("b", "1"))
 		i := informer.For[cmap](w.factory)
 		start(w)
-		counts := func(want informer.Anomalies, meaning string) {
+		counts := func(want state.Anomalies, meaning string) {
 			t.Helper()
 			if got := stateOf(i).Anomalies; got != want {
 				t.Errorf("got %+v, want %+v: %s", got, want, meaning)
@@ -317,16 +318,16 @@ func TestInformer_AnomaliesOfTheStreamAreCounted_A7(t *testing.T) {
 		}
 		w.Duplicate(configMaps, 2)
 		w.put(configMap("a", "2"), configMap("a", "3"))
-		counts(informer.Anomalies{Doubled: 2}, "an event came twice, and another")
+		counts(state.Anomalies{Doubled: 2}, "an event came twice, and another")
 		w.Duplicate(configMaps, 1)
 		w.remove(configMaps, "b")
-		counts(informer.Anomalies{Doubled: 3}, "a deletion came twice")
+		counts(state.Anomalies{Doubled: 3}, "a deletion came twice")
 		w.Reorder(configMaps)
 		w.put(configMap("a", "4"), configMap("a", "5"))
-		counts(informer.Anomalies{Doubled: 3, Late: 1}, "an older state came after a newer one")
+		counts(state.Anomalies{Doubled: 3, Late: 1}, "an older state came after a newer one")
 		w.Reorder(configMaps)
 		w.put(configMap("c", "1"), configMap("a", "6"))
-		counts(informer.Anomalies{Doubled: 3, Late: 1, Disordered: 1}, "the stream's versions fell")
+		counts(state.Anomalies{Doubled: 3, Late: 1, Disordered: 1}, "the stream's versions fell")
 		w.Reorder(configMaps)
 		w.put(configMap("a", "7"), configMap("a", "8"))
 		for kind, want := range map[string]int{"is doubled": 1, "is late": 1, "is out of order": 1} {

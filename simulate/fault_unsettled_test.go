@@ -19,6 +19,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
@@ -46,7 +47,7 @@ func reading(maps *informer.SharedInformer[cmap], name string) string {
 }
 
 func isNotSettled(err error) bool {
-	_, ok := errors.AsType[*informer.NotSettledError](err)
+	_, ok := errors.AsType[*kube.NotSettledError](err)
 	return ok
 }
 
@@ -154,7 +155,7 @@ func TestInformer_PendingUntilTheServerAnswers_I12(t *testing.T) {
 			}
 		}
 		_, err := maps.Lister().Get(key("a"))
-		pending, ok := errors.AsType[*informer.NotSettledError](err)
+		pending, ok := errors.AsType[*kube.NotSettledError](err)
 		if !ok {
 			t.Fatal(err)
 		}

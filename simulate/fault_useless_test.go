@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -69,7 +70,7 @@ func TestInformer_ListsStandInForWatchesOfNoUse_A17(t *testing.T) {
 				if !strings.Contains(s.Reason, "listing instead") || !strings.Contains(s.Reason, c.reason) || s.Relists["watches of no use"] == 0 {
 					t.Errorf("got %s and relists %v, want that no watch is of use because of %q", s, s.Relists, c.reason)
 				}
-				stands(t, other, informer.StateLive, "")
+				stands(t, other, state.Live, "")
 				listsFollow(t, w, i)
 				m.meddle(nil)
 				pass(time.Minute)
@@ -77,7 +78,7 @@ func TestInformer_ListsStandInForWatchesOfNoUse_A17(t *testing.T) {
 				pass(100 * time.Millisecond)
 				holds(t, i, "a=well", "watches work again, and none was opened")
 				pass(10 * time.Second)
-				stands(t, i, informer.StateLive, "")
+				stands(t, i, state.Live, "")
 			})
 		})
 	}
@@ -137,7 +138,7 @@ func TestInformer_OutageEndsWithWatches_A17(t *testing.T) {
 				if lists := slices.DeleteFunc(relists(w.Served()[before:]), begun); len(lists) != 0 {
 					t.Errorf("%d lists when the server was back, want none: the watch goes on", len(lists))
 				}
-				stands(t, i, informer.StateLive, "")
+				stands(t, i, state.Live, "")
 			})
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // believer is a handler that believes what it is told: what it has in the end is
@@ -24,14 +25,14 @@ type believer struct {
 	scopes []informer.Scope
 	mu     struct {
 		sync.Mutex
-		holds map[informer.Key]string
+		holds map[kube.Key]string
 		fault string
 	}
 }
 
 func newBeliever(name string, i *informer.SharedInformer[cmap], scopes []informer.Scope, every bool) (*believer, error) {
 	b := &believer{name: name, handle: i, scopes: scopes}
-	b.mu.holds = map[informer.Key]string{}
+	b.mu.holds = map[kube.Key]string{}
 	_, err := i.AddHandler(b.told, informer.HandlerOptions{EveryEvent: every})
 	return b, err
 }
@@ -56,7 +57,7 @@ func (b *believer) has() (text, fault string) {
 	return sketchOf(b.mu.holds), b.mu.fault
 }
 
-func sketchOf(holds map[informer.Key]string) string {
+func sketchOf(holds map[kube.Key]string) string {
 	var out []string
 	for key, value := range holds {
 		out = append(out, key.String()+"="+value)
@@ -66,8 +67,8 @@ func sketchOf(holds map[informer.Key]string) string {
 }
 
 // wanted is the dull model: every object, held against every scope.
-func wanted(all map[informer.Key]cmap, scopes []informer.Scope) string {
-	out := map[informer.Key]string{}
+func wanted(all map[kube.Key]cmap, scopes []informer.Scope) string {
+	out := map[kube.Key]string{}
 	for key, cm := range all {
 		for _, s := range scopes {
 			in := len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, key.Namespace)
@@ -98,7 +99,7 @@ func TestInformer_HandlesSeeTheirScopesUnderRandomPrograms_I4_I10(t *testing.T) 
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 				r := rand.New(rand.NewPCG(seed, 11))
-				all := map[informer.Key]cmap{}
+				all := map[kube.Key]cmap{}
 				var handlers []*believer
 				var trace []string
 				start(w)
@@ -106,9 +107,9 @@ func TestInformer_HandlesSeeTheirScopesUnderRandomPrograms_I4_I10(t *testing.T) 
 					for _, b := range handlers {
 						got, fault := b.has()
 						want := wanted(all, b.scopes)
-						seen := map[informer.Key]string{}
+						seen := map[kube.Key]string{}
 						for cm := range b.handle.Lister().All() {
-							seen[informer.KeyOf(cm)] = cm.Data["v"]
+							seen[kube.KeyOf(cm)] = cm.Data["v"]
 						}
 						if got != want || fault != "" || sketchOf(seen) != want || !isClosed(b.handle.Synced()) {
 							t.Fatalf("%s over %+v\n was told %q\n    sees %q\n    want %q\n synced %v; fault %q\n%s",
@@ -122,11 +123,11 @@ func TestInformer_HandlesSeeTheirScopesUnderRandomPrograms_I4_I10(t *testing.T) 
 						cm := configMap(string("pq"[r.IntN(2)]), fmt.Sprint(n))
 						cm.Namespace = string("abc"[r.IntN(3)])
 						cm.Labels = map[string]string{"l": string("xy"[r.IntN(2)])}
-						all[informer.KeyOf(cm)] = cm
+						all[kube.KeyOf(cm)] = cm
 						w.put(cm)
-						trace = append(trace, fmt.Sprintf("put %s %v", informer.KeyOf(cm), cm.Labels))
+						trace = append(trace, fmt.Sprintf("put %s %v", kube.KeyOf(cm), cm.Labels))
 					case op == 5 && len(all) > 0:
-						keys := slices.SortedFunc(maps.Keys(all), func(a, b informer.Key) int { return strings.Compare(a.String(), b.String()) })
+						keys := slices.SortedFunc(maps.Keys(all), func(a, b kube.Key) int { return strings.Compare(a.String(), b.String()) })
 						key := keys[r.IntN(len(keys))]
 						delete(all, key)
 						w.must(w.Remove(configMaps, key))

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // inNamespace is a ConfigMap of a namespace, named after it.
@@ -85,7 +87,7 @@ func follow(t *testing.T, i *informer.SharedInformer[cmap], opts informer.Handle
 }
 
 // scopesIn is what an informer watches, in short.
-func scopesIn[T informer.Object](i *informer.SharedInformer[T]) string {
+func scopesIn[T kube.Object](i *informer.SharedInformer[T]) string {
 	var out []string
 	for _, s := range i.Snapshot().Scopes {
 		out = append(out, s.Scope.Namespace+s.Scope.LabelSelector)
@@ -122,8 +124,8 @@ func TestInformer_ReleasedScopeEndsAndTheOthersGoOn_I10(t *testing.T) {
 			t.Errorf("%d objects, want 3: nothing of an ended scope comes back", got)
 		}
 
-		var released *informer.ReleasedError
-		if _, err := one.Lister().Get(informer.Key{Namespace: "b", Name: "x"}); !errors.As(err, &released) {
+		var released *kube.ReleasedError
+		if _, err := one.Lister().Get(kube.Key{Namespace: "b", Name: "x"}); !errors.As(err, &released) {
 			t.Errorf("Get through a released handle: %v, want a ReleasedError", err)
 		}
 		if n := len(slices.Collect(one.Lister().All())); n != 0 {
@@ -183,7 +185,7 @@ func TestInformer_LastReleaseEndsTheInformer_I10(t *testing.T) {
 			if !isClosed(r.Synced()) {
 				t.Error("not synced")
 			}
-			cm, err := i.Lister().Get(informer.Key{Namespace: "a", Name: "x"})
+			cm, err := i.Lister().Get(kube.Key{Namespace: "a", Name: "x"})
 			w.must(err)
 			obj = weak.Make(cm)
 			if during := goroutines(t); during <= before {
@@ -237,7 +239,7 @@ func TestInformer_ReleaseBeforeTheRunAndInAHandler_I10(t *testing.T) {
 func TestLister_ReadNeverStartsAnInformer(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		i := informer.For[cmap](w.factory)
-		var notSynced *informer.NotSyncedError
+		var notSynced *kube.NotSyncedError
 		if _, err := i.Lister().Get(key("x")); !errors.As(err, &notSynced) {
 			t.Errorf("Get before the run: %v, want a NotSyncedError", err)
 		}
@@ -280,11 +282,11 @@ func TestInformer_ScopesChangeAtRunTime_I4(t *testing.T) {
 
 				w.network.Delay(100 * time.Millisecond) // the new scope is not listed while we look
 				w.must(i.SetScopes(scopeOf("b", "c", "d")))
-				var out *informer.OutOfScopeError
-				if _, err := lister.Get(informer.Key{Namespace: "a", Name: "x"}); !errors.As(err, &out) {
+				var out *kube.OutOfScopeError
+				if _, err := lister.Get(kube.Key{Namespace: "a", Name: "x"}); !errors.As(err, &out) {
 					t.Errorf("Get in a namespace that is out: %v, want an OutOfScopeError at once", err)
 				}
-				if _, err := lister.Get(informer.Key{Namespace: "c", Name: "x"}); err != nil {
+				if _, err := lister.Get(kube.Key{Namespace: "c", Name: "x"}); err != nil {
 					t.Errorf("Get in a namespace that another handle watches: %v, want the object at once", err)
 				}
 				if i.Synced() == synced || isClosed(i.Synced()) || !isClosed(r.Synced()) {
@@ -367,7 +369,7 @@ func TestInformer_ClusterScopedKindIsWatchedOnce(t *testing.T) {
 		if got := nodes.Snapshot(); len(got.Scopes) != 1 || got.Objects != 1 {
 			t.Errorf("%d scopes with %d objects, want 1 and 1", len(got.Scopes), got.Objects)
 		}
-		if _, err := nodes.Lister().Get(informer.Key{Name: "n"}); err != nil {
+		if _, err := nodes.Lister().Get(kube.Key{Name: "n"}); err != nil {
 			t.Errorf("Get: %v", err)
 		}
 	})
@@ -403,10 +405,10 @@ func TestInformer_NamespacesChosenByLabelAreFollowed(t *testing.T) {
 		w.put(namespace("a", "blue"), namespace("b", "red"))
 		pass(time.Second)
 		notes(t, d, "added b/x, deleted a/x left", "labels that change")
-		w.must(w.Remove(Namespaces, informer.Key{Name: "c"}))
+		w.must(w.Remove(Namespaces, kube.Key{Name: "c"}))
 		pass(time.Second)
 		notes(t, d, "deleted c/x left", "a namespace that goes")
-		w.must(w.Remove(Namespaces, informer.Key{Name: "b"}))
+		w.must(w.Remove(Namespaces, kube.Key{Name: "b"}))
 		pass(time.Second)
 		notes(t, d, "deleted b/x left", "no namespace at all is not every namespace")
 		if n := len(slices.Collect(i.Lister().All())); n != 0 {
@@ -431,16 +433,16 @@ func TestInformer_NamespacesThatCannotBeListedAreAState_I9(t *testing.T) {
 		i := informer.For[cmap](w.factory, informer.Scope{NamespaceSelector: "team=red"})
 		nodes := informer.For[*corev1.Node](w.factory, informer.Scope{NamespaceSelector: "team=red"}, scopeOf("a"))
 		start(w)
-		state := stateOf(i)
-		if isClosed(i.Synced()) || state.State != informer.StateForbidden || !strings.Contains(state.String(), `namespaces with labels "team=red"`) || !strings.Contains(state.Reason, "namespaces") {
-			t.Errorf("state %v, want Forbidden with the server's words", state)
+		current := stateOf(i)
+		if isClosed(i.Synced()) || current.State != state.Forbidden || !strings.Contains(current.String(), `namespaces with labels "team=red"`) || !strings.Contains(current.Reason, "namespaces") {
+			t.Errorf("state %v, want Forbidden with the server's words", current)
 		}
 		w.Allow("list", Namespaces)
 		w.Allow("watch", Namespaces)
 		pass(10 * time.Minute)
 		holds(t, i, "x=a", "it heals with the right")
-		if state := stateOf(nodes); state.State != informer.StateMisuse || isClosed(nodes.Synced()) || !strings.Contains(state.Reason, "cluster scope") {
-			t.Errorf("state of a kind of cluster scope: %v, want Misuse", state)
+		if current := stateOf(nodes); current.State != state.Misuse || isClosed(nodes.Synced()) || !strings.Contains(current.Reason, "cluster scope") {
+			t.Errorf("state of a kind of cluster scope: %v, want Misuse", current)
 		}
 		bounded, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()

@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/util/consistencydetector"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -91,7 +92,7 @@ func ofClientGo(t *testing.T, r schema.GroupResource, i cache.SharedIndexInforme
 }
 
 // ofFlyball is a guest that uses flyball's informer.
-func ofFlyball[T informer.Object](t *testing.T, r schema.GroupResource, i *informer.SharedInformer[T]) *guest {
+func ofFlyball[T kube.Object](t *testing.T, r schema.GroupResource, i *informer.SharedInformer[T]) *guest {
 	g := newGuest("flyball", r, func() map[string]string {
 		out := map[string]string{}
 		for obj := range i.Lister().All() {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
@@ -117,7 +118,7 @@ func TestInformer_MetadataSharesTheFullWatch(t *testing.T) {
 			t.Errorf("got %d lists and %d open watches, want one of each for both", lists, watches)
 		}
 		s := stateOf(alone)
-		if s.SharedWith != "*v1.ConfigMap in all namespaces" || s.State != informer.StateLive || !s.Synced {
+		if s.SharedWith != "*v1.ConfigMap in all namespaces" || s.State != state.Live || !s.Synced {
 			t.Errorf("got %s, want Live by the watch of *v1.ConfigMap", s)
 		}
 		a, err := alone.Lister().Get(key("a"))

@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -62,7 +64,7 @@ func configMap(name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: map[string]string{"v": value}}
 }
 
-func key(name string) informer.Key { return informer.Key{Namespace: "ns", Name: name} }
+func key(name string) kube.Key { return kube.Key{Namespace: "ns", Name: name} }
 
 // world is a server, a network and a process that runs flyball's informers,
 // in one bubble.
@@ -184,13 +186,13 @@ func (w *world) writeOwn(i *informer.SharedInformer[cmap], name, value string) {
 	w.t.Helper()
 	was, err := i.Lister().Get(key(name))
 	w.must(err)
-	own := informer.Copy(was)
+	own := kube.Copy(was)
 	own.Data["v"] = value
 	own.ResourceVersion, err = w.Put(own)
 	w.must(err)
-	w.factory.Observe(informer.Written{
-		Effect: informer.Stored, Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Key: key(name),
-		UID: own.UID, Version: informer.ParseVersion(own.ResourceVersion), Object: own,
+	w.factory.Observe(kube.Written{
+		Effect: kube.Stored, Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Key: key(name),
+		UID: own.UID, Version: kube.ParseVersion(own.ResourceVersion), Object: own,
 	})
 }
 
@@ -248,7 +250,7 @@ func (w *world) logged(parts ...string) (n int) {
 }
 
 // held is what an informer has: "a=1 b=2".
-func held[T informer.Object](i *informer.SharedInformer[T]) string {
+func held[T kube.Object](i *informer.SharedInformer[T]) string {
 	var out []string
 	for obj := range i.Lister().All() {
 		out = append(out, obj.GetName()+"="+valueOf(obj))
@@ -257,7 +259,7 @@ func held[T informer.Object](i *informer.SharedInformer[T]) string {
 	return strings.Join(out, " ")
 }
 
-func valueOf(obj informer.Object) string {
+func valueOf(obj kube.Object) string {
 	switch obj := obj.(type) {
 	case *corev1.ConfigMap:
 		return obj.Data["v"]
@@ -268,7 +270,7 @@ func valueOf(obj informer.Object) string {
 }
 
 // holds fails the test when an informer has something else than want.
-func holds[T informer.Object](t *testing.T, i *informer.SharedInformer[T], want, meaning string) {
+func holds[T kube.Object](t *testing.T, i *informer.SharedInformer[T], want, meaning string) {
 	t.Helper()
 	if got := held(i); got != want {
 		t.Errorf("got %q, want %q: %s; %s", got, want, meaning, stateOf(i))
@@ -276,16 +278,16 @@ func holds[T informer.Object](t *testing.T, i *informer.SharedInformer[T], want,
 }
 
 // stateOf is where the first scope of an informer stands.
-func stateOf[T informer.Object](i *informer.SharedInformer[T]) informer.ScopeState {
+func stateOf[T kube.Object](i *informer.SharedInformer[T]) state.Scope {
 	scopes := i.Snapshot().Scopes
 	if len(scopes) == 0 {
-		return informer.ScopeState{}
+		return state.Scope{}
 	}
 	return scopes[0]
 }
 
 // stands fails the test when an informer's first scope is in another state.
-func stands[T informer.Object](t *testing.T, i *informer.SharedInformer[T], want informer.State, reason string) {
+func stands[T kube.Object](t *testing.T, i *informer.SharedInformer[T], want state.State, reason string) {
 	t.Helper()
 	if s := stateOf(i); s.State != want || !strings.Contains(s.Reason, reason) {
 		t.Errorf("got %s, want %s because of %q", s, want, reason)
@@ -301,7 +303,7 @@ type history struct {
 }
 
 // told has a handler of i write down each event as "added a=1".
-func told[T informer.Object](w *world, i *informer.SharedInformer[T]) *history {
+func told[T kube.Object](w *world, i *informer.SharedInformer[T]) *history {
 	w.t.Helper()
 	h := &history{}
 	_, err := i.AddHandler(func(e informer.Event[T]) {

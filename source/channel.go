@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ChannelOptions of a Channel.
@@ -68,7 +68,7 @@ func (s *ChannelSource[K]) Run(ctx context.Context, add func(K, Cause)) error {
 // causeWithout returns the cause of a key without an event.
 func causeWithout[K comparable](name string, key K) Cause {
 	c := Cause{Source: name}
-	if object, ok := any(key).(informer.Key); ok {
+	if object, ok := any(key).(kube.Key); ok {
 		c.Object = object
 	}
 	return c

@@ -52,7 +52,7 @@
 // # Objects that cannot be decoded
 //
 // Each undecodable version of an object is an event, and so are its healing and
-// its end: a reconcile of its key runs, reads an *informer.UndecodableError and
+// its end: a reconcile of its key runs, reads a *kube.UndecodableError and
 // returns it, which the controller treats as terminal until the next event.
 // Mappers get the last decodable state and the metadata, as a
 // *metav1.PartialObjectMetadata, which is enough for Self and the owners.

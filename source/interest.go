@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Interest is a Predicate for changes of a part of an object. Additions,
@@ -48,7 +49,7 @@ func (i Interest) String() string {
 	return cmp.Or(interestNames[i], fmt.Sprintf("interest %d", uint8(i)))
 }
 
-func (i Interest) judge(c change, _ informer.Object) verdict {
+func (i Interest) judge(c change, _ kube.Object) verdict {
 	if !c.plainUpdate() {
 		return maybe
 	}
@@ -92,11 +93,11 @@ func (i Interest) path() string {
 // Changed passes an update if f returns different values for the old and the
 // new object, by Kubernetes' semantic equality. Use it as a custom interest,
 // such as one condition or field.
-func Changed[T informer.Object](f func(obj T) any) Predicate { return changed[T]{f} }
+func Changed[T kube.Object](f func(obj T) any) Predicate { return changed[T]{f} }
 
-type changed[T informer.Object] struct{ pick func(T) any }
+type changed[T kube.Object] struct{ pick func(T) any }
 
-func (p changed[T]) judge(c change, _ informer.Object) verdict {
+func (p changed[T]) judge(c change, _ kube.Object) verdict {
 	if !c.plainUpdate() {
 		return maybe
 	}
@@ -127,7 +128,7 @@ func (c change) plainUpdate() bool {
 }
 
 // vital reports whether e must not be lost because of what changed.
-func vital(e informer.Event[informer.Object]) bool {
+func vital(e informer.Event[kube.Object]) bool {
 	if e.Type == informer.Deleted || e.Type == informer.Undecoded {
 		return true
 	}
@@ -151,13 +152,13 @@ func sameOwners(a, b []metav1.OwnerReference) bool {
 }
 
 // statusChanged also returns true if the status is not accessible.
-func statusChanged(before, after informer.Object) bool {
+func statusChanged(before, after kube.Object) bool {
 	a, ok1 := statusOf(before)
 	b, ok2 := statusOf(after)
 	return !ok1 || !ok2 || !equal(a, b)
 }
 
-func statusOf(obj informer.Object) (any, bool) {
+func statusOf(obj kube.Object) (any, bool) {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		return u.UnstructuredContent()["status"], true
 	}

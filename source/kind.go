@@ -20,11 +20,12 @@ import (
 	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // KindSource is a source of an informer's events. Make it with Kind, Owned,
 // OwnedByAny or Mapped.
-type KindSource[T informer.Object, K comparable] struct {
+type KindSource[T kube.Object, K comparable] struct {
 	*record
 	informer *informer.SharedInformer[T]
 	mapper   Mapper[K]
@@ -39,7 +40,7 @@ type KindSource[T informer.Object, K comparable] struct {
 // informer and removes it at the end; it does not run the informer. Nil
 // arguments, predicates for another type and the informer's own misuse are
 // misuse, returned by Run.
-func Kind[T informer.Object, K comparable](i *informer.SharedInformer[T], m Mapper[K], preds ...Predicate) *KindSource[T, K] {
+func Kind[T kube.Object, K comparable](i *informer.SharedInformer[T], m Mapper[K], preds ...Predicate) *KindSource[T, K] {
 	var misuse error
 	if m == nil {
 		misuse = errors.New("the mapper is nil; give source.Self, or use source.Owned or source.Mapped")
@@ -47,7 +48,7 @@ func Kind[T informer.Object, K comparable](i *informer.SharedInformer[T], m Mapp
 	return newKind(i, m, preds, misuse)
 }
 
-func newKind[T informer.Object, K comparable](i *informer.SharedInformer[T], m Mapper[K], preds []Predicate, misuse error) *KindSource[T, K] {
+func newKind[T kube.Object, K comparable](i *informer.SharedInformer[T], m Mapper[K], preds []Predicate, misuse error) *KindSource[T, K] {
 	of := objects{like: *new(T)}
 	filter := And(slices.Clone(preds)...)
 	name, theirs := "kind unknown", errors.New("the informer is nil; give one from informer.For or informer.New")
@@ -141,7 +142,7 @@ func (s *KindSource[T, K]) follow(ctx context.Context, reg *informer.Registratio
 
 // feed is one run of a KindSource. The informer calls handle from one
 // goroutine.
-type feed[T informer.Object, K comparable] struct {
+type feed[T kube.Object, K comparable] struct {
 	source *KindSource[T, K]
 	add    func(K, Cause)
 	sim    simhook.Hooks
@@ -173,7 +174,7 @@ func (f *feed[T, K]) handle(typed informer.Event[T]) {
 }
 
 // keysOf returns the keys of e, each once, until the next call.
-func (f *feed[T, K]) keysOf(e informer.Event[informer.Object]) []K {
+func (f *feed[T, K]) keysOf(e informer.Event[kube.Object]) []K {
 	f.keys = f.keys[:0]
 	for _, obj := range states(e) {
 		f.collect(e.Key, obj)
@@ -189,14 +190,14 @@ func (f *feed[T, K]) judged(key Key, keys int) {
 	}
 }
 
-func (f *feed[T, K]) passes(e informer.Event[informer.Object]) (pass bool) {
+func (f *feed[T, K]) passes(e informer.Event[kube.Object]) (pass bool) {
 	pass = true
 	defer f.caught(e.Key, "Predicate panicked; the event passes")
 	return passes(f.source.filter, e)
 }
 
 // collect appends the keys of obj. After a panic the keys so far stay.
-func (f *feed[T, K]) collect(key Key, obj informer.Object) {
+func (f *feed[T, K]) collect(key Key, obj kube.Object) {
 	defer f.caught(key, "Mapper panicked; keys of this event are lost")
 	for k := range f.source.mapper(obj) {
 		f.keys = append(f.keys, k)
@@ -211,9 +212,9 @@ func (f *feed[T, K]) caught(key Key, what string) {
 }
 
 // untyped returns e without T. Absent objects become nil.
-func untyped[T informer.Object](e informer.Event[T]) informer.Event[informer.Object] {
+func untyped[T kube.Object](e informer.Event[T]) informer.Event[kube.Object] {
 	var none T
-	u := informer.Event[informer.Object]{
+	u := informer.Event[kube.Object]{
 		Type: e.Type, Key: e.Key, Initial: e.Initial, Resync: e.Resync, Healed: e.Healed,
 		FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope, Undecodable: e.Undecodable,
 	}
@@ -228,27 +229,27 @@ func untyped[T informer.Object](e informer.Event[T]) informer.Event[informer.Obj
 
 // states returns the objects to map: the old and the new one, and the metadata
 // of an undecodable one. An event without any still has its key.
-func states(e informer.Event[informer.Object]) []informer.Object {
+func states(e informer.Event[kube.Object]) []kube.Object {
 	if e.Undecodable != nil && e.Undecodable.Metadata != nil {
 		if e.Old == nil {
-			return []informer.Object{e.Undecodable.Metadata}
+			return []kube.Object{e.Undecodable.Metadata}
 		}
-		return []informer.Object{e.Old, e.Undecodable.Metadata}
+		return []kube.Object{e.Old, e.Undecodable.Metadata}
 	}
 	switch {
 	case e.Old == nil && e.New == nil:
-		return []informer.Object{&metav1.PartialObjectMetadata{
+		return []kube.Object{&metav1.PartialObjectMetadata{
 			ObjectMeta: metav1.ObjectMeta{Namespace: e.Key.Namespace, Name: e.Key.Name},
 		}}
 	case e.Old == nil || e.Old == e.New:
-		return []informer.Object{e.New}
+		return []kube.Object{e.New}
 	case e.New == nil:
-		return []informer.Object{e.Old}
+		return []kube.Object{e.Old}
 	}
-	return []informer.Object{e.Old, e.New}
+	return []kube.Object{e.Old, e.New}
 }
 
-func causeOf(name string, e informer.Event[informer.Object]) Cause {
+func causeOf(name string, e informer.Event[kube.Object]) Cause {
 	c := Cause{Source: name, Type: e.Type, Object: e.Key, Initial: e.Initial, Resync: e.Resync}
 	if e.Old != nil {
 		c.OldGeneration = e.Old.GetGeneration()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/source/sourcetest"
 )
@@ -105,7 +106,7 @@ func TestKind_AddsTheKeyOfEachEvent_R1(t *testing.T) {
 		}{
 			{func() {}, source.Cause{Type: informer.Added, Initial: true, Generation: 1}},
 			{func() { s.Write(deployment("a", generation(2))) }, source.Cause{Type: informer.Updated, OldGeneration: 1, Generation: 2}},
-			{func() { s.Delete(informer.Key{Namespace: "prod", Name: "a"}) }, source.Cause{Type: informer.Deleted, OldGeneration: 2}},
+			{func() { s.Delete(kube.Key{Namespace: "prod", Name: "a"}) }, source.Cause{Type: informer.Deleted, OldGeneration: 2}},
 			{func() { s.Write(deployment("a", generation(3))) }, source.Cause{Type: informer.Added, Generation: 3}},
 		} {
 			step.do()
@@ -143,7 +144,7 @@ func TestKind_AddsTheKeysOfOldAndNew_R1(t *testing.T) {
 			{func() { s.Write(deployment("d", label("b c"))) }, "a b c"},
 			{func() { s.Write(deployment("d")) }, "b c"},
 			{func() { s.Write(deployment("d", label("e"))) }, "e"},
-			{func() { s.Delete(informer.Key{Namespace: "prod", Name: "d"}) }, "e"},
+			{func() { s.Delete(kube.Key{Namespace: "prod", Name: "d"}) }, "e"},
 		} {
 			step.do()
 			if keys, _ := c.take(); keys != step.want {
@@ -169,7 +170,7 @@ func TestKind_PredicatesDropOnlyWhatTheyMay_R1(t *testing.T) {
 			{"labels", func() { s.Write(deployment("a", label("x"))) }, ""},
 			{"spec", func() { s.Write(deployment("a", label("x"), generation(2))) }, "a"},
 			{"finalizer", func() { s.Write(deployment("a", generation(2), withFinalizer)) }, "a"},
-			{"deleted", func() { s.Delete(informer.Key{Namespace: "prod", Name: "a"}) }, "a"},
+			{"deleted", func() { s.Delete(kube.Key{Namespace: "prod", Name: "a"}) }, "a"},
 		} {
 			step.do()
 			if keys, _ := c.take(); keys != step.want {
@@ -187,10 +188,10 @@ func TestKind_DoesNotMapWhatAPredicateDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		var mapped []string
-		kind := source.Kind(watch(t, s), func(obj informer.Object) iter.Seq[source.Key] {
+		kind := source.Kind(watch(t, s), func(obj kube.Object) iter.Seq[source.Key] {
 			mapped = append(mapped, obj.GetName())
 			return source.Self(obj)
-		}, source.When(func(e informer.Event[informer.Object]) bool { return e.Latest().GetName() == "ours" }))
+		}, source.When(func(e informer.Event[kube.Object]) bool { return e.Latest().GetName() == "ours" }))
 		ctx, cancel := context.WithCancel(ownnews.WithFilter(t.Context(), ownnews.Filter[source.Key]{Ledger: new(ownnews.Ledger[source.Key])}))
 		ended := make(chan error, 1)
 		go func() { ended <- kind.Run(ctx, func(source.Key, source.Cause) {}) }()
@@ -234,7 +235,7 @@ func TestKind_PanicsHarmOnlyTheirOwnKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c collector
 		s := newServer()
-		angry := source.When(func(e informer.Event[informer.Object]) bool {
+		angry := source.When(func(e informer.Event[kube.Object]) bool {
 			if e.Latest().GetName() == "predicate" {
 				panic("predicate")
 			}
@@ -268,7 +269,7 @@ func TestKind_EndWaitsForTheEventInHand(t *testing.T) {
 		s := newServer()
 		release := make(chan struct{})
 		added := 0
-		stop := follow(t, source.Kind(watch(t, s), func(obj informer.Object) iter.Seq[source.Key] {
+		stop := follow(t, source.Kind(watch(t, s), func(obj kube.Object) iter.Seq[source.Key] {
 			<-release
 			return source.Self(obj)
 		}), func(source.Key, source.Cause) { added++ })
@@ -371,7 +372,7 @@ func TestKind_EndsWithTheHandleOfItsInformer(t *testing.T) {
 		go func() { ended <- before.Run(t.Context(), c.addKey) }()
 		synctest.Wait()
 		i.Release()
-		var released *informer.ReleasedError
+		var released *kube.ReleasedError
 		if err := <-ended; !errors.As(err, &released) {
 			t.Errorf("Run of a source that waits for sync: %v, want a ReleasedError: nobody would ever hear of it", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Mapped is Kind with a function: f returns the keys affected by one state of
@@ -16,11 +17,11 @@ import (
 // old state leads to is not lost, and for an undecodable object with the last
 // decodable state, if any. f must not block, nor modify the object. Do lookups
 // with an index of a Lister, which is cheap to read here.
-func Mapped[T informer.Object, K comparable](i *informer.SharedInformer[T], f func(obj T) []K, preds ...Predicate) *KindSource[T, K] {
+func Mapped[T kube.Object, K comparable](i *informer.SharedInformer[T], f func(obj T) []K, preds ...Predicate) *KindSource[T, K] {
 	if f == nil {
 		return newKind[T, K](i, nil, preds, errors.New("the mapping function is nil; give Mapped a func that names the keys of an object"))
 	}
-	return newKind(i, func(obj informer.Object) iter.Seq[K] {
+	return newKind(i, func(obj kube.Object) iter.Seq[K] {
 		typed, ok := obj.(T)
 		if !ok {
 			return func(func(K) bool) {}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Owned returns a source of the events of children, as keys of their
@@ -31,17 +32,17 @@ import (
 // and is not synced (R27). Both possible keys of an owner are added if the kind is
 // no longer served later, or if the informer was made by informer.New. A nil
 // informer is misuse, returned by Run.
-func Owned[T, O informer.Object](children *informer.SharedInformer[T], owners *informer.SharedInformer[O], preds ...Predicate) *KindSource[T, Key] {
+func Owned[T, O kube.Object](children *informer.SharedInformer[T], owners *informer.SharedInformer[O], preds ...Predicate) *KindSource[T, Key] {
 	return owned(children, owners, true, preds)
 }
 
 // OwnedByAny is Owned for every owner reference of the owners' group and kind,
 // controller or not, as set by reconcile.SetOwnerReference.
-func OwnedByAny[T, O informer.Object](children *informer.SharedInformer[T], owners *informer.SharedInformer[O], preds ...Predicate) *KindSource[T, Key] {
+func OwnedByAny[T, O kube.Object](children *informer.SharedInformer[T], owners *informer.SharedInformer[O], preds ...Predicate) *KindSource[T, Key] {
 	return owned(children, owners, false, preds)
 }
 
-func owned[T, O informer.Object](children *informer.SharedInformer[T], owners *informer.SharedInformer[O], controllerOnly bool, preds []Predicate) *KindSource[T, Key] {
+func owned[T, O kube.Object](children *informer.SharedInformer[T], owners *informer.SharedInformer[O], controllerOnly bool, preds []Predicate) *KindSource[T, Key] {
 	if owners == nil {
 		return newKind[T, Key](children, nil, preds, errors.New("the informer of the owners is nil; give one from informer.For or informer.New"))
 	}
@@ -59,7 +60,7 @@ type ownerKind interface {
 
 // ownersOf maps an object to its owners.
 func ownersOf(owners ownerKind, controllerOnly bool) Mapper[Key] {
-	return func(obj informer.Object) iter.Seq[Key] {
+	return func(obj kube.Object) iter.Seq[Key] {
 		return func(yield func(Key) bool) {
 			want := owners.Kind().GroupKind()
 			namespaced, known := owners.Namespaced()

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Predicate decides which events matter. Interests name changes, Where selects
@@ -18,15 +19,15 @@ import (
 // see the package comment.
 type Predicate interface {
 	// judge evaluates the change for obj, its old or its new object.
-	judge(c change, obj informer.Object) verdict
+	judge(c change, obj kube.Object) verdict
 	// check returns misuse of the predicate for objects.
 	check(of objects) error
 }
 
 // objects are what an informer has.
 type objects struct {
-	like informer.Object // of their type
-	kept []string        // their fields, as from Lister.Fields; nil: all
+	like kube.Object // of their type
+	kept []string    // their fields, as from Lister.Fields; nil: all
 }
 
 // verdict is one of three truth values, so that a change that must not be lost
@@ -48,14 +49,14 @@ func verdictOf(b bool) verdict {
 
 // change is an event as predicates see it.
 type change struct {
-	informer.Event[informer.Object]
+	informer.Event[kube.Object]
 	// vital: it must not be lost because of what changed.
 	vital bool
 }
 
 // passes reports whether e passes p with the old or with the new object. Only
 // no drops an event.
-func passes(p Predicate, e informer.Event[informer.Object]) bool {
+func passes(p Predicate, e informer.Event[kube.Object]) bool {
 	c := change{e, vital(e)}
 	known := states(e)
 	if e.Type == informer.Undecoded {
@@ -72,11 +73,11 @@ func passes(p Predicate, e informer.Event[informer.Object]) bool {
 // Where passes the objects for which f returns true. An update passes if the
 // old or the new object does, so that objects that leave are noticed. An object
 // excluded before and after does not pass, not even with its deletion.
-func Where[T informer.Object](f func(obj T) bool) Predicate { return where[T]{f} }
+func Where[T kube.Object](f func(obj T) bool) Predicate { return where[T]{f} }
 
-type where[T informer.Object] struct{ match func(T) bool }
+type where[T kube.Object] struct{ match func(T) bool }
 
-func (w where[T]) judge(_ change, obj informer.Object) verdict {
+func (w where[T]) judge(_ change, obj kube.Object) verdict {
 	typed, ok := obj.(T)
 	if !ok {
 		return maybe
@@ -90,11 +91,11 @@ func (w where[T]) check(of objects) error {
 
 // When passes the events for which f returns true. Events that must not be lost
 // pass without a call of f.
-func When(f func(e informer.Event[informer.Object]) bool) Predicate { return when(f) }
+func When(f func(e informer.Event[kube.Object]) bool) Predicate { return when(f) }
 
-type when func(e informer.Event[informer.Object]) bool
+type when func(e informer.Event[kube.Object]) bool
 
-func (w when) judge(c change, _ informer.Object) verdict {
+func (w when) judge(c change, _ kube.Object) verdict {
 	if c.vital {
 		return maybe
 	}
@@ -113,7 +114,7 @@ func And(ps ...Predicate) Predicate { return and(slices.Clone(ps)) }
 
 type and []Predicate
 
-func (a and) judge(c change, obj informer.Object) verdict {
+func (a and) judge(c change, obj kube.Object) verdict {
 	v := yes
 	for _, p := range a {
 		if v = min(v, p.judge(c, obj)); v == no {
@@ -130,7 +131,7 @@ func Or(ps ...Predicate) Predicate { return or(slices.Clone(ps)) }
 
 type or []Predicate
 
-func (o or) judge(c change, obj informer.Object) verdict {
+func (o or) judge(c change, obj kube.Object) verdict {
 	v := no
 	for _, p := range o {
 		if v = max(v, p.judge(c, obj)); v == yes {
@@ -153,7 +154,7 @@ func Not(p Predicate) Predicate { return not{p} }
 
 type not struct{ p Predicate }
 
-func (n not) judge(c change, obj informer.Object) verdict { return yes - n.p.judge(c, obj) }
+func (n not) judge(c change, obj kube.Object) verdict { return yes - n.p.judge(c, obj) }
 
 func (n not) check(of objects) error { return checkAll([]Predicate{n.p}, of) }
 
@@ -169,7 +170,7 @@ func checkAll(ps []Predicate, of objects) error {
 	return errors.Join(errs...)
 }
 
-func checkFunc[T informer.Object](name string, isNil bool, like informer.Object) error {
+func checkFunc[T kube.Object](name string, isNil bool, like kube.Object) error {
 	if isNil {
 		return fmt.Errorf("the function of predicate %s is nil; give it a func of the object, or leave the predicate out", name)
 	}

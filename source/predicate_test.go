@@ -15,9 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
-type event = informer.Event[informer.Object]
+type event = informer.Event[kube.Object]
 
 // deployment returns a Deployment of generation 1 with changes.
 func deployment(changes ...func(*appsv1.Deployment)) *appsv1.Deployment {

@@ -13,10 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Key names an object within its kind; most controllers use it as their key.
-type Key = informer.Key
+type Key = kube.Key
 
 // Source provides the keys of a controller. K is the controller's key.
 type Source[K comparable] interface {

@@ -11,7 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/source"
 )
 
@@ -34,7 +34,7 @@ func TestKind_AddsTheKeysOfTheUndecodable_I8(t *testing.T) {
 			yes := true
 			d.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "parent", Controller: &yes}}
 		}
-		key := informer.Key{Namespace: "prod", Name: "d"}
+		key := kube.Key{Namespace: "prod", Name: "d"}
 		spoil := func() { s.SetUndecodable(key, errors.New("replicas is a text")) }
 		for _, step := range []struct {
 			name                               string

@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/costly"
 	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/internal/jsonweight"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Validate registers f as a validating webhook of s for objects of type T at path. An
@@ -32,7 +32,7 @@ import (
 // req. The context of f ends when the server stops waiting.
 //
 // Err and Run report invalid arguments.
-func Validate[T informer.Object](s *Server, path string, f func(ctx context.Context, req *Request, old, obj T) error) {
+func Validate[T kube.Object](s *Server, path string, f func(ctx context.Context, req *Request, old, obj T) error) {
 	kind, path, err := s.place("validate", path, typeOf[T](), f == nil)
 	if err != nil {
 		s.remember(fmt.Errorf("validate %v: %w", typeOf[T](), err))
@@ -62,7 +62,7 @@ func Validate[T informer.Object](s *Server, path string, f func(ctx context.Cont
 // verdicts in the package comment.
 //
 // Err and Run report invalid arguments.
-func Mutate[T informer.Object](s *Server, path string, f func(ctx context.Context, req *Request, obj T) error) {
+func Mutate[T kube.Object](s *Server, path string, f func(ctx context.Context, req *Request, obj T) error) {
 	kind, path, err := s.place("mutate", path, typeOf[T](), f == nil)
 	if err != nil {
 		s.remember(fmt.Errorf("mutate %v: %w", typeOf[T](), err))
@@ -92,12 +92,12 @@ func Mutate[T informer.Object](s *Server, path string, f func(ctx context.Contex
 }
 
 // objectPlan returns the plan to decode an AdmissionReview whose object is a T.
-func objectPlan[T informer.Object](field string) *jsonweight.Plan {
+func objectPlan[T kube.Object](field string) *jsonweight.Plan {
 	return jsonweight.Of(reflect.TypeFor[admissionv1.AdmissionReview]()).With(jsonweight.Of(typeOf[T]()), "request", field)
 }
 
 // decode decodes one object of req into a new T; nil if there is none.
-func decode[T informer.Object](req *Request, kind schema.GroupVersionKind, field string, raw runtime.RawExtension) (T, error) {
+func decode[T kube.Object](req *Request, kind schema.GroupVersionKind, field string, raw runtime.RawExtension) (T, error) {
 	var none T
 	if got := schema.GroupVersionKind(req.Kind); !kind.Empty() && got != kind {
 		return none, badRequest("this webhook takes %s, and the request is for %s; correct the rules of the webhook configuration", words(kind), words(got))

@@ -9,7 +9,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Request is an admission request. It is valid during one call of one function, which
@@ -29,7 +29,7 @@ type Request struct {
 func (r *Request) IsDryRun() bool { return r.DryRun != nil && *r.DryRun }
 
 // Key returns the key of the object. The name is empty if the server will generate it.
-func (r *Request) Key() informer.Key { return informer.Key{Namespace: r.Namespace, Name: r.Name} }
+func (r *Request) Key() kube.Key { return kube.Key{Namespace: r.Namespace, Name: r.Name} }
 
 // Warn adds a warning for the user, whether the request is admitted or not. The server
 // truncates it after 256 characters.

@@ -8,30 +8,30 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/jsonweight"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // SpokeOf is one version of a kind, with its conversions to and from the hub. Create it
 // with Spoke.
-type SpokeOf[Hub informer.Object] struct {
+type SpokeOf[Hub kube.Object] struct {
 	version reflect.Type
-	toHub   func(from informer.Object, to Hub) error
-	fromHub func(from Hub, to informer.Object) error
+	toHub   func(from kube.Object, to Hub) error
+	fromHub func(from Hub, to kube.Object) error
 }
 
 // Spoke returns the version T of a kind whose hub is Hub. Each function fills its
 // second argument, which already has the metadata of the first, and must retain
 // neither. Changes to metadata have no effect, except for labels and annotations. An
 // error or a panic is returned to the client that requested the object.
-func Spoke[T, Hub informer.Object](toHub func(from T, to Hub) error, fromHub func(from Hub, to T) error) SpokeOf[Hub] {
+func Spoke[T, Hub kube.Object](toHub func(from T, to Hub) error, fromHub func(from Hub, to T) error) SpokeOf[Hub] {
 	if toHub == nil || fromHub == nil {
 		return SpokeOf[Hub]{version: typeOf[T]()}
 	}
 	return SpokeOf[Hub]{
 		version: typeOf[T](),
-		toHub:   func(from informer.Object, to Hub) error { return toHub(from.(T), to) },
-		fromHub: func(from Hub, to informer.Object) error { return fromHub(from, to.(T)) },
+		toHub:   func(from kube.Object, to Hub) error { return toHub(from.(T), to) },
+		fromHub: func(from Hub, to kube.Object) error { return fromHub(from, to.(T)) },
 	}
 }
 
@@ -41,13 +41,13 @@ func Spoke[T, Hub informer.Object](toHub func(from T, to Hub) error, fromHub fun
 //
 // Data that a version cannot express is lost in a round trip through it; keep it in an
 // annotation. Err and Run report invalid arguments.
-func Convert[Hub informer.Object](s *Server, spokes ...SpokeOf[Hub]) {
+func Convert[Hub kube.Object](s *Server, spokes ...SpokeOf[Hub]) {
 	if err := convert(s, spokes); err != nil {
 		s.remember(fmt.Errorf("convert %v: %w", typeOf[Hub](), err))
 	}
 }
 
-func convert[Hub informer.Object](s *Server, spokes []SpokeOf[Hub]) error {
+func convert[Hub kube.Object](s *Server, spokes []SpokeOf[Hub]) error {
 	hub, err := s.kindOf(typeOf[Hub]())
 	if err != nil {
 		return err
@@ -58,8 +58,8 @@ func convert[Hub informer.Object](s *Server, spokes []SpokeOf[Hub]) error {
 	versions := map[string]version{hub.Version: {
 		made:    typeOf[Hub](),
 		plan:    conversionPlan(typeOf[Hub]()),
-		toHub:   func(obj informer.Object) (informer.Object, error) { return obj, nil },
-		fromHub: func(obj informer.Object) (informer.Object, error) { return obj, nil },
+		toHub:   func(obj kube.Object) (kube.Object, error) { return obj, nil },
+		fromHub: func(obj kube.Object) (kube.Object, error) { return obj, nil },
 	}}
 	for _, spoke := range spokes {
 		kind, err := s.kindOf(spoke.version)
@@ -82,7 +82,7 @@ func convert[Hub informer.Object](s *Server, spokes []SpokeOf[Hub]) error {
 type version struct {
 	made           reflect.Type
 	plan           *jsonweight.Plan // to decode a review of its objects
-	toHub, fromHub func(informer.Object) (informer.Object, error)
+	toHub, fromHub func(kube.Object) (kube.Object, error)
 }
 
 func (v version) zero() bool { return v.made == nil }
@@ -93,18 +93,18 @@ func conversionPlan(t reflect.Type) *jsonweight.Plan {
 	return jsonweight.Of(reflect.TypeFor[conversionReview]()).With(jsonweight.Of(t), "request", "objects")
 }
 
-func (v version) new() informer.Object {
-	return reflect.New(v.made.Elem()).Interface().(informer.Object)
+func (v version) new() kube.Object {
+	return reflect.New(v.made.Elem()).Interface().(kube.Object)
 }
 
 func (spoke SpokeOf[Hub]) erase() version {
 	v := version{made: spoke.version, plan: conversionPlan(spoke.version)}
-	v.toHub = func(obj informer.Object) (informer.Object, error) {
+	v.toHub = func(obj kube.Object) (kube.Object, error) {
 		hub := reflect.New(typeOf[Hub]().Elem()).Interface().(Hub)
 		copyMetadata(obj, hub)
 		return hub, spoke.toHub(obj, hub)
 	}
-	v.fromHub = func(hub informer.Object) (informer.Object, error) {
+	v.fromHub = func(hub kube.Object) (kube.Object, error) {
 		obj := v.new()
 		copyMetadata(hub, obj)
 		return obj, spoke.fromHub(hub.(Hub), obj)
@@ -113,7 +113,7 @@ func (spoke SpokeOf[Hub]) erase() version {
 }
 
 // copyMetadata copies the metadata of from to to, so that most functions need not.
-func copyMetadata(from, to informer.Object) {
+func copyMetadata(from, to kube.Object) {
 	to.SetName(from.GetName())
 	to.SetGenerateName(from.GetGenerateName())
 	to.SetNamespace(from.GetNamespace())

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/bridge/clientgo"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // updates are made while the handler blocks.
@@ -25,7 +26,7 @@ const updates = 5000
 // stalled updates an object updates times while its handler blocks in its first
 // call. It returns what the handler received, what its own logger received, and
 // how full the backlog was.
-func stalled(t *testing.T, opts clientgo.Options) (told, logged []string, full informer.HandlerSnapshot) {
+func stalled(t *testing.T, opts clientgo.Options) (told, logged []string, full state.Handler) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		log1 := funcr.New(func(_, args string) {
@@ -104,7 +105,7 @@ func TestInformer_BacklogOfAHandlerIsBoundedAndReported_G10(t *testing.T) {
 
 // hurried updates an object faster than the informer stores it, because an
 // index function blocks. It returns what handlers received.
-func hurried(t *testing.T, opts clientgo.Options) (told []string, after informer.HandlerSnapshot) {
+func hurried(t *testing.T, opts clientgo.Options) (told []string, after state.Handler) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, configMap("a", "0"))
 		flyball := informer.New(clientgo.NewListerWatcher[cmap](s), configMaps, informer.Options{})

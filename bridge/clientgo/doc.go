@@ -7,7 +7,7 @@
 //
 //	informer.SharedInformer[T] ──NewSharedIndexInformer──▶ cache.SharedIndexInformer
 //	                             └─ GetStore, GetIndexer ─▶ cache.Indexer ◀── generated listers
-//	cache.ListerWatcher ────────NewListerWatcher────────▶ informer.ListerWatcher[T] ──▶ informer.New
+//	cache.ListerWatcher ────────NewListerWatcher────────▶ listwatch.ListerWatcher[T] ──▶ informer.New
 //	cache.SharedIndexInformer ──NewSource───────────────▶ source.Source[K] ──▶ Controller.Watch
 //
 // Subpackage factory replaces the generated informers.SharedInformerFactory,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/bridge/clientgo"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func fromClient(api kubernetes.Interface) *informer.SharedInformer[*corev1.ConfigMap] {
@@ -48,7 +49,7 @@ func ExampleNewListerWatcher() {
 		}
 	})
 	<-maps.Synced()
-	site, err := maps.Lister().Get(informer.Key{Namespace: "prod", Name: "site"})
+	site, err := maps.Lister().Get(kube.Key{Namespace: "prod", Name: "site"})
 	fmt.Println(site.Data["index.html"], err)
 	cancel()
 	running.Wait()

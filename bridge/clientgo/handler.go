@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // shortestResync is client-go's lower bound of a handler's resync period.
@@ -80,7 +81,7 @@ func resyncOf(period *time.Duration) time.Duration {
 }
 
 // deliver calls h as client-go would.
-func deliver[T informer.Object](h cache.ResourceEventHandler, e informer.Event[T]) {
+func deliver[T kube.Object](h cache.ResourceEventHandler, e informer.Event[T]) {
 	switch {
 	case e.Type == informer.Added:
 		h.OnAdd(e.New, e.Initial)

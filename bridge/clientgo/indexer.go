@@ -16,13 +16,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ErrReadOnly is returned by the writing methods of a cache.Store.
 var ErrReadOnly = errors.New("the store is read-only: the informer alone writes to it; write to the API server and the store follows")
 
 // indexer presents the read interface of an informer as a cache.Indexer.
-type indexer[T informer.Object] struct {
+type indexer[T kube.Object] struct {
 	informer *informer.SharedInformer[T]
 	lister   informer.Lister[T]
 	mu       struct {
@@ -31,14 +32,14 @@ type indexer[T informer.Object] struct {
 	}
 }
 
-func newIndexer[T informer.Object](i *informer.SharedInformer[T]) *indexer[T] {
+func newIndexer[T kube.Object](i *informer.SharedInformer[T]) *indexer[T] {
 	x := &indexer[T]{informer: i, lister: i.Lister()}
 	x.mu.indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	return x
 }
 
 // keyOf returns key in client-go's form.
-func keyOf(key informer.Key) string {
+func keyOf(key kube.Key) string {
 	if key.Namespace == "" {
 		return key.Name
 	}
@@ -75,7 +76,7 @@ func (x *indexer[T]) List() []any {
 func (x *indexer[T]) ListKeys() []string {
 	var keys []string
 	for obj := range x.lister.All() {
-		keys = append(keys, keyOf(informer.KeyOf(obj)))
+		keys = append(keys, keyOf(kube.KeyOf(obj)))
 	}
 	return keys
 }
@@ -93,14 +94,14 @@ func (x *indexer[T]) GetByKey(key string) (item any, exists bool, err error) {
 	if err != nil {
 		return nil, false, nil // no object has such a key
 	}
-	obj, err := x.lister.Get(informer.Key{Namespace: namespace, Name: name})
+	obj, err := x.lister.Get(kube.Key{Namespace: namespace, Name: name})
 	switch {
 	case err == nil:
 		return obj, true, nil
 	case absent(err):
 		return nil, false, nil
 	}
-	if u, ok := errors.AsType[*informer.UndecodableError](err); ok && u.Refused && any(obj) != any(*new(T)) {
+	if u, ok := errors.AsType[*kube.UndecodableError](err); ok && u.Refused && any(obj) != any(*new(T)) {
 		return obj, true, nil // client-go too keeps what its transform accepted
 	}
 	return nil, false, err
@@ -108,9 +109,9 @@ func (x *indexer[T]) GetByKey(key string) (item any, exists bool, err error) {
 
 // absent reports whether client-go would treat err as a missing object.
 func absent(err error) bool {
-	_, outOfScope := errors.AsType[*informer.OutOfScopeError](err)
-	_, notSynced := errors.AsType[*informer.NotSyncedError](err)
-	_, misplaced := errors.AsType[*informer.NamespaceError](err)
+	_, outOfScope := errors.AsType[*kube.OutOfScopeError](err)
+	_, notSynced := errors.AsType[*kube.NotSyncedError](err)
+	_, misplaced := errors.AsType[*kube.NamespaceError](err)
 	return outOfScope || notSynced || misplaced || apierrors.IsNotFound(err)
 }
 
@@ -178,7 +179,7 @@ func (x *indexer[T]) IndexKeys(name, value string) ([]string, error) {
 	}
 	var keys []string
 	for _, obj := range objects {
-		keys = append(keys, keyOf(informer.KeyOf(obj.(T))))
+		keys = append(keys, keyOf(kube.KeyOf(obj.(T))))
 	}
 	return keys, nil
 }
@@ -244,7 +245,7 @@ func (x *indexer[T]) remember(name string, f cache.IndexFunc) {
 
 // indexFunc adapts f to flyball, whose index functions return no error: an
 // error becomes a panic, which the informer recovers, counts and logs.
-func indexFunc[T informer.Object](f cache.IndexFunc) informer.IndexFunc[T] {
+func indexFunc[T kube.Object](f cache.IndexFunc) informer.IndexFunc[T] {
 	return func(obj T) []string {
 		values, err := f(obj)
 		if err != nil {

@@ -15,11 +15,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // SharedIndexInformer presents a flyball informer as a
 // cache.SharedIndexInformer. Make one with NewSharedIndexInformer.
-type SharedIndexInformer[T informer.Object] struct {
+type SharedIndexInformer[T kube.Object] struct {
 	informer *informer.SharedInformer[T]
 	indexer  *indexer[T]
 	opts     Options
@@ -34,7 +35,7 @@ type SharedIndexInformer[T informer.Object] struct {
 // adapter and its indexers. cache.NewTypedSharedIndexInformer wraps it for
 // generated code that wants a type-safe one. With a nil i, methods that return
 // an error do so.
-func NewSharedIndexInformer[T informer.Object](i *informer.SharedInformer[T], opts Options) *SharedIndexInformer[T] {
+func NewSharedIndexInformer[T kube.Object](i *informer.SharedInformer[T], opts Options) *SharedIndexInformer[T] {
 	if i == nil {
 		i = informer.For[T](nil)
 	}

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // NewListerWatcher adapts a client-go ListerWatcher, such as a cache.ListWatch
@@ -31,7 +31,7 @@ import (
 //
 // If lw takes no context, a call that hangs after the context has ended is
 // abandoned; use one with ListWithContext and WatchWithContext.
-func NewListerWatcher[T informer.Object](lw cache.ListerWatcher) informer.ListerWatcher[T] {
+func NewListerWatcher[T kube.Object](lw cache.ListerWatcher) listwatch.ListerWatcher[T] {
 	if lw == nil {
 		return nil // informer.New reports the error
 	}
@@ -42,7 +42,7 @@ func NewListerWatcher[T informer.Object](lw cache.ListerWatcher) informer.Lister
 	return listerWatcher[T]{lw: cache.ToListerWatcherWithContext(lw), paged: paged}
 }
 
-type listerWatcher[T informer.Object] struct {
+type listerWatcher[T kube.Object] struct {
 	lw    cache.ListerWatcherWithContext
 	paged bool
 }
@@ -62,7 +62,7 @@ func (l listerWatcher[T]) List(ctx context.Context, opts listwatch.ListOptions) 
 	return pageOf[T](list)
 }
 
-func pageOf[T informer.Object](list runtime.Object) (page listwatch.Page[T], err error) {
+func pageOf[T kube.Object](list runtime.Object) (page listwatch.Page[T], err error) {
 	m, err := meta.ListAccessor(list)
 	if err != nil {
 		return page, fmt.Errorf("read a list of %s: the answer is a %T: %w", reflect.TypeFor[T](), list, err)
@@ -81,13 +81,13 @@ func pageOf[T informer.Object](list runtime.Object) (page listwatch.Page[T], err
 	return page, nil
 }
 
-func itemOf[T informer.Object](obj runtime.Object) (listwatch.Item[T], error) {
+func itemOf[T kube.Object](obj runtime.Object) (listwatch.Item[T], error) {
 	typed, ok := obj.(T)
 	if !ok {
 		return listwatch.Item[T]{}, fmt.Errorf("the object is a %T", obj)
 	}
 	return listwatch.Item[T]{
-		Key: informer.KeyOf(typed), UID: typed.GetUID(), ResourceVersion: typed.GetResourceVersion(), Object: typed,
+		Key: kube.KeyOf(typed), UID: typed.GetUID(), ResourceVersion: typed.GetResourceVersion(), Object: typed,
 	}, nil
 }
 
@@ -115,7 +115,7 @@ func (l listerWatcher[T]) Watch(ctx context.Context, opts listwatch.WatchOptions
 }
 
 // stream presents a watch.Interface as a listwatch.Stream.
-type stream[T informer.Object] struct {
+type stream[T kube.Object] struct {
 	watch  watch.Interface
 	ended  <-chan struct{}
 	closed chan struct{}
@@ -153,7 +153,7 @@ func over(c <-chan struct{}) bool {
 	}
 }
 
-func next[T informer.Object](e watch.Event, ok bool) (listwatch.Frame[T], error) {
+func next[T kube.Object](e watch.Event, ok bool) (listwatch.Frame[T], error) {
 	if !ok {
 		return listwatch.Frame[T]{}, io.EOF
 	}
@@ -165,7 +165,7 @@ func (s *stream[T]) Close() error {
 	return nil
 }
 
-func frameOf[T informer.Object](e watch.Event) (frame listwatch.Frame[T], err error) {
+func frameOf[T kube.Object](e watch.Event) (frame listwatch.Frame[T], err error) {
 	switch e.Type {
 	case watch.Error:
 		return listwatch.Frame[T]{Type: listwatch.FrameError, Err: apierrors.FromObject(e.Object)}, nil

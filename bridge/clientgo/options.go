@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Options of an adapter. With the zero value, handlers receive what client-go
@@ -34,7 +35,7 @@ type Options struct {
 }
 
 // publish sets the informer's metrics after each batch.
-func publish[T informer.Object](i *informer.SharedInformer[T], opts Options) {
+func publish[T kube.Object](i *informer.SharedInformer[T], opts Options) {
 	id := opts.Identifier
 	if opts.Metrics == nil || !id.Reserved() {
 		return
@@ -58,7 +59,7 @@ func publish[T informer.Object](i *informer.SharedInformer[T], opts Options) {
 
 // shownVersion returns v as client-go publishes it: the last 15 digits, which
 // fit a float64 exactly.
-func shownVersion(v informer.Version) float64 {
+func shownVersion(v kube.Version) float64 {
 	text := strconv.FormatUint(uint64(v), 10)
 	n, _ := strconv.ParseUint(text[max(0, len(text)-15):], 10, 64)
 	return float64(n)

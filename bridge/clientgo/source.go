@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/source"
 )
 
@@ -121,9 +122,9 @@ func (f feed[K]) forward(cause source.Cause, before, after any) {
 	}()
 	cause.Source = f.source.name
 	old, now := f.object(before), f.object(after)
-	for _, obj := range []informer.Object{old, now} {
+	for _, obj := range []kube.Object{old, now} {
 		if obj != nil {
-			cause.Object = informer.KeyOf(obj)
+			cause.Object = kube.KeyOf(obj)
 		}
 	}
 	if old != nil {
@@ -136,7 +137,7 @@ func (f feed[K]) forward(cause source.Cause, before, after any) {
 		cause.Resync = old.GetResourceVersion() != "" && old.GetResourceVersion() == now.GetResourceVersion()
 	}
 	added := make(map[K]bool)
-	for _, obj := range []informer.Object{old, now} {
+	for _, obj := range []kube.Object{old, now} {
 		if obj == nil {
 			continue
 		}
@@ -151,14 +152,14 @@ func (f feed[K]) forward(cause source.Cause, before, after any) {
 
 // object converts client-go's object, nil if there is none. A deletion without
 // a known last state still has its name.
-func (f feed[K]) object(obj any) informer.Object {
+func (f feed[K]) object(obj any) kube.Object {
 	switch obj := obj.(type) {
 	case nil:
 		return nil
-	case informer.Object:
+	case kube.Object:
 		return obj
 	case cache.DeletedFinalStateUnknown:
-		if last, ok := obj.Obj.(informer.Object); ok {
+		if last, ok := obj.Obj.(kube.Object); ok {
 			return last
 		}
 		if namespace, name, err := cache.SplitMetaNamespaceKey(obj.Key); err == nil {

@@ -21,7 +21,7 @@ import (
 	fcache "k8s.io/client-go/tools/cache/testing"
 
 	"github.com/flyball-dev/flyball/bridge/clientgo"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/source/sourcetest"
 )
@@ -68,7 +68,7 @@ func TestSource_EachEventAddsItsKeys_G16(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, i := newInformer()
 		s.Add(configMap("a", "x"))
-		byV := func(obj informer.Object) iter.Seq[string] {
+		byV := func(obj kube.Object) iter.Seq[string] {
 			v := obj.(*corev1.ConfigMap).Data["v"]
 			if v == "panic" {
 				panic("in a mapper")

@@ -28,6 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // kinds is controller-runtime's cache over flyball's informers. Make it with NewCache.
@@ -115,7 +117,7 @@ func (c *kinds) WaitForCacheSync(ctx context.Context) bool {
 
 // released reports whether RemoveInformer has removed e.
 func released(e *entry) bool {
-	_, ok := errors.AsType[*informer.ReleasedError](e.informer.Err())
+	_, ok := errors.AsType[*kube.ReleasedError](e.informer.Err())
 	return ok
 }
 
@@ -184,7 +186,7 @@ func (c *kinds) IndexField(_ context.Context, obj client.Object, field string, e
 	if err != nil {
 		return err
 	}
-	return e.informer.AddIndex(indexOf(field), func(obj informer.Object) []string { return extract(obj) })
+	return e.informer.AddIndex(indexOf(field), func(obj kube.Object) []string { return extract(obj) })
 }
 
 // indexOf returns the name of the index for a field.
@@ -261,12 +263,12 @@ var errUnlisted = errors.New("this kind has no list, so it cannot be cached: rea
 
 // sync waits for the sync of e, or until it is known that there is none.
 func (e *entry) sync(ctx context.Context) error {
-	state, err := e.informer.WaitForSync(ctx)
+	current, err := e.informer.WaitForSync(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	for _, s := range state.Scopes {
-		if s.State == informer.StateMisuse && !s.Synced {
+	for _, s := range current.Scopes {
+		if s.State == state.Misuse && !s.Synced {
 			return fmt.Errorf("get the informer of %s: %w: %s", e.kind, errUnlisted, s.Reason)
 		}
 	}
@@ -295,8 +297,8 @@ func (e *entry) answer(ctx context.Context) error {
 }
 
 // notRefused reports whether a scope has objects, or may soon have them.
-func notRefused(s informer.ScopeState) bool {
-	return s.Synced || s.State != informer.StateForbidden && s.State != informer.StateNotServed
+func notRefused(s state.Scope) bool {
+	return s.Synced || s.State != state.Forbidden && s.State != state.NotServed
 }
 
 // refusedError is the server's refusal of the list that a read needs.
@@ -304,9 +306,9 @@ type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }
 
-func refused(kind schema.GroupVersionKind, s informer.ScopeState) error {
-	if s.State == informer.StateNotServed {
-		return &refusedError{&informer.NotServedError{Kind: kind, Err: &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}}}
+func refused(kind schema.GroupVersionKind, s state.Scope) error {
+	if s.State == state.NotServed {
+		return &refusedError{&kube.NotServedError{Kind: kind, Err: &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}}}
 	}
 	return &refusedError{apierrors.NewForbidden(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, "",
 		fmt.Errorf("this cached read needs the rights to list and watch the kind: %s", s.Reason))}

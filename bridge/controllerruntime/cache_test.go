@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -177,7 +177,7 @@ func TestCache_ObjectThatCannotBeDecodedAffectsOnlyItself(t *testing.T) {
 		t.Errorf("the list has %q, want what can be decoded", got)
 	}
 	err := c.Get(t.Context(), types.NamespacedName{Namespace: "one", Name: "bad"}, &corev1.ConfigMap{})
-	if _, ok := errors.AsType[*informer.UndecodableError](err); !ok {
+	if _, ok := errors.AsType[*kube.UndecodableError](err); !ok {
 		t.Errorf("a read of the bad object gives %v, want why it cannot be decoded", err)
 	}
 }

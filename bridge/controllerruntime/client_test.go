@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var (
@@ -111,7 +111,7 @@ func TestClient_ReadsItsWritesWhileTheWatchLags(t *testing.T) {
 		}
 		for _, form := range forms() {
 			err := cl.Get(ctx, client.ObjectKeyFromObject(d), form)
-			for _, loose := form.(*unstructured.Unstructured); loose && errors.As(err, new(*informer.NotSettledError)) && ctx.Err() == nil; {
+			for _, loose := form.(*unstructured.Unstructured); loose && errors.As(err, new(*kube.NotSettledError)) && ctx.Err() == nil; {
 				runtime.Gosched()
 				err = cl.Get(ctx, client.ObjectKeyFromObject(d), form)
 			}

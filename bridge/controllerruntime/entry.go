@@ -19,6 +19,7 @@ import (
 
 	"github.com/flyball-dev/flyball/bridge/clientgo"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // form is a representation of objects. Each has an informer, but metadata is fed by another's watch if there is one.
@@ -67,15 +68,15 @@ func (i id) example(scheme *runtime.Scheme) (runtime.Object, error) {
 
 // entry is the informer of a kind in one form. For controller-runtime it is a cache.Informer.
 type entry struct {
-	*clientgo.SharedIndexInformer[informer.Object]
+	*clientgo.SharedIndexInformer[kube.Object]
 	id
 	plan
 	namespaced bool
 	watched    bool        // by another user of the factory, before this entry existed
 	used       atomic.Bool // by more than reads
 	period     time.Duration
-	informer   *informer.SharedInformer[informer.Object]
-	lister     informer.Lister[informer.Object]
+	informer   *informer.SharedInformer[kube.Object]
+	lister     informer.Lister[kube.Object]
 }
 
 var _ cache.Informer = (*entry)(nil)

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -259,7 +259,7 @@ func tryRow(t *testing.T, s *simtest.Server, cl client.Client, r freshRow, name 
 		if time.Since(at) > blocked {
 			c.blocked = 1
 		}
-		switch _, unsettled := errors.AsType[*informer.NotSettledError](err); {
+		switch _, unsettled := errors.AsType[*kube.NotSettledError](err); {
 		case unsettled:
 			c.pending = 1
 		case err != nil:

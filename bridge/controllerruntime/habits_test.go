@@ -32,8 +32,8 @@ import (
 
 	flyclient "github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/testing/habits"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -43,36 +43,36 @@ type theirs struct {
 	other client.Client
 }
 
-func (c theirs) Child(ctx context.Context, key informer.Key) (*corev1.ConfigMap, error) {
+func (c theirs) Child(ctx context.Context, key kube.Key) (*corev1.ConfigMap, error) {
 	obj := &corev1.ConfigMap{}
 	return obj, c.Get(ctx, key, obj)
 }
 
-func (c theirs) Create(ctx context.Context, obj informer.Object) error {
+func (c theirs) Create(ctx context.Context, obj kube.Object) error {
 	return c.Client.Create(ctx, obj)
 }
 
-func (c theirs) Update(ctx context.Context, obj informer.Object) error {
+func (c theirs) Update(ctx context.Context, obj kube.Object) error {
 	return c.Client.Update(ctx, obj)
 }
 
-func (c theirs) UpdateElsewhere(ctx context.Context, obj informer.Object) error {
+func (c theirs) UpdateElsewhere(ctx context.Context, obj kube.Object) error {
 	return c.other.Update(ctx, obj)
 }
 
-func (c theirs) UpdateStatus(ctx context.Context, obj informer.Object) error {
+func (c theirs) UpdateStatus(ctx context.Context, obj kube.Object) error {
 	return c.Status().Update(ctx, obj)
 }
 
-func (c theirs) Patch(ctx context.Context, obj informer.Object, patch string) error {
+func (c theirs) Patch(ctx context.Context, obj kube.Object, patch string) error {
 	return c.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-func (c theirs) PatchStatus(ctx context.Context, obj informer.Object, patch string) error {
+func (c theirs) PatchStatus(ctx context.Context, obj kube.Object, patch string) error {
 	return c.Status().Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-func (c theirs) PatchChanges(ctx context.Context, from, to informer.Object) error {
+func (c theirs) PatchChanges(ctx context.Context, from, to kube.Object) error {
 	status := to.DeepCopyObject().(client.Object)
 	if err := c.Client.Patch(ctx, to, client.MergeFrom(from)); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (c theirs) PatchChanges(ctx context.Context, from, to informer.Object) erro
 	return c.Status().Patch(ctx, status, client.MergeFrom(from))
 }
 
-func (c theirs) SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error {
+func (c theirs) SetFinalizers(ctx context.Context, obj kube.Object, finalizers []string) error {
 	to := obj.DeepCopyObject().(client.Object)
 	to.SetFinalizers(finalizers)
 	return c.Client.Update(ctx, to)
@@ -111,7 +111,7 @@ func (c theirs) CreateOrUpdate(ctx context.Context, child *corev1.ConfigMap) err
 	return err
 }
 
-func (c theirs) Delete(ctx context.Context, obj informer.Object, uid, version string) error {
+func (c theirs) Delete(ctx context.Context, obj kube.Object, uid, version string) error {
 	var p client.Preconditions
 	if uid != "" {
 		p.UID = new(types.UID(uid))
@@ -122,7 +122,7 @@ func (c theirs) Delete(ctx context.Context, obj informer.Object, uid, version st
 	return c.Client.Delete(ctx, obj, p)
 }
 
-func (c theirs) ApplyChildren(ctx context.Context, _ *appsv1.Deployment, children ...informer.Object) error {
+func (c theirs) ApplyChildren(ctx context.Context, _ *appsv1.Deployment, children ...kube.Object) error {
 	for _, obj := range children {
 		if err := c.CreateOrUpdate(ctx, obj.(*corev1.ConfigMap)); err != nil {
 			return err

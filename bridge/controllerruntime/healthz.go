@@ -14,7 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/health"
 )
 
@@ -63,7 +63,7 @@ func AddSnapshot(mgr ctrl.Manager, path string) error {
 		return fmt.Errorf("serve the state of the informers: %w", err)
 	}
 	return mgr.AddMetricsServerExtraHandler(path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		text, err := json.MarshalIndent(map[string][]informer.Snapshot{"informers": c.factory.Snapshot()}, "", "  ")
+		text, err := json.MarshalIndent(map[string][]state.Informer{"informers": c.factory.Snapshot()}, "", "  ")
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -149,7 +149,7 @@ func TestAddSnapshot_ServesStatesWithoutObjects(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	mgr.handlers["/debug/informers"].ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/debug/informers", nil))
-	var got struct{ Informers []informer.Snapshot }
+	var got struct{ Informers []state.Informer }
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/metrics"
 )
 
@@ -44,11 +44,11 @@ func (c *collector) show(k *kinds) (hide func()) {
 	}
 }
 
-func (c *collector) read() []informer.Snapshot {
+func (c *collector) read() []state.Informer {
 	c.mu.Lock()
 	running := slices.Collect(maps.Keys(c.mu.running))
 	c.mu.Unlock()
-	var all []informer.Snapshot
+	var all []state.Informer
 	for _, k := range running {
 		all = append(all, k.factory.Snapshot()...)
 	}

@@ -25,6 +25,7 @@ import (
 	bridge "github.com/flyball-dev/flyball/bridge/controllerruntime"
 	"github.com/flyball-dev/flyball/bridge/controllerruntime/adopt"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/simtest"
@@ -117,7 +118,7 @@ func runBothManagers(ctx context.Context, opts manager.Options) error {
 func setupMoved(mgr *manager.Manager) error {
 	secrets := informer.For[*corev1.Secret](mgr.Informers())
 	return mgr.Add(reconcile.For(secrets, func(ctx context.Context, s *corev1.Secret) (reconcile.Result, error) {
-		labelled := informer.Copy(s)
+		labelled := kube.Copy(s)
 		metav1.SetMetaDataLabel(&labelled.ObjectMeta, "moved", "yes")
 		_, err := mgr.Client().PatchChanges(ctx, s, labelled)
 		return reconcile.Result{}, err
@@ -174,7 +175,7 @@ func TestMigration_EachStepRunsTheSameReconciler(t *testing.T) {
 				go func() { ended <- run(ctx, server.Config) }()
 				time.Sleep(time.Minute)
 				secret := &corev1.Secret{}
-				if err := server.Client.Get(t.Context(), informer.Key{Namespace: "default", Name: "a"}, secret); err != nil {
+				if err := server.Client.Get(t.Context(), kube.Key{Namespace: "default", Name: "a"}, secret); err != nil {
 					t.Errorf("the reconciler has not worked: %v", err)
 				}
 				if name == "both managers" && secret.Labels["moved"] != "yes" {

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Get implements client.Reader.
@@ -63,8 +64,8 @@ func (e *entry) read(key client.ObjectKey, out client.Object, shared bool) error
 	if !e.covers(key.Namespace) {
 		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", key)
 	}
-	obj, err := e.lister.Get(informer.Key(key))
-	switch refused, ok := errors.AsType[*informer.UndecodableError](err); {
+	obj, err := e.lister.Get(kube.Key(key))
+	switch refused, ok := errors.AsType[*kube.UndecodableError](err); {
 	case err == nil:
 	case absent(err):
 		return apierrors.NewNotFound(schema.GroupResource{Group: e.kind.Group, Resource: e.kind.Kind}, key.Name)
@@ -80,15 +81,15 @@ func (e *entry) read(key client.ObjectKey, out client.Object, shared bool) error
 		to.Elem().Set(from.Elem())
 		return nil
 	}
-	to.Elem().Set(reflect.ValueOf(informer.Copy(obj)).Elem())
+	to.Elem().Set(reflect.ValueOf(kube.Copy(obj)).Elem())
 	out.GetObjectKind().SetGroupVersionKind(e.kind)
 	return nil
 }
 
 // absent reports whether err means that no such object is cached.
 func absent(err error) bool {
-	_, outOfScope := errors.AsType[*informer.OutOfScopeError](err)
-	_, misplaced := errors.AsType[*informer.NamespaceError](err)
+	_, outOfScope := errors.AsType[*kube.OutOfScopeError](err)
+	_, misplaced := errors.AsType[*kube.NamespaceError](err)
 	return outOfScope || misplaced || apierrors.IsNotFound(err)
 }
 
@@ -108,7 +109,7 @@ func (e *entry) list(out client.ObjectList, o client.ListOptions) error {
 	for i, obj := range found {
 		items[i] = obj
 		if !ptr.Deref(o.UnsafeDisableDeepCopy, false) && !e.shares(obj.GetNamespace()) {
-			items[i] = informer.Copy(obj)
+			items[i] = kube.Copy(obj)
 			items[i].GetObjectKind().SetGroupVersionKind(e.kind)
 		}
 	}
@@ -120,7 +121,7 @@ func (e *entry) list(out client.ObjectList, o client.ListOptions) error {
 }
 
 // query returns the selected objects, shared.
-func (e *entry) query(o client.ListOptions) ([]informer.Object, error) {
+func (e *entry) query(o client.ListOptions) ([]kube.Object, error) {
 	q := informer.QueryOptions{Namespace: o.Namespace, Selector: o.LabelSelector}
 	var further fields.Requirements
 	if o.FieldSelector != nil {
@@ -131,7 +132,7 @@ func (e *entry) query(o client.ListOptions) ([]informer.Object, error) {
 		q.Index, q.IndexValue, further = indexOf(wanted[0].Field), wanted[0].Value, wanted[1:]
 		for _, r := range wanted {
 			_, err := e.lister.ByIndex(indexOf(r.Field), "")
-			if _, pending := errors.AsType[*informer.NotSettledError](err); err != nil && !pending { // List asks only about its namespace
+			if _, pending := errors.AsType[*kube.NotSettledError](err); err != nil && !pending { // List asks only about its namespace
 				return nil, fmt.Errorf("index with name %s does not exist: %w", indexOf(r.Field), err)
 			}
 		}
@@ -141,7 +142,7 @@ func (e *entry) query(o client.ListOptions) ([]informer.Object, error) {
 		return nil, err
 	}
 	for _, r := range further {
-		found = slices.DeleteFunc(found, func(obj informer.Object) bool {
+		found = slices.DeleteFunc(found, func(obj kube.Object) bool {
 			values, err := e.lister.IndexValuesOf(indexOf(r.Field), obj)
 			return err != nil || !slices.Contains(values, r.Value)
 		})

@@ -25,6 +25,7 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/simtest"
@@ -62,7 +63,7 @@ func TestCacheOf_TwoManagersShareOneWatchPerKind(t *testing.T) {
 		secrets := informer.For[*corev1.Secret](mgr.Informers())
 		informer.For[*corev1.ConfigMap](mgr.Informers())
 		ours := reconcile.For(secrets, func(ctx context.Context, s *corev1.Secret) (reconcile.Result, error) {
-			marked := informer.Copy(s)
+			marked := kube.Copy(s)
 			metav1.SetMetaDataLabel(&marked.ObjectMeta, "marked", "yes")
 			_, err := mgr.Client().PatchChanges(ctx, s, marked)
 			return reconcile.Result{}, err
@@ -98,7 +99,7 @@ func TestCacheOf_TwoManagersShareOneWatchPerKind(t *testing.T) {
 			t.Fatal(err)
 		}
 		maps := informer.For[*corev1.ConfigMap](mgr.Informers())
-		if _, err := maps.Lister().Get(informer.Key{Namespace: "default", Name: "b"}); err != nil {
+		if _, err := maps.Lister().Get(kube.Key{Namespace: "default", Name: "b"}); err != nil {
 			t.Errorf("our Lister reads a write of their client: %v", err)
 		}
 		cancel()

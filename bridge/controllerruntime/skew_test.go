@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -121,7 +121,7 @@ func TestClient_NarrowTypeLeavesTheUnstructuredCacheWhole_C2(t *testing.T) {
 				t.Fatalf("%s: %v", write.name, err)
 			}
 			stored := &gauge{}
-			if err := server.Client.Get(ctx, informer.Key(key), stored); err != nil {
+			if err := server.Client.Get(ctx, kube.Key(key), stored); err != nil {
 				t.Fatal(err)
 			}
 			for _, obj := range []client.Object{typed, plain} {
@@ -144,7 +144,7 @@ func TestCache_CostlyQuantityIsUndecodableAlone_B24(t *testing.T) {
 		ctx := t.Context()
 		at := func(name string) client.ObjectKey { return client.ObjectKey{Namespace: "default", Name: name} }
 		refused := func(err error) bool {
-			_, is := errors.AsType[*informer.UndecodableError](err)
+			_, is := errors.AsType[*kube.UndecodableError](err)
 			return is && strings.Contains(err.Error(), `the number "1e-10000000" has more than 128 digits`)
 		}
 		if err := cl.Get(ctx, at("a"), &gauge{}); err != nil {

@@ -29,6 +29,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/workqueue"
 )
@@ -60,14 +62,14 @@ func exitOn(err error) {
 type controller struct {
 	pods   *informer.SharedInformer[*corev1.Pod]
 	store  informer.Lister[*corev1.Pod]
-	queue  *workqueue.Queue[informer.Key]
+	queue  *workqueue.Queue[kube.Key]
 	report func(line string)
 }
 
 func newController(cfg *rest.Config, report func(string)) (*controller, error) {
 	// Only Pods without a node are watched. A Pod that gets a node leaves the scope, which
 	// the handler receives as a deletion.
-	lw, err := informer.NewListerWatcher[*corev1.Pod](cfg, clientscheme.Scheme, informer.WatchScope{FieldSelector: "spec.nodeName="})
+	lw, err := informer.NewListerWatcher[*corev1.Pod](cfg, clientscheme.Scheme, listwatch.Scope{FieldSelector: "spec.nodeName="})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +79,7 @@ func newController(cfg *rest.Config, report func(string)) (*controller, error) {
 	c := &controller{
 		pods:   pods,
 		store:  pods.Lister(),
-		queue:  workqueue.New(workqueue.Options[informer.Key]{Name: "pods"}),
+		queue:  workqueue.New(workqueue.Options[kube.Key]{Name: "pods"}),
 		report: report,
 	}
 	_, err = pods.AddHandler(func(e informer.Event[*corev1.Pod]) { c.queue.Add(e.Key) }, informer.HandlerOptions{Name: "classic"})
@@ -121,7 +123,7 @@ func (c *controller) work() {
 	}
 }
 
-func (c *controller) reconcile(key informer.Key) error {
+func (c *controller) reconcile(key kube.Key) error {
 	pod, err := c.store.Get(key)
 	if apierrors.IsNotFound(err) {
 		c.report(fmt.Sprintf("%s: has a node, or is gone", key))

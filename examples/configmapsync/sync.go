@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -87,18 +88,18 @@ func (r reconciler) reconcile(ctx context.Context, key reconcile.Key) (reconcile
 // an error, which is retried with backoff.
 func (r reconciler) copyTo(ctx context.Context, original *corev1.ConfigMap, namespace string) error {
 	want := copyOf(original, namespace)
-	have, err := r.copies.Get(informer.KeyOf(want))
+	have, err := r.copies.Get(kube.KeyOf(want))
 	switch {
 	case apierrors.IsNotFound(err):
 		return r.client.Create(ctx, want)
 	case err != nil:
 		return err
 	case have.Annotations[originNote] != want.Annotations[originNote]:
-		return fmt.Errorf("copy %s to namespace %s: a copy of %s is there", informer.KeyOf(original), namespace, have.Annotations[originNote])
+		return fmt.Errorf("copy %s to namespace %s: a copy of %s is there", kube.KeyOf(original), namespace, have.Annotations[originNote])
 	case maps.Equal(have.Data, want.Data) && maps.EqualFunc(have.BinaryData, want.BinaryData, slices.Equal):
 		return nil
 	}
-	have = informer.Copy(have)
+	have = kube.Copy(have)
 	have.Data, have.BinaryData = want.Data, want.BinaryData
 	return r.client.Update(ctx, have)
 }
@@ -110,7 +111,7 @@ func copyOf(original *corev1.ConfigMap, namespace string) *corev1.ConfigMap {
 			Namespace:   namespace,
 			Name:        original.Name,
 			Labels:      map[string]string{copyLabel: "true"},
-			Annotations: map[string]string{originNote: informer.KeyOf(original).String()},
+			Annotations: map[string]string{originNote: kube.KeyOf(original).String()},
 		},
 		Data:       original.Data,
 		BinaryData: original.BinaryData,
@@ -148,7 +149,7 @@ func originOf(cm *corev1.ConfigMap) []reconcile.Key {
 func (r reconciler) allOriginals(*corev1.Namespace) []reconcile.Key {
 	var keys []reconcile.Key
 	for cm := range r.originals.All() {
-		keys = append(keys, informer.KeyOf(cm))
+		keys = append(keys, kube.KeyOf(cm))
 	}
 	return keys
 }

@@ -15,13 +15,13 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/rights"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/kit"
 
 	apiv1 "github.com/flyball-dev/flyball/examples/operator/api/v1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Each seed runs the operator in virtual time on a simulated API server, with different
@@ -134,20 +134,20 @@ func TestControlPlane(t *testing.T) {
 	must(t, admin.Create(ctx, frontend))
 	for _, child := range []kit.Object{deploymentFor(frontend)} {
 		eventually(t, fmt.Sprintf("there is the %T", child), func() bool {
-			return admin.Get(ctx, informer.KeyOf(child), child) == nil
+			return admin.Get(ctx, kube.KeyOf(child), child) == nil
 		})
 	}
 	deployment := deploymentFor(frontend)
-	must(t, admin.Get(ctx, informer.KeyOf(deployment), deployment))
+	must(t, admin.Get(ctx, kube.KeyOf(deployment), deployment))
 	if got := *deployment.Spec.Replicas; got != 2 {
 		t.Errorf("the Deployment has %d replicas, want 2", got)
 	}
 	must(t, admin.SetScale(ctx, frontend, 3)) // as kubectl scale and autoscalers do
 	eventually(t, fmt.Sprintf("the %T has 3 replicas", deployment), func() bool {
-		return admin.Get(ctx, informer.KeyOf(deployment), deployment) == nil &&
+		return admin.Get(ctx, kube.KeyOf(deployment), deployment) == nil &&
 			*deployment.Spec.Replicas == 3
 	})
-	rolledOut := informer.Copy(deployment) // there is no Deployment controller
+	rolledOut := kube.Copy(deployment) // there is no Deployment controller
 	rolledOut.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: deployment.Generation, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3,
 	}
@@ -156,7 +156,7 @@ func TestControlPlane(t *testing.T) {
 	}
 	eventually(t, "the Frontend is ready", func() bool {
 		var got apiv1.Frontend
-		return admin.Get(ctx, informer.KeyOf(frontend), &got) == nil &&
+		return admin.Get(ctx, kube.KeyOf(frontend), &got) == nil &&
 			meta.IsStatusConditionTrue(got.Status.Conditions, "Ready")
 	})
 }

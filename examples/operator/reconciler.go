@@ -20,6 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/source"
 
 	apiv1 "github.com/flyball-dev/flyball/examples/operator/api/v1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // setup adds the controllers to mgr. main and the tests call it.
@@ -60,7 +61,7 @@ func (r *reconciler) reconcile(
 	deployment := deploymentFor(frontend)
 	_, failure := r.children.Apply(ctx, frontend, deployment)
 	// Apply has set each child to what the server stored, including its status.
-	updated := informer.Copy(frontend)
+	updated := kube.Copy(frontend)
 	setStatus(updated, deployment, failure)
 	changed, err := r.client.PatchChanges(ctx, frontend, updated) // no request if nothing differs
 	if changed && failure != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/source"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // bareControlPlane does what a control plane without a controller manager lacks, as far as
@@ -34,7 +35,7 @@ func bareControlPlane(mgr *manager.Manager) error {
 		return reconcile.Result{}, makeReady(ctx, mgr.Client(), d)
 	}, reconcile.Options{Name: "bare-deployments"})
 
-	collector := garbage{client: mgr.Client(), websites: websites.Lister(), children: []func(reconcile.Key) (informer.Object, error){
+	collector := garbage{client: mgr.Client(), websites: websites.Lister(), children: []func(reconcile.Key) (kube.Object, error){
 		getter(services.Lister()), getter(deployments.Lister()), getter(configMaps.Lister()),
 	}}
 	gc := reconcile.New("bare-garbage-collector", collector.reconcile, reconcile.Options{})
@@ -53,7 +54,7 @@ func makeReady(ctx context.Context, c *client.Client, d *appsv1.Deployment) erro
 	if d.Status.ObservedGeneration == d.Generation && d.Status.ReadyReplicas == want {
 		return nil
 	}
-	d = informer.Copy(d)
+	d = kube.Copy(d)
 	d.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation,
 		Replicas:           want,
@@ -68,7 +69,7 @@ func makeReady(ctx context.Context, c *client.Client, d *appsv1.Deployment) erro
 type garbage struct {
 	client   *client.Client
 	websites informer.Lister[*webv1.Website]
-	children []func(reconcile.Key) (informer.Object, error)
+	children []func(reconcile.Key) (kube.Object, error)
 }
 
 func (g garbage) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
@@ -96,6 +97,6 @@ func (g garbage) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Re
 	return reconcile.Result{}, nil
 }
 
-func getter[T informer.Object](l informer.Lister[T]) func(reconcile.Key) (informer.Object, error) {
-	return func(key reconcile.Key) (informer.Object, error) { return l.Get(key) }
+func getter[T kube.Object](l informer.Lister[T]) func(reconcile.Key) (kube.Object, error) {
+	return func(key reconcile.Key) (kube.Object, error) { return l.Get(key) }
 }

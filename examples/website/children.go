@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/reconcile"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Children are a pure function of their Website: the same Website gives the same children,
@@ -28,8 +28,8 @@ const (
 )
 
 // childrenOf returns the objects that serve site, in the order in which they are applied.
-func childrenOf(site *webv1.Website) []informer.Object {
-	return []informer.Object{configMapFor(site), deploymentFor(site), serviceFor(site)}
+func childrenOf(site *webv1.Website) []kube.Object {
+	return []kube.Object{configMapFor(site), deploymentFor(site), serviceFor(site)}
 }
 
 func configMapFor(site *webv1.Website) *corev1.ConfigMap {

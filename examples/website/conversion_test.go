@@ -27,7 +27,6 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/resource/resourcetest"
 	"github.com/flyball-dev/flyball/simulate"
@@ -35,6 +34,7 @@ import (
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 	webv1beta1 "github.com/flyball-dev/flyball/examples/website/api/v1beta1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // The conversion to the previous version and back, without a server.
@@ -129,12 +129,12 @@ func TestConversion_EachVersionIsReadAsTheOther(t *testing.T) {
 	defer running(t, mgr)()
 
 	old := &webv1beta1.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "old"}, Spec: webv1beta1.WebsiteSpec{Page: "<p>"}}
-	if err := wait(ctx, func(ctx context.Context) error { return admin.Create(ctx, informer.Copy(old)) }); err != nil {
+	if err := wait(ctx, func(ctx context.Context) error { return admin.Create(ctx, kube.Copy(old)) }); err != nil {
 		t.Fatal(err)
 	}
 	var now webv1.Website
 	if err := wait(ctx, func(ctx context.Context) error {
-		err := admin.Get(ctx, informer.KeyOf(old), &now)
+		err := admin.Get(ctx, kube.KeyOf(old), &now)
 		if err == nil && now.Status.ObservedGeneration == 0 {
 			err = fmt.Errorf("it has not been reconciled: %+v", now)
 		}
@@ -142,7 +142,7 @@ func TestConversion_EachVersionIsReadAsTheOther(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := admin.Get(ctx, informer.KeyOf(old), old); err != nil {
+	if err := admin.Get(ctx, kube.KeyOf(old), old); err != nil {
 		t.Fatal(err)
 	}
 	if now.Spec.Content != "<p>" || old.Spec.Page != "<p>" || !equality.Semantic.DeepEqual(old.Status, now.Status) {

@@ -20,6 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // stepTimeout bounds one step of the demo: pulling the image on a real cluster takes time.
@@ -140,7 +141,7 @@ func (d *demo) delete(ctx context.Context) error {
 	d.say("deleted Website %s", d.site.Name)
 	for _, it := range []struct {
 		kind string
-		obj  informer.Object
+		obj  kube.Object
 	}{
 		{"Website", &webv1.Website{}}, {"Service", &corev1.Service{}},
 		{"Deployment", &appsv1.Deployment{}}, {"ConfigMap", &corev1.ConfigMap{}},
@@ -191,7 +192,7 @@ func (d *demo) statusIs(ctx context.Context, want int32) error {
 	return nil
 }
 
-func (d *demo) isGone(ctx context.Context, obj informer.Object) error {
+func (d *demo) isGone(ctx context.Context, obj kube.Object) error {
 	err := d.client.Get(ctx, d.key(), obj)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -202,7 +203,7 @@ func (d *demo) isGone(ctx context.Context, obj informer.Object) error {
 	return errors.New("it is still there")
 }
 
-func (d *demo) key() informer.Key { return informer.KeyOf(d.site) }
+func (d *demo) key() kube.Key { return kube.KeyOf(d.site) }
 
 func (d *demo) say(format string, args ...any) {
 	fmt.Printf("%6.2fs  %s\n", time.Since(d.began).Seconds(), fmt.Sprintf(format, args...))

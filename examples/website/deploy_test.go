@@ -26,10 +26,10 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -75,7 +75,7 @@ func deployed(streams bool) {
 		Expect(r.probe(container.LivenessProbe, container)).To(Equal(http.StatusOK), r.name)
 	}
 	// serves waits until n replicas serve a Website.
-	serves := func(ctx context.Context, key informer.Key, n int) {
+	serves := func(ctx context.Context, key kube.Key, n int) {
 		GinkgoHelper()
 		Eventually(func() (string, error) {
 			var site webv1.Website
@@ -86,7 +86,7 @@ func deployed(streams bool) {
 			return fmt.Sprint(site.Status.Conditions[0].Status, " ", site.Status.ReadyReplicas), nil
 		}).WithTimeout(30 * time.Second).Should(Equal(fmt.Sprint("True ", n)))
 	}
-	sample := informer.Key{Namespace: "default", Name: "sample"}
+	sample := kube.Key{Namespace: "default", Name: "sample"}
 	whole := func(text string, story any) {
 		if !streams {
 			It(text, story)
@@ -150,7 +150,7 @@ func deployed(streams bool) {
 		kubectl(ctx, "apply", "--server-side", "--warnings-as-errors", "-k", "deploy")
 		// The namespace exists now; its labels decide how Pods are admitted.
 		kubectl(ctx, "apply", "--server-side", "--warnings-as-errors", "--dry-run=server", "-k", "deploy")
-		Expect(admin.Get(ctx, informer.Key{Namespace: operatorNamespace, Name: "website"}, deployment)).To(Succeed())
+		Expect(admin.Get(ctx, kube.Key{Namespace: operatorNamespace, Name: "website"}, deployment)).To(Succeed())
 		Expect(deployment.Spec.Template.Spec.Containers).To(HaveLen(1))
 		container = deployment.Spec.Template.Spec.Containers[0]
 
@@ -158,7 +158,7 @@ func deployed(streams bool) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "operator", Labels: deployment.Spec.Template.Labels},
 			Spec:       deployment.Spec.Template.Spec,
 		}
-		Expect(admin.Create(ctx, informer.Copy(pod), client.DryRun{})).To(Succeed(), "Pods of the Deployment are restricted ones")
+		Expect(admin.Create(ctx, kube.Copy(pod), client.DryRun{})).To(Succeed(), "Pods of the Deployment are restricted ones")
 		pod.Spec.SecurityContext.RunAsNonRoot = new(false)
 		Expect(admin.Create(ctx, pod, client.DryRun{})).To(MatchError(ContainSubstring("violates PodSecurity")), "and others are refused")
 	})
@@ -193,7 +193,7 @@ func deployed(streams bool) {
 		// Service's port.
 		monitor := kubectl(ctx, "kustomize", overlay("components: [%s]", "deploy/prometheus"))
 		var metrics corev1.Service
-		Expect(admin.Get(ctx, informer.Key{Namespace: operatorNamespace, Name: "website-metrics"}, &metrics)).To(Succeed())
+		Expect(admin.Get(ctx, kube.Key{Namespace: operatorNamespace, Name: "website-metrics"}, &metrics)).To(Succeed())
 		Expect(monitor).To(MatchRegexp(`(?m)^ +port: ` + metrics.Spec.Ports[0].Name + `$`))
 	})
 
@@ -285,7 +285,7 @@ func deployed(streams bool) {
 
 	whole("shows its metrics to those who may see them", func(ctx context.Context) {
 		var service corev1.Service
-		Expect(admin.Get(ctx, informer.Key{Namespace: operatorNamespace, Name: "website-metrics"}, &service)).To(Succeed())
+		Expect(admin.Get(ctx, kube.Key{Namespace: operatorNamespace, Name: "website-metrics"}, &service)).To(Succeed())
 		at, err := network.behind(ctx, fmt.Sprintf("%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port))
 		Expect(err).NotTo(HaveOccurred())
 		kubectl(ctx, "create", "clusterrolebinding", "scraper", "--clusterrole=website-metrics-reader", "--serviceaccount=monitoring:scraper")

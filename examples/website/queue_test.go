@@ -25,6 +25,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // inBubble runs test in virtual time beside a simulated server that has the CRD.
@@ -114,7 +115,7 @@ func TestQueue_WhatAUserChangesIsFirstAndNamespacesTakeTurns(t *testing.T) {
 		}
 		synctest.Wait()
 		keys := c.QueueSnapshot().Keys
-		if len(keys) != 10 || keys[0].Key != informer.KeyOf(flood) || keys[0].Priority != urgent {
+		if len(keys) != 10 || keys[0].Key != kube.KeyOf(flood) || keys[0].Priority != urgent {
 			t.Errorf("the queue is %+v, want 10 keys, that of the changed Website first", keys)
 		}
 		if quiet := (reconcile.Key{Namespace: "quiet", Name: "site"}); len(keys) > 2 && keys[1].Key != quiet && keys[2].Key != quiet {
@@ -156,7 +157,7 @@ func TestQueue_ADeploymentIsLookedAtWhenItHasComeToRest(t *testing.T) {
 		}
 		before := keysOfDeployments()
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: site.Namespace, Name: site.Name}}
-		if err := admin.Get(t.Context(), informer.KeyOf(d), d); err != nil {
+		if err := admin.Get(t.Context(), kube.KeyOf(d), d); err != nil {
 			t.Fatal(err)
 		}
 		for ready := int32(1); ready <= 5; ready++ {
@@ -171,7 +172,7 @@ func TestQueue_ADeploymentIsLookedAtWhenItHasComeToRest(t *testing.T) {
 		if got := keysOfDeployments() - before; got != 1 {
 			t.Errorf("its Website was named %d times, want once", got)
 		}
-		if err := admin.Get(t.Context(), informer.KeyOf(site), site); err != nil || site.Status.ReadyReplicas != 5 {
+		if err := admin.Get(t.Context(), kube.KeyOf(site), site); err != nil || site.Status.ReadyReplicas != 5 {
 			t.Errorf("%v, its status is %+v, want 5 ready replicas in it", err, site.Status)
 		}
 	})

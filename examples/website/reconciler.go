@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/source"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -107,7 +108,7 @@ func (r *reconciler) reconcile(ctx context.Context, site *webv1.Website) (reconc
 	if _, err := r.children.Apply(ctx, site, childrenOf(site)...); err != nil {
 		return reconcile.Result{}, errors.Join(err, r.updateStatus(ctx, site, failedStatusOf(site, err, time.Now())))
 	}
-	deployment, err := r.deployments.Get(informer.KeyOf(site))
+	deployment, err := r.deployments.Get(kube.KeyOf(site))
 	if apierrors.IsNotFound(err) {
 		deployment, err = nil, nil
 	}
@@ -121,7 +122,7 @@ func (r *reconciler) reconcile(ctx context.Context, site *webv1.Website) (reconc
 // into or out of service, or a child could not be applied.
 func (r *reconciler) updateStatus(ctx context.Context, site *webv1.Website, status webv1.WebsiteStatus) error {
 	before := meta.FindStatusCondition(site.Status.Conditions, conditionReady)
-	told := informer.Copy(site)
+	told := kube.Copy(site)
 	told.Status = status
 	if changed, err := r.client.PatchChanges(ctx, site, told); err != nil || !changed {
 		return err
@@ -138,7 +139,7 @@ func (r *reconciler) updateStatus(ctx context.Context, site *webv1.Website, stat
 // replicas that are being deleted. The garbage collector deletes the rest, because the
 // Website owns it.
 func (r *reconciler) cleanUp(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
-	service, err := r.services.Get(informer.KeyOf(site))
+	service, err := r.services.Get(kube.KeyOf(site))
 	if err == nil && metav1.IsControlledBy(service, site) {
 		err = r.client.Delete(ctx, service)
 	}

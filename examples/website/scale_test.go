@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 )
 
@@ -40,7 +40,7 @@ func TestScale_AWebsiteIsScaledLikeADeployment(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		var d appsv1.Deployment
-		if err := admin.Get(t.Context(), informer.KeyOf(site), &d); err != nil || *d.Spec.Replicas != 4 {
+		if err := admin.Get(t.Context(), kube.KeyOf(site), &d); err != nil || *d.Spec.Replicas != 4 {
 			t.Errorf("%v, the Deployment is %+v, want 4 replicas", err, d.Spec)
 		}
 		scale, err := admin.Scale(t.Context(), site)

@@ -22,13 +22,13 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/kit"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // simulated is a cluster that runs Deployments and collects garbage, with all faults
@@ -177,7 +177,7 @@ type forgetful struct {
 }
 
 func (f *forgetful) reconcile(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
-	key := informer.KeyOf(site)
+	key := kube.KeyOf(site)
 	f.mu.Lock()
 	written := f.written[key]
 	f.written[key] = site.Generation // the writes below may still be lost

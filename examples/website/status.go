@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/reconcile"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -43,7 +43,7 @@ func statusOf(site *webv1.Website, d *appsv1.Deployment, now time.Time) webv1.We
 // failedStatusOf returns the status of site, whose children could not be applied because of
 // err: all but the condition stays as it was.
 func failedStatusOf(site *webv1.Website, err error, now time.Time) webv1.WebsiteStatus {
-	status := informer.Copy(site).Status
+	status := kube.Copy(site).Status
 	reconcile.ConditionsOf(site, &status.Conditions, now).Failed(conditionReady, err)
 	return status
 }

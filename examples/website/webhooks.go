@@ -18,6 +18,7 @@ import (
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 	webv1beta1 "github.com/flyball-dev/flyball/examples/website/api/v1beta1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // webhookOptions make the server create its certificates itself, unless a directory has
@@ -66,8 +67,8 @@ func (r hostRules) validate(_ context.Context, req *webhook.Request, old, site *
 	}
 	// Two concurrent requests may both pass, because the store lags behind.
 	for other := range r.websites.All() {
-		if other.Spec.Host == site.Spec.Host && informer.KeyOf(other) != req.Key() {
-			errs = append(errs, field.Invalid(path, site.Spec.Host, fmt.Sprintf("Website %s has this host", informer.KeyOf(other))))
+		if other.Spec.Host == site.Spec.Host && kube.KeyOf(other) != req.Key() {
+			errs = append(errs, field.Invalid(path, site.Spec.Host, fmt.Sprintf("Website %s has this host", kube.KeyOf(other))))
 		}
 	}
 	if !strings.Contains(site.Spec.Host, ".") {

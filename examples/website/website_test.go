@@ -17,9 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/informer"
-
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func site(replicas int32) *webv1.Website {
@@ -84,7 +83,7 @@ func TestWebsite_CopySharesNothing(t *testing.T) {
 	s := site(2)
 	s.Status.Conditions = []metav1.Condition{{Type: conditionReady}}
 	s.Labels = map[string]string{"a": "b"}
-	c := informer.Copy(s)
+	c := kube.Copy(s)
 	*c.Spec.Replicas, c.Status.Conditions[0].Type, c.Labels["a"] = 9, "x", "x"
 	if *s.Spec.Replicas != 2 || s.Status.Conditions[0].Type != conditionReady || s.Labels["a"] != "b" {
 		t.Error("a change of the copy shows in the original")

@@ -16,10 +16,11 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/compact"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // A view is the version of each object as seen by one observer.
-type view map[informer.Key]string
+type view map[kube.Key]string
 
 // follower is an informer of any kind with two handlers.
 type follower interface {
@@ -34,7 +35,7 @@ type follower interface {
 }
 
 // following is a follower of T.
-type following[T informer.Object] struct {
+type following[T kube.Object] struct {
 	name   string
 	handle *informer.SharedInformer[T]
 	covers func(T) bool // as its scopes, evaluated on this side
@@ -88,11 +89,11 @@ func followAll(f *informer.SharedInformerFactory) ([]follower, error) {
 	return out, nil
 }
 
-func isRed(obj informer.Object) bool  { return obj.GetLabels()["color"] == "red" }
-func isHere(obj informer.Object) bool { return slices.Contains(namespaces[:2], obj.GetNamespace()) }
+func isRed(obj kube.Object) bool  { return obj.GetLabels()["color"] == "red" }
+func isHere(obj kube.Object) bool { return slices.Contains(namespaces[:2], obj.GetNamespace()) }
 
 // follow adds an informer with a handler of each sort.
-func follow[T informer.Object](f *informer.SharedInformerFactory, name string, covers func(T) bool, scopes ...informer.Scope) (follower, error) {
+func follow[T kube.Object](f *informer.SharedInformerFactory, name string, covers func(T) bool, scopes ...informer.Scope) (follower, error) {
 	w := &following[T]{name: name, handle: informer.For[T](f, scopes...), covers: covers}
 	w.mu.told = map[string]view{}
 	for _, opts := range []informer.HandlerOptions{{Name: name + ", states"}, {Name: name + ", every event", EveryEvent: true}} {
@@ -116,7 +117,7 @@ func (w *following[T]) record(handler string, e informer.Event[T]) {
 		return
 	}
 	version := e.New.GetResourceVersion()
-	if before := told[e.Key]; informer.ParseVersion(version) < informer.ParseVersion(before) && w.mu.wrong == "" {
+	if before := told[e.Key]; kube.ParseVersion(version) < kube.ParseVersion(before) && w.mu.wrong == "" {
 		w.mu.wrong = fmt.Sprintf("%s received version %s of %s after %s", handler, version, e.Key, before)
 	}
 	told[e.Key] = version
@@ -135,7 +136,7 @@ func (w *following[T]) fresh(ctx context.Context, c *client.Client) (view, error
 			return nil, err
 		}
 		if w.covers(obj) {
-			out[informer.KeyOf(obj)] = obj.GetResourceVersion()
+			out[kube.KeyOf(obj)] = obj.GetResourceVersion()
 		}
 	}
 	return out, nil
@@ -144,7 +145,7 @@ func (w *following[T]) fresh(ctx context.Context, c *client.Client) (view, error
 func (w *following[T]) equals(want view) error {
 	cache := view{}
 	for obj := range w.handle.Lister().All() {
-		cache[informer.KeyOf(obj)] = obj.GetResourceVersion()
+		cache[kube.KeyOf(obj)] = obj.GetResourceVersion()
 	}
 	if err := differ("the cache", cache, want); err != nil {
 		return fmt.Errorf("%w; it stands: %v", err, w.handle.Snapshot().Scopes)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var namespaces = []string{"soak-a", "soak-b", "soak-c"}
@@ -69,7 +69,7 @@ func (s *soak) write(ctx context.Context, stream uint64) {
 }
 
 // change creates, updates, recolors or deletes obj.
-func (s *soak) change(ctx context.Context, random *rand.Rand, obj informer.Object) error {
+func (s *soak) change(ctx context.Context, random *rand.Rand, obj kube.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
 	what, color := random.IntN(10), []string{"red", "blue"}[random.IntN(2)]
@@ -79,7 +79,7 @@ func (s *soak) change(ctx context.Context, random *rand.Rand, obj informer.Objec
 	if what < 4 {
 		return s.outside.Create(ctx, obj)
 	}
-	if err := s.outside.Get(ctx, informer.KeyOf(obj), obj); err != nil {
+	if err := s.outside.Get(ctx, kube.KeyOf(obj), obj); err != nil {
 		obj.SetResourceVersion("")
 		return s.outside.Create(ctx, obj)
 	}
@@ -88,7 +88,7 @@ func (s *soak) change(ctx context.Context, random *rand.Rand, obj informer.Objec
 	return s.outside.Update(ctx, obj)
 }
 
-func anyObject(random *rand.Rand) informer.Object {
+func anyObject(random *rand.Rand) kube.Object {
 	meta := metav1.ObjectMeta{
 		Namespace: namespaces[random.IntN(len(namespaces))],
 		Name:      fmt.Sprintf("o-%d", random.IntN(names)),

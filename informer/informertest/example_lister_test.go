@@ -9,15 +9,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
 	"github.com/flyball-dev/flyball/internal/testing/webv1"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func TestReadsTheSite(t *testing.T) {
 	site := &webv1.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}}
 	websites := informertest.ListerOf(site) // an informer.Lister[*webv1.Website]
-	if _, err := websites.Get(informer.KeyOf(site)); err != nil {
+	if _, err := websites.Get(kube.KeyOf(site)); err != nil {
 		t.Error(err)
 	}
 }
@@ -30,9 +30,9 @@ func ExampleListerOf() {
 	}
 	websites := informertest.ListerOf(site) // an informer.Lister[*webv1.Website]
 
-	found, err := websites.Get(informer.KeyOf(site))
+	found, err := websites.Get(kube.KeyOf(site))
 	fmt.Println(found.Spec.Content, err)
-	_, err = websites.Get(informer.Key{Namespace: "default", Name: "other"})
+	_, err = websites.Get(kube.Key{Namespace: "default", Name: "other"})
 	fmt.Println(err)
 	// Output:
 	// It balances. <nil>

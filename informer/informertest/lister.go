@@ -14,22 +14,23 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ListerOf returns a Lister of the given objects, for testing a reconciler
 // without a server:
 //
 //	r := websiteReconciler{websites: informertest.ListerOf(site), client: …}
-//	result, err := r.Reconcile(ctx, informer.KeyOf(site))
+//	result, err := r.Reconcile(ctx, kube.KeyOf(site))
 //
 // It holds copies with their UIDs and versions; an object without a version
 // gets one. Of two objects with one key the later counts. The Lister never
 // changes and has no indices: for those, run an informer on a Server. It leaves
 // nothing running and works in a synctest bubble.
-func ListerOf[T informer.Object](objects ...T) informer.Lister[T] {
+func ListerOf[T kube.Object](objects ...T) informer.Lister[T] {
 	server := NewServer[T]()
 	for _, obj := range objects {
-		server.place(informer.Copy(obj))
+		server.place(kube.Copy(obj))
 	}
 	shared := informer.New(server, kindOf[T](objects), informer.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -57,7 +58,7 @@ func (s *Server[T]) place(obj T) {
 }
 
 // kindOf returns the kind of the objects, for errors.
-func kindOf[T informer.Object](objects []T) schema.GroupVersionKind {
+func kindOf[T kube.Object](objects []T) schema.GroupVersionKind {
 	for _, obj := range objects {
 		if kind := obj.GetObjectKind().GroupVersionKind(); !kind.Empty() {
 			return kind

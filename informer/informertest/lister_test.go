@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func TestListerOf_HasTheObjectsAsTheyAre(t *testing.T) {
@@ -23,11 +24,11 @@ func TestListerOf_HasTheObjectsAsTheyAre(t *testing.T) {
 	b := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "b"}}
 	look := func(t *testing.T) {
 		lister := informertest.ListerOf(a, b)
-		got, err := lister.Get(informer.KeyOf(a))
+		got, err := lister.Get(kube.KeyOf(a))
 		if err != nil || got.UID != "mine" || got.ResourceVersion != "41" || got == a {
 			t.Errorf("a is %v, %v, want a copy with its UID and version", got, err)
 		}
-		if got, err := lister.Get(informer.KeyOf(b)); err != nil || got.ResourceVersion == "" {
+		if got, err := lister.Get(kube.KeyOf(b)); err != nil || got.ResourceVersion == "" {
 			t.Errorf("b is %v, %v, want it with a version", got, err)
 		}
 		if _, err := lister.Get(types.NamespacedName{Namespace: "ns", Name: "c"}); !apierrors.IsNotFound(err) {

@@ -17,16 +17,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
-// Server serves one kind. It is an informer.ListerWatcher.
-type Server[T informer.Object] struct {
+// Server serves one kind. It is a listwatch.ListerWatcher.
+type Server[T kube.Object] struct {
 	mu struct {
 		sync.Mutex
 		revision  int
-		objects   map[informer.Key]listwatch.Item[T]
+		objects   map[kube.Key]listwatch.Item[T]
 		history   []listwatch.Frame[T]
 		compacted int           // the history lacks revisions up to here
 		changed   chan struct{} // closed and replaced when a watch may have news
@@ -37,9 +37,9 @@ type Server[T informer.Object] struct {
 	}
 }
 
-func NewServer[T informer.Object]() *Server[T] {
+func NewServer[T kube.Object]() *Server[T] {
 	s := &Server[T]{}
-	s.mu.objects = make(map[informer.Key]listwatch.Item[T])
+	s.mu.objects = make(map[kube.Key]listwatch.Item[T])
 	s.mu.changed = make(chan struct{})
 	return s
 }
@@ -49,13 +49,13 @@ func NewServer[T informer.Object]() *Server[T] {
 func (s *Server[T]) Write(obj T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	obj = informer.Copy(obj)
+	obj = kube.Copy(obj)
 	s.storeLocked(itemOf(obj))
-	return informer.Copy(obj)
+	return kube.Copy(obj)
 }
 
 // SetUndecodable writes an object that the informer cannot decode because of err.
-func (s *Server[T]) SetUndecodable(key informer.Key, err error) {
+func (s *Server[T]) SetUndecodable(key kube.Key, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storeLocked(listwatch.Item[T]{Key: key, Err: err, Metadata: s.metadataLocked(key)})
@@ -63,13 +63,13 @@ func (s *Server[T]) SetUndecodable(key informer.Key, err error) {
 
 // metadataLocked returns the metadata of the object of key, or that of a new
 // one.
-func (s *Server[T]) metadataLocked(key informer.Key) *metav1.PartialObjectMetadata {
+func (s *Server[T]) metadataLocked(key kube.Key) *metav1.PartialObjectMetadata {
 	item := s.mu.objects[key]
 	switch {
 	case item.Metadata != nil:
 		return item.Metadata.DeepCopy()
 	case item.Key.Name != "":
-		return meta.AsPartialObjectMetadata(informer.Copy(item.Object))
+		return meta.AsPartialObjectMetadata(kube.Copy(item.Object))
 	}
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 }
@@ -103,7 +103,7 @@ func (s *Server[T]) storeLocked(item listwatch.Item[T]) {
 
 // Delete removes the object of key at once and returns its last state, zero if
 // it cannot be decoded. The object must exist.
-func (s *Server[T]) Delete(key informer.Key) T {
+func (s *Server[T]) Delete(key kube.Key) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := copyOf(s.mu.objects[key])
@@ -116,11 +116,11 @@ func (s *Server[T]) Delete(key informer.Key) T {
 		return last.Object
 	}
 	last.Object.SetResourceVersion(last.ResourceVersion)
-	return informer.Copy(last.Object)
+	return kube.Copy(last.Object)
 }
 
 // Get returns the server's object of key.
-func (s *Server[T]) Get(key informer.Key) (obj T, ok bool) {
+func (s *Server[T]) Get(key kube.Key) (obj T, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	item, ok := s.mu.objects[key]
@@ -238,25 +238,25 @@ func (s *Server[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (lis
 	return w, nil
 }
 
-func (s *Server[T]) keysLocked() []informer.Key {
-	return slices.SortedFunc(maps.Keys(s.mu.objects), func(a, b informer.Key) int {
+func (s *Server[T]) keysLocked() []kube.Key {
+	return slices.SortedFunc(maps.Keys(s.mu.objects), func(a, b kube.Key) int {
 		return strings.Compare(a.String(), b.String())
 	})
 }
 
-func itemOf[T informer.Object](obj T) listwatch.Item[T] {
-	return listwatch.Item[T]{Key: informer.KeyOf(obj), Object: obj}
+func itemOf[T kube.Object](obj T) listwatch.Item[T] {
+	return listwatch.Item[T]{Key: kube.KeyOf(obj), Object: obj}
 }
 
 // copyOf copies item for an informer, which may transform its object.
-func copyOf[T informer.Object](item listwatch.Item[T]) listwatch.Item[T] {
+func copyOf[T kube.Object](item listwatch.Item[T]) listwatch.Item[T] {
 	if item.Err == nil && item.ResourceVersion != "" {
-		item.Object = informer.Copy(item.Object)
+		item.Object = kube.Copy(item.Object)
 	}
 	return item
 }
 
-type watch[T informer.Object] struct {
+type watch[T kube.Object] struct {
 	server  *Server[T]
 	ctx     context.Context
 	initial []listwatch.Frame[T]

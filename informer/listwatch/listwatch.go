@@ -11,12 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ListerWatcher makes the two calls that a Reflector needs, for one kind in one
-// WatchScope. Errors of the server are *apierrors.StatusError; for a kind that
+// Scope. Errors of the server are *apierrors.StatusError; for a kind that
 // is not served, a *NotServedError. Safe for concurrent use.
-type ListerWatcher[T base.Object] interface {
+type ListerWatcher[T kube.Object] interface {
 	// List reads one page. It blocks until the page is read or ctx ends.
 	List(ctx context.Context, opts ListOptions) (Page[T], error)
 	// Watch opens a stream that ends with ctx. It blocks until the server
@@ -37,7 +38,7 @@ type ListOptions struct {
 }
 
 // Page is one page of a list.
-type Page[T base.Object] struct {
+type Page[T kube.Object] struct {
 	Items []Item[T]
 	// ResourceVersion of the whole list, the same on all pages.
 	ResourceVersion string
@@ -55,8 +56,8 @@ type Page[T base.Object] struct {
 
 // Item is one object, decoded separately. An undecodable object has Err and
 // metadata, and does not affect the others.
-type Item[T base.Object] struct {
-	Key             base.Key
+type Item[T kube.Object] struct {
+	Key             kube.Key
 	UID             types.UID
 	ResourceVersion string
 	Object          T
@@ -99,7 +100,7 @@ const (
 )
 
 // Frame is one event of a watch.
-type Frame[T base.Object] struct {
+type Frame[T kube.Object] struct {
 	Type FrameType
 	// Item of Added, Modified, Deleted; of a Bookmark only ResourceVersion. An
 	// Item with Err but no Key.Name has unreadable metadata.
@@ -111,7 +112,7 @@ type Frame[T base.Object] struct {
 }
 
 // Stream is an open watch, read by one goroutine.
-type Stream[T base.Object] interface {
+type Stream[T kube.Object] interface {
 	// Next blocks until the next frame. io.EOF is a clean end.
 	Next() (Frame[T], error)
 	// Close ends the stream and frees its connection. Further calls of Next

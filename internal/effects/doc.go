@@ -4,7 +4,7 @@
 // Package effects reads the answers of the API server to writes and judges what each
 // means for a cache of the objects.
 //
-//	bytes ──▶ Open ──▶ Answer ──▶ Changed, Deleted, DeletedAll, TouchedBy ──▶ informer.Written
+//	bytes ──▶ Open ──▶ Answer ──▶ Changed, Deleted, DeletedAll, TouchedBy ──▶ kube.Written
 //	                  (answer.go, page.go)  (effects.go)
 //
 //	status code, error ──▶ OutcomeOf ──▶ carried out, refused or unknown

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var (
@@ -40,7 +40,7 @@ type Write struct {
 	Kind        schema.GroupVersionKind
 	// Key of the object. Of a deletion of a collection, and of a create whose name the
 	// server chooses: its namespace.
-	Key informer.Key
+	Key kube.Key
 	// UID that the caller knows or requires; may be empty.
 	UID types.UID
 	// Propagation and GracePeriod of a deletion; nil and empty: the kind's default.
@@ -50,18 +50,18 @@ type Write struct {
 
 // Effects returns the effects of a write that was answered with a. empty returns an empty
 // object that can hold the answer, or an item of it.
-func (w Write) Effects(a Answer, empty func() informer.Object) []informer.Written {
+func (w Write) Effects(a Answer, empty func() kube.Object) []kube.Written {
 	switch {
 	case w.Verb == DeleteAll:
 		return w.DeletedAll(a, empty())
 	case w.Verb == Delete && w.Subresource == "":
-		return []informer.Written{w.Deleted(a, empty())}
+		return []kube.Written{w.Deleted(a, empty())}
 	}
-	return []informer.Written{w.changedBy(a, empty)}
+	return []kube.Written{w.changedBy(a, empty)}
 }
 
-func (w Write) changedBy(a Answer, empty func() informer.Object) informer.Written {
-	var obj informer.Object
+func (w Write) changedBy(a Answer, empty func() kube.Object) kube.Written {
+	var obj kube.Object
 	switch a.Kind {
 	case w.Kind:
 		obj = empty()
@@ -73,7 +73,7 @@ func (w Write) changedBy(a Answer, empty func() informer.Object) informer.Writte
 	if err := a.Into(obj, w.Kind); err != nil {
 		return w.Touched()
 	}
-	if key := informer.KeyOf(obj); key.Name == "" || key.Namespace != w.Key.Namespace || w.Key.Name != "" && key.Name != w.Key.Name {
+	if key := kube.KeyOf(obj); key.Name == "" || key.Namespace != w.Key.Namespace || w.Key.Name != "" && key.Name != w.Key.Name {
 		return w.Touched()
 	}
 	return Changed(w.Kind, obj, a)
@@ -82,28 +82,28 @@ func (w Write) changedBy(a Answer, empty func() informer.Object) informer.Writte
 // Changed returns the effect of a create, update, patch or apply that was answered with
 // a, decoded as obj: an object of the kind that was written or the metadata of one. An
 // informer of whole objects treats Stored metadata as Touched.
-func Changed(kind schema.GroupVersionKind, obj informer.Object, a Answer) informer.Written {
+func Changed(kind schema.GroupVersionKind, obj kube.Object, a Answer) kube.Written {
 	// A write that removes the last finalizer of a deleted object is answered with the
 	// object as it was when it was removed.
 	switch _, partial := obj.(*metav1.PartialObjectMetadata); {
 	case obj.GetDeletionTimestamp() == nil || lingers(obj):
 		return stored(kind, obj, a)
 	case partial && kind.GroupKind() == namespaces: // its spec may have finalizers
-		return written(informer.Touched, kind, obj)
+		return written(kube.Touched, kind, obj)
 	}
-	return written(informer.Removed, kind, obj)
+	return written(kube.Removed, kind, obj)
 }
 
 // Touched returns the effect of a write whose answer does not show the object's new
 // state.
-func (w Write) Touched() informer.Written {
-	return informer.Written{Kind: w.Kind, Effect: informer.Touched, Key: w.Key, UID: w.UID}
+func (w Write) Touched() kube.Written {
+	return kube.Written{Kind: w.Kind, Effect: kube.Touched, Key: w.Key, UID: w.UID}
 }
 
 // TouchedBy returns the effect of a write to a subresource that was answered with an
 // object of another kind, such as a Scale, which carries the version and UID of the
 // main object. Fields that cannot be read stay unknown.
-func (w Write) TouchedBy(a Answer) informer.Written {
+func (w Write) TouchedBy(a Answer) kube.Written {
 	touched := w.Touched()
 	var body metav1.PartialObjectMetadata
 	if a.Kind == statusKind || len(a.Data) == 0 || a.Decode(&body) != nil {
@@ -112,13 +112,13 @@ func (w Write) TouchedBy(a Answer) informer.Written {
 	if body.UID == "" || (w.UID != "" && w.UID != body.UID) {
 		return touched
 	}
-	touched.UID, touched.Version = body.UID, informer.ParseVersion(body.ResourceVersion)
+	touched.UID, touched.Version = body.UID, kube.ParseVersion(body.ResourceVersion)
 	return touched
 }
 
 // Deleted returns the effect of a deletion. like is an empty object that can hold the
 // answer, and is decoded into.
-func (w Write) Deleted(a Answer, like informer.Object) informer.Written {
+func (w Write) Deleted(a Answer, like kube.Object) kube.Written {
 	switch {
 	case a.Kind == statusKind:
 		var status metav1.Status
@@ -138,17 +138,17 @@ func (w Write) Deleted(a Answer, like informer.Object) informer.Written {
 // deleted returns the effect of a deletion that was answered with obj. Only finalizers
 // and the grace period show whether the object is gone: the server answers some
 // deletions with the object as it was before.
-func deleted(kind schema.GroupVersionKind, obj informer.Object, a Answer) informer.Written {
+func deleted(kind schema.GroupVersionKind, obj kube.Object, a Answer) kube.Written {
 	if lingers(obj) {
 		return stored(kind, obj, a)
 	}
-	return written(informer.Removed, kind, obj)
+	return written(kube.Removed, kind, obj)
 }
 
 // deletedByStatus returns the effect of a deletion that was answered with a Status. No
 // object has the name any more, and the UID that the caller knew is gone too: if
 // another object had taken the name, that UID was gone before.
-func (w Write) deletedByStatus(status *metav1.Status) informer.Written {
+func (w Write) deletedByStatus(status *metav1.Status) kube.Written {
 	uid := w.UID
 	if status.Details != nil && status.Details.UID != "" {
 		uid = status.Details.UID
@@ -156,31 +156,31 @@ func (w Write) deletedByStatus(status *metav1.Status) informer.Written {
 	if uid == "" {
 		return w.Touched()
 	}
-	return informer.Written{Kind: w.Kind, Effect: informer.Removed, Key: w.Key, UID: uid}
+	return kube.Written{Kind: w.Kind, Effect: kube.Removed, Key: w.Key, UID: uid}
 }
 
 // DeletedAll returns the effects of a deletion of a collection from its answer: a list
 // of the objects as they were before. None can be Stored, and one is Removed only if
 // nothing can have kept it. An answer that does not list them leaves the namespace
 // Touched. like is an object that can hold an item.
-func (w Write) DeletedAll(a Answer, like informer.Object) []informer.Written {
+func (w Write) DeletedAll(a Answer, like kube.Object) []kube.Written {
 	if a.Kind == statusKind || len(a.Data) == 0 {
-		return []informer.Written{w.Touched()}
+		return []kube.Written{w.Touched()}
 	}
 	page, err := a.Page()
 	if err != nil {
-		return []informer.Written{w.Touched()}
+		return []kube.Written{w.Touched()}
 	}
-	all := make([]informer.Written, 0, len(page.Items))
+	all := make([]kube.Written, 0, len(page.Items))
 	for _, item := range page.Items {
-		obj := reflect.New(reflect.TypeOf(like).Elem()).Interface().(informer.Object)
+		obj := reflect.New(reflect.TypeOf(like).Elem()).Interface().(kube.Object)
 		if err := item.Into(obj, w.Kind); err != nil {
-			return []informer.Written{w.Touched()}
+			return []kube.Written{w.Touched()}
 		}
-		one := written(informer.Touched, w.Kind, obj)
+		one := written(kube.Touched, w.Kind, obj)
 		one.Version = 0 // the version before the deletion is of no use
 		if !lingers(obj) && w.goesAtOnce() {
-			one.Effect = informer.Removed
+			one.Effect = kube.Removed
 		}
 		all = append(all, one)
 	}
@@ -205,14 +205,14 @@ func (w Write) goesAtOnce() bool {
 
 // lingers reports whether a deleted object still exists: it has finalizers, or a grace
 // period that has not been cut to zero.
-func lingers(obj informer.Object) bool {
+func lingers(obj kube.Object) bool {
 	grace := obj.GetDeletionGracePeriodSeconds()
 	return len(obj.GetFinalizers()) > 0 || (grace != nil && *grace > 0) || namespaceFinalizers(obj) > 0
 }
 
 // namespaceFinalizers counts the finalizers in spec of a Namespace, which come in
 // addition to those in metadata.
-func namespaceFinalizers(obj informer.Object) int {
+func namespaceFinalizers(obj kube.Object) int {
 	switch o := obj.(type) {
 	case *corev1.Namespace:
 		return len(o.Spec.Finalizers)
@@ -225,21 +225,21 @@ func namespaceFinalizers(obj informer.Object) int {
 	return 0
 }
 
-func written(effect informer.WriteEffect, kind schema.GroupVersionKind, obj informer.Object) informer.Written {
-	w := informer.Written{
+func written(effect kube.WriteEffect, kind schema.GroupVersionKind, obj kube.Object) kube.Written {
+	w := kube.Written{
 		Kind:    kind,
 		Effect:  effect,
-		Key:     informer.KeyOf(obj),
+		Key:     kube.KeyOf(obj),
 		UID:     obj.GetUID(),
-		Version: informer.ParseVersion(obj.GetResourceVersion()),
+		Version: kube.ParseVersion(obj.GetResourceVersion()),
 	}
 	return w
 }
 
 // stored returns the effect of a write that was answered with a, decoded as obj.
-func stored(kind schema.GroupVersionKind, obj informer.Object, a Answer) informer.Written {
-	w := written(informer.Stored, kind, obj)
+func stored(kind schema.GroupVersionKind, obj kube.Object, a Answer) kube.Written {
+	w := written(kube.Stored, kind, obj)
 	w.Object = obj
-	w.Decode = func(into informer.Object) error { return a.Into(into, kind) }
+	w.Decode = func(into kube.Object) error { return a.Into(into, kind) }
 	return w
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func object(apiVersion, kind, fields string) string {
@@ -28,13 +28,13 @@ const (
 	gone  = `{"kind":"Status","apiVersion":"v1","status":"Success","details":{"uid":"u"}}`
 )
 
-var web = informer.Key{Namespace: "prod", Name: "web"}
+var web = kube.Key{Namespace: "prod", Name: "web"}
 
-func describe(all []informer.Written) string {
+func describe(all []kube.Written) string {
 	var out []string
 	for _, w := range all {
-		effect := map[informer.WriteEffect]string{informer.Stored: "Stored", informer.Removed: "Removed", informer.Touched: "Touched"}[w.Effect]
-		if (w.Object != nil) != (w.Effect == informer.Stored) {
+		effect := map[kube.WriteEffect]string{kube.Stored: "Stored", kube.Removed: "Removed", kube.Touched: "Touched"}[w.Effect]
+		if (w.Object != nil) != (w.Effect == kube.Stored) {
 			effect += " with a wrong object"
 		}
 		out = append(out, fmt.Sprintf("%s %s %s@%d", effect, w.Key, w.UID, w.Version))
@@ -47,9 +47,9 @@ func TestWrite_EffectsAreWhatTheAnswerSays_R14(t *testing.T) {
 	metadata := func(fields string) string { return object("meta.k8s.io/v1", "PartialObjectMetadata", fields) }
 	kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	change := effects.Write{Kind: kind, Key: web}
-	create := effects.Write{Kind: kind, Key: informer.Key{Namespace: "prod"}}
+	create := effects.Write{Kind: kind, Key: kube.Key{Namespace: "prod"}}
 	remove := effects.Write{Verb: effects.Delete, Kind: kind, Key: web}
-	removeAll := effects.Write{Verb: effects.DeleteAll, Kind: kind, Key: informer.Key{Namespace: "prod"}}
+	removeAll := effects.Write{Verb: effects.DeleteAll, Kind: kind, Key: kube.Key{Namespace: "prod"}}
 	on := func(w effects.Write, sub string) effects.Write { w.Subresource = sub; return w }
 	of := func(w effects.Write, kind schema.GroupVersionKind) effects.Write { w.Kind = kind; return w }
 	namespace := corev1.SchemeGroupVersion.WithKind("Namespace")
@@ -65,9 +65,9 @@ func TestWrite_EffectsAreWhatTheAnswerSays_R14(t *testing.T) {
 		{"the last finalizer", change, configMap(dying), "Removed prod/web u@7"},
 		{"one finalizer of two", change, configMap(dying + held), "Stored prod/web u@7"},
 		{"another version of the kind", of(change, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}), object("apps/v1beta1", "Deployment", ""), "Touched prod/web u@7"},
-		{"another name", effects.Write{Kind: kind, Key: informer.Key{Namespace: "prod", Name: "api"}}, configMap(""), "Touched prod/api @0"},
-		{"another namespace", effects.Write{Kind: kind, Key: informer.Key{Namespace: "test", Name: "web"}}, configMap(""), "Touched test/web @0"},
-		{"create in another namespace", effects.Write{Kind: kind, Key: informer.Key{Namespace: "test"}}, configMap(""), "Touched test/ @0"},
+		{"another name", effects.Write{Kind: kind, Key: kube.Key{Namespace: "prod", Name: "api"}}, configMap(""), "Touched prod/api @0"},
+		{"another namespace", effects.Write{Kind: kind, Key: kube.Key{Namespace: "test", Name: "web"}}, configMap(""), "Touched test/web @0"},
+		{"create in another namespace", effects.Write{Kind: kind, Key: kube.Key{Namespace: "test"}}, configMap(""), "Touched test/ @0"},
 		{"metadata", change, metadata(""), "Stored prod/web u@7"},
 		{"metadata, the last finalizer", change, metadata(dying), "Removed prod/web u@7"},
 		{"metadata of a namespace that is going", of(change, namespace), metadata(dying), "Touched prod/web u@7"},
@@ -87,9 +87,9 @@ func TestWrite_EffectsAreWhatTheAnswerSays_R14(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for like, empty := range map[string]func() informer.Object{
-				"unstructured": func() informer.Object { return &unstructured.Unstructured{} },
-				"typed":        func() informer.Object { return &corev1.ConfigMap{} },
+			for like, empty := range map[string]func() kube.Object{
+				"unstructured": func() kube.Object { return &unstructured.Unstructured{} },
+				"typed":        func() kube.Object { return &corev1.ConfigMap{} },
 			} {
 				want := row.want
 				if like == "unstructured" && strings.Contains(row.name, "its type") {
@@ -124,11 +124,11 @@ func TestWrite_EffectsOfProtobufAreThoseOfJSON_R14(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := write.Effects(a, func() informer.Object { return &corev1.ConfigMap{} })
+	got := write.Effects(a, func() kube.Object { return &corev1.ConfigMap{} })
 	if describe(got) != "Stored prod/web u@7" || got[0].Object.(*corev1.ConfigMap).Data["a"] != "1" {
 		t.Errorf("got %s with %v, want the object as it was stored", describe(got), got[0].Object)
 	}
-	if got := describe(write.Effects(a, func() informer.Object { return &unstructured.Unstructured{} })); got != "Touched prod/web @0" {
+	if got := describe(write.Effects(a, func() kube.Object { return &unstructured.Unstructured{} })); got != "Touched prod/web @0" {
 		t.Errorf("got %s of a type that cannot read protobuf, want Touched", got)
 	}
 	if _, err := effects.Open(runtime.ContentTypeProtobuf, body[:len(body)-3]); err == nil {

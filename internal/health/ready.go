@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -17,7 +17,7 @@ import (
 const ConvertedHere = "this process converts what it waits for"
 
 // InformerChecks returns one check per kind, which all informers of the kind share.
-func InformerChecks(informers []informer.Snapshot, converted func(schema.GroupKind) bool) []Check {
+func InformerChecks(informers []state.Informer, converted func(schema.GroupKind) bool) []Check {
 	var names []string
 	passing := map[string]string{}
 	reasons := map[string][]string{}
@@ -46,7 +46,7 @@ func InformerChecks(informers []informer.Snapshot, converted func(schema.GroupKi
 
 // unsynced describes each scope of i that has not synced: its state, since when and
 // why.
-func unsynced(i informer.Snapshot) []string {
+func unsynced(i state.Informer) []string {
 	var out []string
 	for _, s := range i.Scopes {
 		if !s.Synced {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
@@ -207,7 +208,7 @@ func (s *updateStream) Next() (listwatch.Frame[*corev1.ConfigMap], error) {
 func (s *updateStream) Close() error { return nil }
 
 func configMapItem(m *corev1.ConfigMap) listwatch.Item[*corev1.ConfigMap] {
-	return listwatch.Item[*corev1.ConfigMap]{Key: informer.KeyOf(m), UID: m.UID, ResourceVersion: m.ResourceVersion, Object: m}
+	return listwatch.Item[*corev1.ConfigMap]{Key: kube.KeyOf(m), UID: m.UID, ResourceVersion: m.ResourceVersion, Object: m}
 }
 
 func heapAlloc() int64 {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // informerMetrics have no established names: client-go has an interface for them
@@ -68,7 +68,7 @@ func newInformerMetrics() informerMetrics {
 // informerCollector reads the informers at each scrape.
 type informerCollector struct {
 	informerMetrics
-	read func() []informer.Snapshot
+	read func() []state.Informer
 	most int // Options.MetricsScopes
 }
 
@@ -131,6 +131,6 @@ func oneIf(yes bool) float64 {
 // NewInformers returns the collector of the metrics of informers, for a registry of
 // another manager. read is called at each scrape. Informers of the same kind are added
 // up.
-func NewInformers(read func() []informer.Snapshot) prometheus.Collector {
+func NewInformers(read func() []state.Informer) prometheus.Collector {
 	return informerCollector{newInformerMetrics(), read, 0}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/webhook"
 )
@@ -22,7 +22,7 @@ import (
 // Sources are read at each scrape.
 type Sources struct {
 	Controllers func() []reconcile.Snapshot
-	Informers   func() []informer.Snapshot
+	Informers   func() []state.Informer
 	// Scopes of a kind with their own series, see Options.MetricsScopes of package
 	// manager.
 	Scopes   int

@@ -10,16 +10,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 const defaultMetricsScopes = 20
 
 // scopesOf aggregates the scopes of one informer, and adds series for those in trouble,
 // up to a limit: users who create namespaces must not determine the number of series.
-func (c informerCollector) scopesOf(s *samples, kind string, scopes []informer.ScopeState, now time.Time) {
-	var sum informer.ScopeState
-	states, relists, anomalies := map[informer.State]int{}, map[string]int{}, &sum.Anomalies
+func (c informerCollector) scopesOf(s *samples, kind string, scopes []state.Scope, now time.Time) {
+	var sum state.Scope
+	states, relists, anomalies := map[state.State]int{}, map[string]int{}, &sum.Anomalies
 	var contact time.Time // the oldest
 	for _, x := range scopes {
 		states[x.State]++
@@ -44,8 +44,8 @@ func (c informerCollector) scopesOf(s *samples, kind string, scopes []informer.S
 			contact = at
 		}
 	}
-	for _, state := range informer.States() {
-		s.add(c.scopes, prometheus.GaugeValue, float64(states[state]), kind, string(state))
+	for _, current := range state.All() {
+		s.add(c.scopes, prometheus.GaugeValue, float64(states[current]), kind, string(current))
 	}
 	for _, x := range c.shown(scopes) {
 		s.peak(c.state, prometheus.GaugeValue, 1, kind, scopeLabel(x), string(x.State))
@@ -71,28 +71,28 @@ func (c informerCollector) scopesOf(s *samples, kind string, scopes []informer.S
 
 // shown returns the scopes that have their own series. Those in trouble for the longest
 // stay the same from scrape to scrape, so that an alert on one of them can wait.
-func (c informerCollector) shown(scopes []informer.ScopeState) []informer.ScopeState {
+func (c informerCollector) shown(scopes []state.Scope) []state.Scope {
 	if c.most < 0 {
 		return scopes
 	}
-	ill := slices.DeleteFunc(slices.Clone(scopes), func(x informer.ScopeState) bool { return !inTrouble(x.State) })
-	slices.SortFunc(ill, func(a, b informer.ScopeState) int {
+	ill := slices.DeleteFunc(slices.Clone(scopes), func(x state.Scope) bool { return !inTrouble(x.State) })
+	slices.SortFunc(ill, func(a, b state.Scope) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(scopeLabel(a), scopeLabel(b)))
 	})
 	return ill[:min(len(ill), cmp.Or(c.most, defaultMetricsScopes))]
 }
 
 // inTrouble reports whether a scope that stays in this state needs attention.
-func inTrouble(s informer.State) bool {
+func inTrouble(s state.State) bool {
 	switch s {
-	case informer.StateStale, informer.StateForbidden, informer.StateUnauthorized, informer.StateNotServed,
-		informer.StateDecodingErrors, informer.StateDoesNotFit, informer.StateMisuse:
+	case state.Stale, state.Forbidden, state.Unauthorized, state.NotServed,
+		state.DecodingErrors, state.DoesNotFit, state.Misuse:
 		return true
 	}
 	return false
 }
 
-func scopeLabel(x informer.ScopeState) string {
+func scopeLabel(x state.Scope) string {
 	if x.NamespaceSelector != "" {
 		return "in namespaces with labels " + x.NamespaceSelector
 	}

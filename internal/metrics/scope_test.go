@@ -12,20 +12,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // manyScopes returns an informer with 5,000 namespaces, of which the first are stale,
 // namespace 0 for the longest.
-func manyScopes(stale int) informer.Snapshot {
-	s := informer.Snapshot{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Synced: true}
+func manyScopes(stale int) state.Informer {
+	s := state.Informer{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Synced: true}
 	for n := range 5000 {
-		x := informer.ScopeState{
-			Scope: informer.WatchScope{Namespace: fmt.Sprintf("tenant-%04d", n)}, State: informer.StateLive,
+		x := state.Scope{
+			Scope: listwatch.Scope{Namespace: fmt.Sprintf("tenant-%04d", n)}, State: state.Live,
 			Since: time.Unix(int64(n), 0), LastContact: time.Unix(int64(1000+n), 0), Watches: 2, Relists: map[string]int{"expired": 1},
 		}
 		if n < stale {
-			x.State = informer.StateStale
+			x.State = state.Stale
 		}
 		s.Scopes = append(s.Scopes, x)
 	}
@@ -61,12 +62,12 @@ func TestMetrics_ManyScopesAreAggregated_A25(t *testing.T) {
 	for _, c := range []struct{ stale, most, scopes int }{
 		{0, 0, 0}, {7, 0, 7}, {5000, 0, 20}, {5000, 3, 3}, {7, -1, 5000},
 	} {
-		read := func() []informer.Snapshot { return []informer.Snapshot{manyScopes(c.stale)} }
+		read := func() []state.Informer { return []state.Informer{manyScopes(c.stale)} }
 		series := gathered(t, informerCollector{newInformerMetrics(), read, c.most})
 		var scopes []string
 		for name := range series {
-			var scope, state string
-			if n, _ := fmt.Sscanf(name, "flyball_informer_state ConfigMap in namespace %q %s", &scope, &state); n == 2 {
+			var scope, current string
+			if n, _ := fmt.Sscanf(name, "flyball_informer_state ConfigMap in namespace %q %s", &scope, &current); n == 2 {
 				scopes = append(scopes, scope)
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // maxBody is the largest body that is read to learn what a write did. The object of a
@@ -102,11 +102,11 @@ func (e *exchange) decode(body []byte, into any) error {
 // touched tells the informers that the state of what was written is not known.
 func (e *exchange) touched() { e.observe(e.write.Touched()) }
 
-func (e *exchange) observe(w informer.Written) {
+func (e *exchange) observe(w kube.Written) {
 	if w.Key.Name == "" {
 		w.Key.Name = e.created()
 	}
-	if w.Key.Name != "" || w.Effect == informer.Touched {
+	if w.Key.Name != "" || w.Effect == kube.Touched {
 		e.receiver.Observe(w)
 	}
 }
@@ -141,17 +141,17 @@ func (e *exchange) observeAnswer(contentType string, data []byte) {
 		e.touched()
 		return
 	}
-	for _, w := range e.write.Effects(a, func() informer.Object { return e.empty(a) }) {
+	for _, w := range e.write.Effects(a, func() kube.Object { return e.empty(a) }) {
 		e.observe(w)
 	}
 }
 
 // empty returns an object that can hold the answer. JSON is read without a Go type: that
 // of the scheme may lack fields, and informers convert what they need.
-func (e *exchange) empty(a effects.Answer) informer.Object {
+func (e *exchange) empty(a effects.Answer) kube.Object {
 	if a.Protobuf {
 		if typed, err := e.scheme.New(e.write.Kind); err == nil {
-			if obj, ok := typed.(informer.Object); ok {
+			if obj, ok := typed.(kube.Object); ok {
 				return obj
 			}
 		}

@@ -10,7 +10,7 @@
 //	any client ◀── answer.go ◀───────────────────────────── answer
 //	                  │ a copy of the bytes that the client reads
 //	                  ▼
-//	           internal/effects ──▶ informer.Written ──▶ informers
+//	           internal/effects ──▶ kube.Written ──▶ informers
 //
 // # Promises
 //

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Kinds knows what is watched. *informer.SharedInformerFactory does.
@@ -25,7 +25,7 @@ type Kinds interface {
 }
 
 // Receiver receives the effects of writes. client.Observer is one.
-type Receiver interface{ Observe(w informer.Written) }
+type Receiver interface{ Observe(w kube.Written) }
 
 // Observer reports the writes of clients. Make it with New.
 type Observer struct {

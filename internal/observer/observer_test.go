@@ -24,8 +24,8 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // listener watches ConfigMaps and Deployments, and notes what it is told.
@@ -36,8 +36,8 @@ func (l *listener) WatchedKind(r schema.GroupVersionResource) (schema.GroupVersi
 	return r.GroupVersion().WithKind(kind), ok
 }
 
-func (l *listener) Observe(w informer.Written) {
-	effect := map[informer.WriteEffect]string{informer.Stored: "Stored", informer.Removed: "Removed", informer.Touched: "Touched"}[w.Effect]
+func (l *listener) Observe(w kube.Written) {
+	effect := map[kube.WriteEffect]string{kube.Stored: "Stored", kube.Removed: "Removed", kube.Touched: "Touched"}[w.Effect]
 	l.heard = append(l.heard, fmt.Sprintf("%s %s %s %s@%d", effect, w.Kind.Kind, w.Key, w.UID, w.Version))
 }
 

@@ -8,13 +8,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // target is what the path of a request names.
 type target struct {
 	resource    schema.GroupVersionResource
-	key         informer.Key // without a name: a collection
+	key         kube.Key // without a name: a collection
 	subresource string
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func TestParse_PathNamesTheObject_R14(t *testing.T) {
@@ -88,7 +88,7 @@ func TestParse_IsTheInverseOfBuildingAPath_R14(t *testing.T) {
 	for range 20_000 {
 		want := target{
 			resource:    schema.GroupVersionResource{Group: word(0), Version: word(1), Resource: word(1)},
-			key:         informer.Key{Namespace: word(0), Name: word(0)},
+			key:         kube.Key{Namespace: word(0), Name: word(0)},
 			subresource: word(0),
 		}
 		if want.key.Name == "" {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -23,10 +23,10 @@ const (
 // Write is a step of one object, or of several in a row.
 type Write struct {
 	Kind schema.GroupKind
-	Key  informer.Key
+	Key  kube.Key
 	UID  types.UID
 	// From and To are versions. From 0: the object did not exist.
-	From, To informer.Version
+	From, To kube.Version
 	// Gone: the object does not exist any more; To means nothing.
 	Gone bool
 }
@@ -34,7 +34,7 @@ type Write struct {
 // object is the identity of one for its whole life.
 type object struct {
 	kind schema.GroupKind
-	key  informer.Key
+	key  kube.Key
 	uid  types.UID
 }
 
@@ -51,7 +51,7 @@ func (w Write) object() object { return object{w.Kind, w.Key, w.UID} }
 // step is a Write, and the key whose reconcile has made it.
 type step[K comparable] struct {
 	by       K
-	from, to informer.Version
+	from, to kube.Version
 	gone     bool
 }
 

@@ -12,16 +12,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/internal/task"
+	"github.com/flyball-dev/flyball/kube"
 )
 
-func step(from, to informer.Version) ownnews.Write {
-	return ownnews.Write{Kind: schema.GroupKind{Kind: "ConfigMap"}, Key: informer.Key{Namespace: "prod", Name: "web"}, UID: "u", From: from, To: to}
+func step(from, to kube.Version) ownnews.Write {
+	return ownnews.Write{Kind: schema.GroupKind{Kind: "ConfigMap"}, Key: kube.Key{Namespace: "prod", Name: "web"}, UID: "u", From: from, To: to}
 }
 
-func end(from informer.Version) ownnews.Write {
+func end(from kube.Version) ownnews.Write {
 	w := step(from, 0)
 	w.Gone = true
 	return w
@@ -185,7 +185,7 @@ func TestLedger_FindsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 func TestLedger_IsBounded_R15(t *testing.T) {
 	var l ownnews.Ledger[string]
 	at := func(i int) ownnews.Write {
-		w := step(informer.Version(i+1), informer.Version(i+2))
+		w := step(kube.Version(i+1), kube.Version(i+2))
 		w.Key.Name = fmt.Sprint("web-", i/3)
 		return w
 	}
@@ -240,9 +240,9 @@ func FuzzLedger_NoForeignStepIsOwn_R15(f *testing.F) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		var l ownnews.Ledger[string]
 		foreign := []bool{false} // by version
-		given := informer.Version(0)
+		given := kube.Version(0)
 		for range 50 {
-			last := informer.Version(len(foreign) - 1)
+			last := kube.Version(len(foreign) - 1)
 			switch r.IntN(3) {
 			case 0:
 				foreign = append(foreign, true)
@@ -254,7 +254,7 @@ func FuzzLedger_NoForeignStepIsOwn_R15(f *testing.F) {
 					foreign[last+1] = true
 				}
 			case 2:
-				to := given + informer.Version(r.IntN(int(last-given)+1))
+				to := given + kube.Version(r.IntN(int(last-given)+1))
 				if to == given {
 					continue
 				}

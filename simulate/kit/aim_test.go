@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
@@ -127,7 +127,7 @@ func TestKit_ForeignWriteComesBetweenReadAndWrite_K8(t *testing.T) {
 						if err != nil || copyErr != nil || maps.Equal(copied.Data, want.Data) {
 							return c.reconcile(ctx, key)
 						}
-						copied = informer.Copy(copied)
+						copied = kube.Copy(copied)
 						copied.Data = want.Data
 						return reconcile.Result{}, update(ctx, c, copied)
 					}

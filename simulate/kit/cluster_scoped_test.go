@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
@@ -22,7 +23,7 @@ import (
 func marker(mgr *manager.Manager) error {
 	namespaces := informer.For[*corev1.Namespace](mgr.Informers())
 	return mgr.Add(reconcile.For(namespaces, func(ctx context.Context, ns *corev1.Namespace) (reconcile.Result, error) {
-		marked := informer.Copy(ns)
+		marked := kube.Copy(ns)
 		metav1.SetMetaDataLabel(&marked.ObjectMeta, "kit.example.dev/marked", "true")
 		_, err := mgr.Client().PatchChanges(ctx, ns, marked, client.FieldOwner("marker"))
 		return reconcile.Result{}, err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
@@ -48,7 +49,7 @@ func addCopierWith(mgr *manager.Manager, f func(copier) reconcile.Func[reconcile
 	return mgr.Add(c)
 }
 
-func originals(obj informer.Object) iter.Seq[reconcile.Key] {
+func originals(obj kube.Object) iter.Seq[reconcile.Key] {
 	return func(yield func(reconcile.Key) bool) {
 		yield(reconcile.Key{Namespace: obj.GetNamespace(), Name: strings.TrimPrefix(obj.GetName(), prefix)})
 	}
@@ -73,7 +74,7 @@ func (c copier) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	case err != nil || maps.Equal(copied.Data, want.Data):
 		return reconcile.Result{}, err
 	}
-	copied = informer.Copy(copied)
+	copied = kube.Copy(copied)
 	copied.Data = want.Data
 	return reconcile.Result{}, c.client.Update(ctx, copied)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
@@ -33,9 +34,9 @@ func mounts(mgr *manager.Manager, watches bool, again time.Duration, live bool) 
 		}
 		of := configMap("config", nil)
 		if live {
-			err = mgr.Client().Get(ctx, informer.KeyOf(of), of)
+			err = mgr.Client().Get(ctx, kube.KeyOf(of), of)
 		} else {
-			of, err = configMaps.Lister().Get(informer.KeyOf(of))
+			of, err = configMaps.Lister().Get(kube.KeyOf(of))
 		}
 		if err != nil {
 			return reconcile.After(again, "again and again"), reconcile.IgnoreNotFound(err)
@@ -44,11 +45,11 @@ func mounts(mgr *manager.Manager, watches bool, again time.Duration, live bool) 
 			return reconcile.After(again, "again and again"), nil
 		}
 		patch := client.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"config": of.Data["v"]}}})
-		return reconcile.After(again, "again and again"), mgr.Client().Patch(ctx, informer.Copy(app), patch)
+		return reconcile.After(again, "again and again"), mgr.Client().Patch(ctx, kube.Copy(app), patch)
 	}, reconcile.Options{})
 	c.Watch(source.Kind(secrets, source.Self))
 	if watches {
-		c.Watch(source.Kind(configMaps, func(informer.Object) iter.Seq[reconcile.Key] {
+		c.Watch(source.Kind(configMaps, func(kube.Object) iter.Seq[reconcile.Key] {
 			return func(yield func(reconcile.Key) bool) { yield(reconcile.Key{Namespace: "default", Name: "app"}) }
 		}))
 	}

@@ -6,7 +6,7 @@ package kit
 import (
 	"slices"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // lease returns the lease of the leader election as namespace/name; empty: there is no
@@ -16,7 +16,7 @@ func (cfg Config) lease() string {
 	if e == nil || e.Off {
 		return ""
 	}
-	return informer.Key{Namespace: e.Namespace, Name: e.ID}.String()
+	return kube.Key{Namespace: e.Namespace, Name: e.ID}.String()
 }
 
 // unguarded returns the kinds that a process may write without leading.

@@ -15,13 +15,14 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/testing/webv1"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
 func (f *forgetful) reconcile(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
-	key := informer.KeyOf(site)
+	key := kube.KeyOf(site)
 	f.mu.Lock()
 	written := f.written[key]
 	f.written[key] = site.Generation // the writes below may still be lost

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
@@ -91,7 +92,7 @@ func (s soleWriter) write(ctx context.Context, key reconcile.Key, all []*corev1.
 		}
 		return s.client.Create(ctx, obj)
 	}
-	obj := informer.Copy(all[0])
+	obj := kube.Copy(all[0])
 	if obj.DeletionTimestamp != nil {
 		if s.w.Draw("release "+key.Name, 2) == 0 {
 			return s.client.Patch(ctx, obj, client.MergePatch([]byte(`{"metadata":{"annotations":{"v":"`+string(value)+`"}}}`)))

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
@@ -26,7 +27,7 @@ func setUpHangingMapper(mgr *manager.Manager) error {
 	configMaps := informer.For[*corev1.ConfigMap](mgr.Informers())
 	c := reconcile.New("copier", copier{configMaps.Lister(), mgr.Client()}.reconcile, reconcile.Options{Workers: 2})
 	var once sync.Once
-	c.Watch(source.Kind(configMaps, func(obj informer.Object) iter.Seq[reconcile.Key] {
+	c.Watch(source.Kind(configMaps, func(obj kube.Object) iter.Seq[reconcile.Key] {
 		once.Do(func() { <-time.After(5 * time.Minute) })
 		return originals(obj)
 	}))

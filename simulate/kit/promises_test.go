@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
@@ -174,7 +175,7 @@ func TestKit_RunWithoutEndIsEnded_K4(t *testing.T) {
 					if err != nil || key.Name != "m" {
 						return reconcile.Result{}, reconcile.IgnoreNotFound(err)
 					}
-					m = informer.Copy(m)
+					m = kube.Copy(m)
 					m.Data = map[string]string{"v": m.ResourceVersion} // the event of this write leads to the next one
 					return reconcile.Result{}, c.client.Update(ctx, m)
 				}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
@@ -74,7 +75,7 @@ func setUpRegistrar(service http.RoundTripper) func(*manager.Manager) error {
 			if _, err := fmt.Fscan(answer.Body, &number); err != nil || answer.StatusCode >= 300 {
 				return reconcile.Result{}, fmt.Errorf("register: %s", answer.Status)
 			}
-			return reconcile.Result{}, mgr.Client().Patch(ctx, informer.Copy(m), client.MergePatch(map[string]any{"data": map[string]string{"number": number}}))
+			return reconcile.Result{}, mgr.Client().Patch(ctx, kube.Copy(m), client.MergePatch(map[string]any{"data": map[string]string{"number": number}}))
 		}, reconcile.Options{})
 		c.Watch(source.Kind(configMaps, source.Self))
 		return mgr.Add(c)

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
@@ -42,7 +43,7 @@ func stepwise(mgr *manager.Manager, asks, omits bool) error {
 		return reconcile.Result{}, nil
 	}
 	c := reconcile.New("steps", step, reconcile.Options{OmitOwnNews: omits})
-	c.Watch(source.Kind(configMaps, func(informer.Object) iter.Seq[reconcile.Key] {
+	c.Watch(source.Kind(configMaps, func(kube.Object) iter.Seq[reconcile.Key] {
 		return func(yield func(reconcile.Key) bool) { yield(reconcile.Key{Namespace: "default", Name: "m"}) }
 	}))
 	return mgr.Add(c)

@@ -15,11 +15,11 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Object is an API object of a type in Config.Scheme.
-type Object = informer.Object
+type Object = kube.Object
 
 // Create creates obj as the user, and sets it to the server's answer. Failure ends the
 // scenario.
@@ -37,7 +37,7 @@ func (w *World) Apply(obj Object) {
 func (w *World) Edit(obj Object, change func()) {
 	w.verb("edit", obj, func() error {
 		for {
-			if err := w.user.client.Get(w.course.ctx, informer.KeyOf(obj), obj); err != nil {
+			if err := w.user.client.Get(w.course.ctx, kube.KeyOf(obj), obj); err != nil {
 				return err
 			}
 			change()
@@ -64,9 +64,9 @@ func (w *World) Get(obj Object) bool {
 	if w.ended() {
 		return false
 	}
-	err := w.user.patiently("get "+informer.KeyOf(obj).String(), func() error { return w.user.client.Get(w.course.ctx, informer.KeyOf(obj), obj) })
+	err := w.user.patiently("get "+kube.KeyOf(obj).String(), func() error { return w.user.client.Get(w.course.ctx, kube.KeyOf(obj), obj) })
 	if err != nil && !apierrors.IsNotFound(err) {
-		w.Fatalf("get %T %s: %v%s", obj, informer.KeyOf(obj), err, hint(err))
+		w.Fatalf("get %T %s: %v%s", obj, kube.KeyOf(obj), err, hint(err))
 	}
 	return err == nil
 }
@@ -79,7 +79,7 @@ func (w *World) verb(name string, obj Object, do func() error) {
 	if w.record.isFull() {
 		runtime.Goexit()
 	}
-	key := informer.KeyOf(obj)
+	key := kube.KeyOf(obj)
 	if err := w.user.act(name, fmt.Sprintf("%T", obj), key.String(), do); err != nil {
 		w.Fatalf("%s %T %s: %v%s", name, obj, key, err, hint(err))
 	}
@@ -112,7 +112,7 @@ func (w *World) Do(op Op) {
 }
 
 func hint(err error) string {
-	if _, ok := errors.AsType[*informer.NotServedError](err); ok {
+	if _, ok := errors.AsType[*kube.NotServedError](err); ok {
 		return "; the server does not serve the kind: give its CRD in Config.CRDs, or the kind in Config.Kinds"
 	}
 	if refusal, ok := errors.AsType[*apierrors.StatusError](err); ok && apierrors.IsNotFound(err) && refusal.ErrStatus.Details.Kind == "namespaces" {
@@ -189,6 +189,6 @@ func (w *World) Fatalf(format string, args ...any) {
 	w.FailNow()
 }
 
-func clone(obj apiruntime.Object) Object { return informer.Copy(obj.(Object)) }
+func clone(obj apiruntime.Object) Object { return kube.Copy(obj.(Object)) }
 
 const rarely = 15 * time.Second

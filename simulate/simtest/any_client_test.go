@@ -29,6 +29,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
@@ -141,7 +142,7 @@ func withClient(t *testing.T, cfg *rest.Config) writer {
 		create: func(ctx context.Context, name, value string) error { return c.Create(ctx, object(name, value)) },
 		update: func(ctx context.Context, name, value string) error {
 			obj := &corev1.ConfigMap{}
-			if err := c.Get(ctx, informer.Key{Namespace: "default", Name: name}, obj); err != nil {
+			if err := c.Get(ctx, kube.Key{Namespace: "default", Name: name}, obj); err != nil {
 				return err
 			}
 			obj.Data = object(name, value).Data
@@ -192,7 +193,7 @@ func running(t *testing.T, objects ...runtime.Object) (*simtest.Server, *manager
 // inListers returns what each Lister of ConfigMaps reads under a name.
 func inListers(t *testing.T, mgr *manager.Manager, name string) string {
 	t.Helper()
-	key := informer.Key{Namespace: "default", Name: name}
+	key := kube.Key{Namespace: "default", Name: name}
 	kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	say := func(value string, err error) string {
 		switch {
@@ -210,7 +211,7 @@ func inListers(t *testing.T, mgr *manager.Manager, name string) string {
 		all = append(all, obj.Data["v"])
 	}
 	loose := informer.ForKind(mgr.Informers(), kind).Lister()
-	if _, err := loose.Get(key); errors.As(err, new(*informer.NotSettledError)) {
+	if _, err := loose.Get(key); errors.As(err, new(*kube.NotSettledError)) {
 		time.Sleep(time.Second) // a protobuf answer does not show all fields: they are read
 	}
 	if obj, err := loose.Get(key); err != nil {
@@ -325,7 +326,7 @@ func TestConfig_WritesOfPartsAreReadAtOnce_R14(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := informer.KeyOf(d)
+		key := kube.KeyOf(d)
 		now, err := deployments.Lister().Get(key)
 		if err != nil {
 			t.Fatal(err)
@@ -342,19 +343,19 @@ func TestConfig_WritesOfPartsAreReadAtOnce_R14(t *testing.T) {
 		if _, err := of.Patch(ctx, "held", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if m, err := maps.Lister().Get(informer.KeyOf(held)); err != nil || m.Labels["a"] != "b" {
+		if m, err := maps.Lister().Get(kube.KeyOf(held)); err != nil || m.Labels["a"] != "b" {
 			t.Errorf("after a patch of metadata: %v, %v", m, err)
 		}
 		if err := of.Delete(ctx, "held", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if m, err := maps.Lister().Get(informer.KeyOf(held)); err != nil || m.DeletionTimestamp == nil {
+		if m, err := maps.Lister().Get(kube.KeyOf(held)); err != nil || m.DeletionTimestamp == nil {
 			t.Errorf("after a delete that waits for a finalizer: %v, %v", m, err)
 		}
 		if _, err := of.Patch(ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if m, err := maps.Lister().Get(informer.KeyOf(held)); !apierrors.IsNotFound(err) {
+		if m, err := maps.Lister().Get(kube.KeyOf(held)); !apierrors.IsNotFound(err) {
 			t.Errorf("after the last finalizer: %v, %v, want nothing", m, err)
 		}
 	})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
@@ -39,15 +40,15 @@ func TestChildSet_LateWatchPrunesNothingMadeBesideIt_R9(t *testing.T) {
 					t.Fatal(err)
 				}
 				var children reconcile.ChildKind
-				var secret func(name string) informer.Object
+				var secret func(name string) kube.Object
 				if form == "typed" {
 					children = reconcile.Children(informer.For[*corev1.Secret](factory))
-					secret = func(name string) informer.Object {
+					secret = func(name string) kube.Object {
 						return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string][]byte{"a": {1}}}
 					}
 				} else {
 					children = reconcile.Children(informer.ForKind(factory, kind))
-					secret = func(name string) informer.Object {
+					secret = func(name string) kube.Object {
 						u := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"a": "AQ=="}}}
 						u.SetGroupVersionKind(kind)
 						u.SetNamespace("default")
@@ -69,7 +70,7 @@ func TestChildSet_LateWatchPrunesNothingMadeBesideIt_R9(t *testing.T) {
 
 				ctx = t.Context()
 				parent := &corev1.ConfigMap{}
-				if err := server.Client.Get(ctx, informer.Key{Namespace: "default", Name: "p"}, parent); err != nil {
+				if err := server.Client.Get(ctx, kube.Key{Namespace: "default", Name: "p"}, parent); err != nil {
 					t.Fatal(err)
 				}
 				// lag makes the watch late until the returned function is called, 400 ms later.
@@ -82,7 +83,7 @@ func TestChildSet_LateWatchPrunesNothingMadeBesideIt_R9(t *testing.T) {
 						synctest.Wait()
 					}
 				}
-				apply := func(want string, wanted ...informer.Object) {
+				apply := func(want string, wanted ...kube.Object) {
 					t.Helper()
 					beside := secret("password")
 					if _, err := own.CreateOrUpdate(ctx, beside, func() error {
@@ -97,7 +98,7 @@ func TestChildSet_LateWatchPrunesNothingMadeBesideIt_R9(t *testing.T) {
 				stored := func() *corev1.Secret {
 					t.Helper()
 					out := &corev1.Secret{}
-					if err := server.Client.Get(ctx, informer.Key{Namespace: "default", Name: "password"}, out); err != nil {
+					if err := server.Client.Get(ctx, kube.Key{Namespace: "default", Name: "password"}, out); err != nil {
 						t.Fatal(err)
 					}
 					return out

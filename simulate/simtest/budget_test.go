@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -59,17 +60,17 @@ func started(t *testing.T, cfg *rest.Config, opts informer.Options) *informer.Sh
 	return f
 }
 
-func stateOf(f *informer.SharedInformerFactory, kind string) informer.Snapshot {
+func stateOf(f *informer.SharedInformerFactory, kind string) state.Informer {
 	for _, s := range f.Snapshot() {
 		if s.Kind.Kind == kind {
 			return s
 		}
 	}
-	return informer.Snapshot{}
+	return state.Informer{}
 }
 
 // until waits until the two kinds are in a state, and fails with what they are in.
-func until(t *testing.T, f *informer.SharedInformerFactory, what string, is func(maps, secrets informer.Snapshot) bool) {
+func until(t *testing.T, f *informer.SharedInformerFactory, what string, is func(maps, secrets state.Informer) bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -94,7 +95,7 @@ func TestFactory_WhatDoesNotFitSaysSo_D6(t *testing.T) {
 			server := simtest.New(t, clientscheme.Scheme, filled()...)
 			opts := informer.Options{MemoryBudget: -1, PagedLists: paged, PageSize: 50}
 			free := started(t, server.Config, opts)
-			synced := func(maps, secrets informer.Snapshot) bool { return maps.Synced && secrets.Synced }
+			synced := func(maps, secrets state.Informer) bool { return maps.Synced && secrets.Synced }
 			until(t, free, "synced", synced)
 			one := max(stateOf(free, "ConfigMap").Heap, stateOf(free, "Secret").Heap)
 			if one < ofEach*8000 {
@@ -107,9 +108,9 @@ func TestFactory_WhatDoesNotFitSaysSo_D6(t *testing.T) {
 
 			opts.MemoryBudget = one * 3 / 2
 			f := started(t, server.Config, opts)
-			until(t, f, "one synced and the other told apart", func(maps, secrets informer.Snapshot) bool {
-				for _, s := range []informer.Snapshot{maps, secrets} {
-					if !s.Synced && len(s.Scopes) == 1 && s.Scopes[0].State == informer.StateDoesNotFit && !s.Scopes[0].NextTry.IsZero() {
+			until(t, f, "one synced and the other told apart", func(maps, secrets state.Informer) bool {
+				for _, s := range []state.Informer{maps, secrets} {
+					if !s.Synced && len(s.Scopes) == 1 && s.Scopes[0].State == state.DoesNotFit && !s.Scopes[0].NextTry.IsZero() {
 						return maps.Synced != secrets.Synced
 					}
 				}
@@ -154,7 +155,7 @@ func TestFactory_WhatDoesNotFitSaysSo_D6(t *testing.T) {
 func TestFactory_ListsTakeTurnsUnderTheBudget_D6(t *testing.T) {
 	server := simtest.New(t, clientscheme.Scheme, filled()...)
 	free := started(t, server.Config, informer.Options{MemoryBudget: -1})
-	both := func(maps, secrets informer.Snapshot) bool { return maps.Synced && secrets.Synced }
+	both := func(maps, secrets state.Informer) bool { return maps.Synced && secrets.Synced }
 	until(t, free, "synced", both)
 	need := stateOf(free, "ConfigMap").Heap + stateOf(free, "Secret").Heap
 	f := started(t, server.Config, informer.Options{MemoryBudget: need + need/20, PagedLists: true, PageSize: 20})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
@@ -53,7 +54,7 @@ func TestFor_DeletionBeforeTheStatusIsQuiet_R18(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			changed := informer.Copy(pod)
+			changed := kube.Copy(pod)
 			changed.Status.Message = "seen"
 			_, answer = own.PatchChanges(ctx, pod, changed)
 			return reconcile.Result{}, answer

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -24,7 +24,7 @@ func ExampleServer() {
 
 	cron := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "backup"}}
 	server := newServer(t, nil, cron)
-	if err := server.Client.Get(t.Context(), informer.KeyOf(cron), cron); err != nil {
+	if err := server.Client.Get(t.Context(), kube.KeyOf(cron), cron); err != nil {
 		t.Error(err)
 	}
 }

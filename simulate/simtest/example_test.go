@@ -9,15 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/testing/webv1"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
 func TestWrites(t *testing.T) {
 	site := &webv1.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}}
 	server := simtest.New(t, testScheme(), site)
-	if err := server.Client.Get(t.Context(), informer.KeyOf(site), site); err != nil {
+	if err := server.Client.Get(t.Context(), kube.KeyOf(site), site); err != nil {
 		t.Error(err)
 	}
 }
@@ -36,7 +36,7 @@ func ExampleNew() {
 
 	site := &webv1.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}}
 	server := simtest.New(t, testScheme(), site)
-	if err := server.Client.Get(t.Context(), informer.KeyOf(site), site); err != nil {
+	if err := server.Client.Get(t.Context(), kube.KeyOf(site), site); err != nil {
 		t.Error(err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
@@ -261,7 +262,7 @@ func TestInstallCRDs_WaitsForADeletion(t *testing.T) {
 		crd := &unstructured.Unstructured{}
 		crd.SetGroupVersionKind(schema.GroupVersionKind{Group: definitions.Group, Version: "v1", Kind: "CustomResourceDefinition"})
 		crd.SetName("gadgets.example.dev")
-		if err := server.Client.Get(t.Context(), informer.KeyOf(crd), crd); err != nil {
+		if err := server.Client.Get(t.Context(), kube.KeyOf(crd), crd); err != nil {
 			t.Fatal(err)
 		}
 		uid := crd.GetUID()
@@ -274,7 +275,7 @@ func TestInstallCRDs_WaitsForADeletion(t *testing.T) {
 		}
 		time.AfterFunc(10*time.Second, func() {
 			now := crd.DeepCopy()
-			err := server.Client.Get(context.Background(), informer.KeyOf(now), now)
+			err := server.Client.Get(context.Background(), kube.KeyOf(now), now)
 			if err := errors.Join(err, server.Client.SetFinalizers(context.Background(), now, nil)); err != nil {
 				t.Error(err)
 			}

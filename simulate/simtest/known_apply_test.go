@@ -28,6 +28,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -98,8 +99,8 @@ func (a *applier) caughtUp() {
 	a.t.Helper()
 	synctest.Wait()
 	var is appsv1.Deployment
-	live := a.Client.Get(a.t.Context(), informer.Key{Namespace: "default", Name: "web"}, &is)
-	held, cached := a.lister.Get(informer.Key{Namespace: "default", Name: "web"})
+	live := a.Client.Get(a.t.Context(), kube.Key{Namespace: "default", Name: "web"}, &is)
+	held, cached := a.lister.Get(kube.Key{Namespace: "default", Name: "web"})
 	if apierrors.IsNotFound(live) && apierrors.IsNotFound(cached) || live == nil && cached == nil && is.ResourceVersion == held.ResourceVersion {
 		return
 	}
@@ -153,7 +154,7 @@ var foreign = map[string]func(ctx context.Context, c *client.Client, n int) erro
 	},
 	"order of containers": func(ctx context.Context, c *client.Client, _ int) error {
 		var d appsv1.Deployment
-		if err := c.Get(ctx, informer.KeyOf(wish(0)), &d); err != nil {
+		if err := c.Get(ctx, kube.KeyOf(wish(0)), &d); err != nil {
 			return err
 		}
 		all := d.Spec.Template.Spec.Containers
@@ -168,7 +169,7 @@ var foreign = map[string]func(ctx context.Context, c *client.Client, n int) erro
 	},
 	"changed and changed back": func(ctx context.Context, c *client.Client, n int) error {
 		var d appsv1.Deployment
-		if err := c.Get(ctx, informer.KeyOf(wish(0)), &d); err != nil {
+		if err := c.Get(ctx, kube.KeyOf(wish(0)), &d); err != nil {
 			return err
 		}
 		image := func(image string) error {
@@ -192,7 +193,7 @@ var foreign = map[string]func(ctx context.Context, c *client.Client, n int) erro
 
 // values returns what an object says, without bookkeeping.
 func values(obj *appsv1.Deployment) *appsv1.Deployment {
-	obj = informer.Copy(obj)
+	obj = kube.Copy(obj)
 	obj.ManagedFields, obj.ResourceVersion = nil, ""
 	return obj
 }
@@ -222,7 +223,7 @@ func omitted(t *testing.T, seed uint64) (omitted int) {
 			}
 			omitted++
 			var is appsv1.Deployment
-			if err := a.Client.Get(t.Context(), informer.KeyOf(d), &is); err != nil {
+			if err := a.Client.Get(t.Context(), kube.KeyOf(d), &is); err != nil {
 				t.Fatalf("seed %d: %v\nafter an apply that was omitted: %s", seed, err, strings.Join(history, ", "))
 			}
 			would := wish(variant)
@@ -317,7 +318,7 @@ func TestKnown_WhatIsNotKnownIsSent_C16(t *testing.T) {
 		{"after a dry run of another", nil, func(a *applier) int64 { a.apply(wish(3), client.DryRun{}); return a.apply(wish(2)) }, 0, 0},
 		{"another owner", nil, func(a *applier) int64 { return a.apply(wish(2), client.FieldOwner("other")) }, 1, 0},
 		{"a precondition", nil, func(a *applier) int64 {
-			d, err := a.lister.Get(informer.KeyOf(wish(2)))
+			d, err := a.lister.Get(kube.KeyOf(wish(2)))
 			if err != nil {
 				a.t.Fatal(err)
 			}
@@ -362,7 +363,7 @@ func TestKnown_WhatIsNotKnownIsSent_C16(t *testing.T) {
 			}
 			u.SetAPIVersion("apps/v1")
 			u.SetKind("Deployment")
-			return min(a.apply(informer.Copy(u)), a.apply(informer.Copy(u)))
+			return min(a.apply(kube.Copy(u)), a.apply(kube.Copy(u)))
 		}, 1, 0},
 		{"an apply configuration", nil, func(a *applier) int64 {
 			wanted := appsac.Deployment("web", "default").WithAnnotations(map[string]string{"a": "b"})

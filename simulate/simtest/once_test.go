@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 	"github.com/flyball-dev/flyball/source"
@@ -97,7 +98,7 @@ func TestOnce_KeepsAPassword_R17(t *testing.T) {
 		get := func() *corev1.Secret {
 			t.Helper()
 			secret := &corev1.Secret{}
-			if err := users.Get(t.Context(), informer.Key{Namespace: "default", Name: "db"}, secret); err != nil {
+			if err := users.Get(t.Context(), kube.Key{Namespace: "default", Name: "db"}, secret); err != nil {
 				t.Fatalf("there is no Secret: %v", err)
 			}
 			return secret
@@ -113,7 +114,7 @@ func TestOnce_KeepsAPassword_R17(t *testing.T) {
 		check("new", string(first.Data["password"]), 1)
 
 		parent := &corev1.ConfigMap{}
-		if err := users.Get(t.Context(), informer.KeyOf(first), parent); err != nil {
+		if err := users.Get(t.Context(), kube.KeyOf(first), parent); err != nil {
 			t.Fatal(err)
 		}
 		parent.Data = map[string]string{"changed": "yes"}

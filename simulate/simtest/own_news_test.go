@@ -29,6 +29,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 	"github.com/flyball-dev/flyball/source"
@@ -54,8 +55,8 @@ type duet struct {
 // look is what a reconcile found when it began.
 type look struct {
 	moment    int
-	site, web informer.Version // 0: absent
-	uid       types.UID        // of web
+	site, web kube.Version // 0: absent
+	uid       types.UID    // of web
 }
 
 // foreignWrite is one whose effect a reconcile must see that begins after it.
@@ -63,7 +64,7 @@ type foreignWrite struct {
 	what    string
 	moment  int // before it
 	ofSite  bool
-	version informer.Version
+	version kube.Version
 	uid     types.UID
 	removed bool
 }
@@ -98,7 +99,7 @@ func newDuetWith(t *testing.T, seed uint64, act func(ctx context.Context, d *due
 		t.Fatal(err)
 	}
 	c := reconcile.For(sites, d.reconcile, opts)
-	d.source = source.Kind(webs, func(informer.Object) iter.Seq[reconcile.Key] {
+	d.source = source.Kind(webs, func(kube.Object) iter.Seq[reconcile.Key] {
 		return func(yield func(reconcile.Key) bool) { yield(duetKey) }
 	})
 	c.Watch(d.source)
@@ -152,9 +153,9 @@ func (d *duet) removed(uid types.UID) {
 }
 
 func (d *duet) reconcile(ctx context.Context, site *corev1.ConfigMap) (reconcile.Result, error) {
-	l := look{moment: d.now(), site: informer.ParseVersion(site.ResourceVersion)}
-	if web, err := d.webs.Get(informer.KeyOf(wish(0))); err == nil {
-		l.web, l.uid = informer.ParseVersion(web.ResourceVersion), web.UID
+	l := look{moment: d.now(), site: kube.ParseVersion(site.ResourceVersion)}
+	if web, err := d.webs.Get(kube.KeyOf(wish(0))); err == nil {
+		l.web, l.uid = kube.ParseVersion(web.ResourceVersion), web.UID
 	}
 	d.mu.Lock()
 	d.began = append(d.began, l)
@@ -199,14 +200,14 @@ func (d *duet) foreign(r *rand.Rand) (foreignWrite, bool) {
 		w.what, w.ofSite = "site", true
 		site := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}}
 		err = d.Client.Patch(ctx, site, client.MergePatch([]byte(fmt.Sprintf(`{"data":{"theirs":"%d"}}`, d.now()))))
-		w.uid, w.version = site.UID, informer.ParseVersion(site.ResourceVersion)
+		w.uid, w.version = site.UID, kube.ParseVersion(site.ResourceVersion)
 	case 4:
 		w.what, w.removed = "delete", true
 		var is appsv1.Deployment
-		if err = d.Client.Get(ctx, informer.KeyOf(web), &is); err == nil {
+		if err = d.Client.Get(ctx, kube.KeyOf(web), &is); err == nil {
 			err = d.Client.Delete(ctx, &is, client.Preconditions{UID: is.UID, ResourceVersion: is.ResourceVersion}, client.Propagation("Background"))
 		}
-		w.uid, w.version = is.UID, informer.ParseVersion(is.ResourceVersion)
+		w.uid, w.version = is.UID, kube.ParseVersion(is.ResourceVersion)
 	case 5:
 		w.what = "create"
 		err = d.Client.Create(ctx, web)
@@ -220,7 +221,7 @@ func (d *duet) foreign(r *rand.Rand) (foreignWrite, bool) {
 	if w.removed {
 		d.removed(w.uid)
 	} else if !w.ofSite {
-		w.uid, w.version = web.UID, informer.ParseVersion(web.ResourceVersion)
+		w.uid, w.version = web.UID, kube.ParseVersion(web.ResourceVersion)
 	}
 	return w, true
 }
@@ -229,19 +230,19 @@ func (d *duet) foreign(r *rand.Rand) (foreignWrite, bool) {
 func randomly(r *rand.Rand) func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
 	return func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
 		for range r.IntN(3) {
-			web, missing := d.webs.Get(informer.KeyOf(wish(0)))
+			web, missing := d.webs.Get(kube.KeyOf(wish(0)))
 			var err error
 			switch n := r.IntN(7); {
 			case n == 0:
-				to := informer.Copy(site)
+				to := kube.Copy(site)
 				to.Data = map[string]string{"ours": fmt.Sprint(r.IntN(3))}
 				_, err = d.own.PatchChanges(ctx, site, to)
 			case n == 1:
-				to := informer.Copy(site)
+				to := kube.Copy(site)
 				to.Data = map[string]string{"ours": fmt.Sprint(r.IntN(3))}
 				_, err = d.own.PatchChanges(ctx, site, to, client.Preconditions{ResourceVersion: site.ResourceVersion})
 			case n == 2 && missing == nil:
-				to := informer.Copy(web)
+				to := kube.Copy(web)
 				to.Spec.Replicas = new(int32(r.IntN(3)))
 				err = d.own.Update(ctx, to)
 			case n == 3 && missing == nil:
@@ -319,7 +320,7 @@ func TestOwnNews_EachForeignWriteWakes_R15(t *testing.T) {
 
 func TestOwnNews_WakesUnlessOmitted_R15(t *testing.T) {
 	steps := func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
-		web, err := d.webs.Get(informer.KeyOf(wish(0)))
+		web, err := d.webs.Get(kube.KeyOf(wish(0)))
 		switch {
 		case apierrors.IsNotFound(err):
 			return d.own.ApplyChild(ctx, wish(0), "", nil)
@@ -345,18 +346,18 @@ func TestOwnNews_WakesOncePerChange_R15(t *testing.T) {
 	writes := map[string]func(ctx context.Context, d *duet, site *corev1.ConfigMap) error{
 		"no write": func(context.Context, *duet, *corev1.ConfigMap) error { return nil },
 		"update": func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
-			to := informer.Copy(site)
+			to := kube.Copy(site)
 			to.Data = map[string]string{"ours": "1"}
 			return d.own.Update(ctx, to)
 		},
 		"changes": func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
-			to := informer.Copy(site)
+			to := kube.Copy(site)
 			to.Data = map[string]string{"ours": "1"}
 			_, err := d.own.PatchChanges(ctx, site, to)
 			return err
 		},
 		"merge patch": func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
-			return d.own.Patch(ctx, informer.Copy(site), client.MergePatch([]byte(`{"data":{"ours":"1"}}`)))
+			return d.own.Patch(ctx, kube.Copy(site), client.MergePatch([]byte(`{"data":{"ours":"1"}}`)))
 		},
 		"apply": func(ctx context.Context, d *duet, _ *corev1.ConfigMap) error {
 			return d.own.Apply(ctx, wish(1), client.FieldOwner("website"))
@@ -388,7 +389,7 @@ func TestOwnNews_ResyncShowsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 	}
 	steps := func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
 		if len(site.Annotations) < 3 {
-			to := informer.Copy(site)
+			to := kube.Copy(site)
 			metav1.SetMetaDataAnnotation(&to.ObjectMeta, fmt.Sprint(len(site.Annotations)), "")
 			return d.own.Update(ctx, to)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -50,7 +51,7 @@ func TestProjection_NothingOnTheServerIsLost_D4(t *testing.T) {
 		<-webs.Synced()
 		cached := func() *appsv1.Deployment {
 			t.Helper()
-			obj, err := webs.Lister().Get(informer.KeyOf(web))
+			obj, err := webs.Lister().Get(kube.KeyOf(web))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +63,7 @@ func TestProjection_NothingOnTheServerIsLost_D4(t *testing.T) {
 		live := func() *appsv1.Deployment {
 			t.Helper()
 			var obj appsv1.Deployment
-			if err := c.Get(ctx, informer.KeyOf(web), &obj); err != nil {
+			if err := c.Get(ctx, kube.KeyOf(web), &obj); err != nil {
 				t.Fatal(err)
 			}
 			return &obj
@@ -78,7 +79,7 @@ func TestProjection_NothingOnTheServerIsLost_D4(t *testing.T) {
 				t.Errorf("%s: %v, want a *client.ProjectedObjectError", what, err)
 			}
 		}
-		to := informer.Copy(cached())
+		to := kube.Copy(cached())
 		to.Spec.Replicas = new(int32(5))
 		refused("update", c.Update(ctx, to))
 		refused("apply", c.Apply(ctx, to))
@@ -90,7 +91,7 @@ func TestProjection_NothingOnTheServerIsLost_D4(t *testing.T) {
 			t.Errorf("refused writes have changed the object: %+v", got)
 		}
 
-		to = informer.Copy(cached())
+		to = kube.Copy(cached())
 		to.Spec.Replicas = new(int32(5))
 		if _, err := c.PatchChanges(ctx, cached(), to); err != nil {
 			t.Error(err)
@@ -98,12 +99,12 @@ func TestProjection_NothingOnTheServerIsLost_D4(t *testing.T) {
 		if got := cached(); *got.Spec.Replicas != 5 {
 			t.Errorf("after the patch the cache has %d replicas, want 5", *got.Spec.Replicas)
 		}
-		to = informer.Copy(cached())
+		to = kube.Copy(cached())
 		to.Status.Replicas = 5
 		if _, err := c.PatchChanges(ctx, cached(), to); err != nil {
 			t.Error(err)
 		}
-		to = informer.Copy(cached())
+		to = kube.Copy(cached())
 		to.Status.ReadyReplicas = 4
 		if err := c.Status().Apply(ctx, to, client.Force{}); err != nil {
 			t.Error(err)
@@ -125,11 +126,11 @@ func TestProjection_NothingOnTheServerIsLost_D4(t *testing.T) {
 		// A whole object is written as ever, and other readers have it.
 		whole := informer.For[*appsv1.Deployment](factory)
 		<-whole.Synced()
-		obj, err := whole.Lister().Get(informer.KeyOf(web))
+		obj, err := whole.Lister().Get(kube.KeyOf(web))
 		if err != nil || obj.Annotations["note"] != "n" || obj.Spec.Template.Spec.Containers[0].Name != "c" {
 			t.Fatalf("the handle of all fields has %+v, %v", obj, err)
 		}
-		update := informer.Copy(obj)
+		update := kube.Copy(obj)
 		update.Spec.Replicas = new(int32(6))
 		if err := c.Update(ctx, update); err != nil {
 			t.Error(err)

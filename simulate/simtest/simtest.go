@@ -5,7 +5,7 @@
 //
 //	server := simtest.New(t, scheme, site)       // 2 ms, no port, no binaries
 //	mgr, err := manager.New(manager.Options{Config: server.Config, Scheme: scheme, MetricsAddress: "0", HealthAddress: "0"})
-//	err = server.Client.Get(ctx, informer.KeyOf(site), site)
+//	err = server.Client.Get(ctx, kube.KeyOf(site), site)
 //
 // It works inside and outside a testing/synctest bubble. To test with faults, see
 // package kit; for the real server, package envtest.
@@ -30,7 +30,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -85,7 +85,7 @@ func New(t testing.TB, scheme *runtime.Scheme, objects ...runtime.Object) *Serve
 
 func named(scheme *runtime.Scheme, obj runtime.Object) (runtime.Object, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		obj = informer.Copy(u)
+		obj = kube.Copy(u)
 	} else {
 		obj = obj.DeepCopyObject()
 	}

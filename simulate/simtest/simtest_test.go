@@ -18,6 +18,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/simtest"
@@ -55,11 +56,11 @@ func TestNew_HasTheObjectsAndAnswers(t *testing.T) {
 	given := configMap("shop", "a")
 	server := simtest.New(t, withSites(t), given, &site{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "s"}, Spec: "x"})
 	got := configMap("shop", "a")
-	if err := server.Client.Get(t.Context(), informer.KeyOf(got), got); err != nil || got.UID == "" || given.UID != "" {
+	if err := server.Client.Get(t.Context(), kube.KeyOf(got), got); err != nil || got.UID == "" || given.UID != "" {
 		t.Errorf("the object is %v, %v, want it with a UID, and the given one as it was", got, err)
 	}
 	s := &site{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "s"}}
-	if err := server.Client.Get(t.Context(), informer.KeyOf(s), s); err != nil || s.Spec != "x" {
+	if err := server.Client.Get(t.Context(), kube.KeyOf(s), s); err != nil || s.Spec != "x" {
 		t.Errorf("an object of a kind of the scheme is %+v, %v", s, err)
 	}
 	if err := server.Client.Create(t.Context(), configMap("shop", "b")); err != nil {
@@ -74,7 +75,7 @@ func TestNew_TakesEveryValueThatAWriteTakes_B25(t *testing.T) {
 		"spec": map[string]any{"replicas": 2, "selector": map[string]any{"matchLabels": map[string]string{"app": "a"}}},
 	}}
 	server := simtest.New(t, nil, site)
-	again := informer.Copy(site)
+	again := kube.Copy(site)
 	again.SetName("b")
 	again.Object["spec"].(map[string]any)["replicas"] = 3
 	if _, err := server.Put(again); err != nil {
@@ -82,7 +83,7 @@ func TestNew_TakesEveryValueThatAWriteTakes_B25(t *testing.T) {
 	}
 	for name, want := range map[string]int32{"a": 2, "b": 3} {
 		got := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
-		if err := server.Client.Get(t.Context(), informer.KeyOf(got), got); err != nil || *got.Spec.Replicas != want || got.Spec.Selector.MatchLabels["app"] != "a" {
+		if err := server.Client.Get(t.Context(), kube.KeyOf(got), got); err != nil || *got.Spec.Replicas != want || got.Spec.Selector.MatchLabels["app"] != "a" {
 			t.Errorf("%s is %v, %v, want %d replicas", name, got.Spec, err, want)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/flyball-dev/flyball/bridge/clientgo"
 	"github.com/flyball-dev/flyball/bridge/clientgo/internal/lifecycle"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Options of a factory. The zero value is suitable for production.
@@ -67,12 +68,12 @@ func NewMetadata(f *informer.SharedInformerFactory, opts Options) metadatainform
 }
 
 type (
-	forResource[T informer.Object] func(*informer.SharedInformerFactory, schema.GroupVersionResource, ...informer.Scope) *informer.SharedInformer[T]
-	listerOf                       func(cache.Indexer, schema.GroupVersionResource) cache.GenericLister
+	forResource[T kube.Object] func(*informer.SharedInformerFactory, schema.GroupVersionResource, ...informer.Scope) *informer.SharedInformer[T]
+	listerOf                   func(cache.Indexer, schema.GroupVersionResource) cache.GenericLister
 )
 
 // factory has the informers of one representation.
-type factory[T informer.Object] struct {
+type factory[T kube.Object] struct {
 	*lifecycle.Factory[schema.GroupVersionResource]
 	flyball     *informer.SharedInformerFactory
 	forResource forResource[T]
@@ -81,7 +82,7 @@ type factory[T informer.Object] struct {
 	opts        Options
 }
 
-func newFactory[T informer.Object](f *informer.SharedInformerFactory, opts Options, of forResource[T], lister listerOf) *factory[T] {
+func newFactory[T kube.Object](f *informer.SharedInformerFactory, opts Options, of forResource[T], lister listerOf) *factory[T] {
 	out := &factory[T]{
 		Factory: lifecycle.New[schema.GroupVersionResource](f, lifecycle.Options{RunOnStart: opts.RunOnStart, Name: opts.Name, Logger: opts.Logger}),
 		flyball: f, forResource: of, listerOf: lister, opts: opts,

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flyball-dev/flyball/bridge/clientgo/byresource"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 var widgets = schema.GroupVersionResource{Group: "test.example.com", Version: "v1", Resource: "widgets"}
@@ -88,7 +89,7 @@ func TestFactory_TweakListOptionsIsTheScope_G7(t *testing.T) {
 		ended := make(chan struct{})
 		close(ended)
 		start(ended)
-		want := informer.WatchScope{Namespace: "prod", LabelSelector: "app=web", FieldSelector: "metadata.name!=a"}
+		want := listwatch.Scope{Namespace: "prod", LabelSelector: "app=web", FieldSelector: "metadata.name!=a"}
 		for _, s := range f.Snapshot() {
 			if len(s.Scopes) != 1 || s.Scopes[0].Scope != want {
 				t.Errorf("%s is watched %v, want %s", s.Kind, s.Scopes, want)

@@ -27,6 +27,7 @@ import (
 	"github.com/flyball-dev/flyball/bridge/clientgo"
 	"github.com/flyball-dev/flyball/bridge/clientgo/factory"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func newFlyball(t *testing.T, scheme *runtime.Scheme) *informer.SharedInformerFactory {
@@ -48,7 +49,7 @@ func isFlyball(i cache.SharedIndexInformer) bool {
 		}
 		inner = field.Elem()
 	}
-	return inner.Type() == reflect.TypeFor[*clientgo.SharedIndexInformer[informer.Object]]()
+	return inner.Type() == reflect.TypeFor[*clientgo.SharedIndexInformer[kube.Object]]()
 }
 
 func TestFactory_KnowsEveryResourceOfClientGo(t *testing.T) {

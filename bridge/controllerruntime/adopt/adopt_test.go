@@ -31,6 +31,7 @@ import (
 
 	"github.com/flyball-dev/flyball/bridge/controllerruntime/adopt"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/simtest"
@@ -134,7 +135,7 @@ func TestAdopt_PiecesRunUnderAManager(t *testing.T) {
 		}
 		start()
 		time.Sleep(time.Second)
-		if err := server.Client.Get(t.Context(), informer.Key{Namespace: "default", Name: "a"}, &corev1.Secret{}); err != nil {
+		if err := server.Client.Get(t.Context(), kube.Key{Namespace: "default", Name: "a"}, &corev1.Secret{}); err != nil {
 			t.Fatalf("the Secret of a: %v", err)
 		}
 		if r.runs("skipped") != 0 {
@@ -148,7 +149,7 @@ func TestAdopt_PiecesRunUnderAManager(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if err := server.Client.Get(t.Context(), informer.Key{Namespace: "default", Name: "a"}, &corev1.Secret{}); err != nil {
+		if err := server.Client.Get(t.Context(), kube.Key{Namespace: "default", Name: "a"}, &corev1.Secret{}); err != nil {
 			t.Errorf("the Secret is not created again for its owner: %v", err)
 		}
 		pushed <- event.GenericEvent{Object: configMap("skipped", nil)}

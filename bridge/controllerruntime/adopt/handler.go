@@ -16,6 +16,7 @@ import (
 	theirs "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
@@ -26,7 +27,7 @@ import (
 // whatever Fields the Scopes of i have.
 //
 // An i or h that is nil, and misuse of i, is returned by Watch's controller when it runs.
-func Handler[T informer.Object, O client.Object](i *informer.SharedInformer[T], h handler.TypedEventHandler[O, theirs.Request],
+func Handler[T kube.Object, O client.Object](i *informer.SharedInformer[T], h handler.TypedEventHandler[O, theirs.Request],
 	preds ...predicate.TypedPredicate[O],
 ) source.Source[reconcile.Key] {
 	s := &handled[T, O]{informer: i, handler: h, preds: slices.Clone(preds)}
@@ -46,7 +47,7 @@ func Handler[T informer.Object, O client.Object](i *informer.SharedInformer[T], 
 }
 
 // handled is the source of an informer's events with their handler.
-type handled[T informer.Object, O client.Object] struct {
+type handled[T kube.Object, O client.Object] struct {
 	*state
 	informer *informer.SharedInformer[T]
 	handler  handler.TypedEventHandler[O, theirs.Request]

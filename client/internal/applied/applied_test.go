@@ -17,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/client/internal/applied"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func keyOf(name string) applied.Key {
-	return applied.Key{Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Object: informer.Key{Namespace: "prod", Name: name}, Owner: "website"}
+	return applied.Key{Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Object: kube.Key{Namespace: "prod", Name: name}, Owner: "website"}
 }
 
 // deployment is in version 7, and then changed.
@@ -51,7 +51,7 @@ func replicas(n int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Replicas = &n }
 }
 
-func stateOf(t testing.TB, obj informer.Object, part applied.Part) applied.State {
+func stateOf(t testing.TB, obj kube.Object, part applied.Part) applied.State {
 	t.Helper()
 	s, ok := applied.StateOf(obj, part)
 	if !ok {
@@ -60,7 +60,7 @@ func stateOf(t testing.TB, obj informer.Object, part applied.Part) applied.State
 	return s
 }
 
-func unstructuredOf(t testing.TB, obj informer.Object) *unstructured.Unstructured {
+func unstructuredOf(t testing.TB, obj kube.Object) *unstructured.Unstructured {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
@@ -70,7 +70,7 @@ func unstructuredOf(t testing.TB, obj informer.Object) *unstructured.Unstructure
 }
 
 // remembered is a Memory of one apply, answered with obj.
-func remembered(t testing.TB, body string, obj informer.Object, part applied.Part) *applied.Memory {
+func remembered(t testing.TB, body string, obj kube.Object, part applied.Part) *applied.Memory {
 	t.Helper()
 	var m applied.Memory
 	m.Begin(keyOf("web"), began)(&applied.Known{Wanted: wants(body), Answered: stateOf(t, obj, part), At: began})
@@ -229,7 +229,7 @@ func TestMemory_IsBounded_C16(t *testing.T) {
 }
 
 func TestStateOf_LeavesTheObjectAlone_C16(t *testing.T) {
-	for _, obj := range []informer.Object{deployment(), unstructuredOf(t, deployment())} {
+	for _, obj := range []kube.Object{deployment(), unstructuredOf(t, deployment())} {
 		before, _ := json.Marshal(obj)
 		_, _ = applied.StateOf(obj, applied.Main)
 		if after, _ := json.Marshal(obj); string(before) != string(after) {
@@ -243,7 +243,7 @@ func FuzzStateOf_C16(f *testing.F) {
 	f.Add("b", int32(1), int32(1), "c", int32(1), int32(2))
 	f.Add("", int32(0), int32(0), "", int32(0), int32(0))
 	f.Fuzz(func(t *testing.T, label1 string, spec1, status1 int32, label2 string, spec2, status2 int32) {
-		make := func(uid types.UID, label string, spec, status int32) informer.Object {
+		make := func(uid types.UID, label string, spec, status int32) kube.Object {
 			return deployment(func(d *appsv1.Deployment) { d.UID, d.Labels["l"] = uid, label }, replicas(spec), ready(status))
 		}
 		a, b := stateOf(t, make("u", label1, spec1, status1), applied.Main), stateOf(t, make("u", label2, spec2, status2), applied.Main)

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // trusted is how long an answer is remembered.
@@ -18,7 +18,7 @@ const trusted = time.Hour
 // Key of an apply. Later applies with the same key replace what earlier ones have claimed.
 type Key struct {
 	Kind        schema.GroupKind
-	Object      informer.Key
+	Object      kube.Key
 	Owner       string
 	Subresource string
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Digest identifies a content. Different contents have different digests.
@@ -45,17 +45,17 @@ const (
 // State of an object, as far as it decides whether an apply is known.
 type State struct {
 	UID     types.UID
-	Version informer.Version // 0: unknown
-	Own     Digest           // of the part that the apply can change
-	Rest    Digest           // of the rest
+	Version kube.Version // 0: unknown
+	Own     Digest       // of the part that the apply can change
+	Rest    Digest       // of the rest
 }
 
 // StateOf returns the state of obj for applies that can change part of it. The server's
 // bookkeeping is in neither digest: the version and managedFields; the generation is in that
 // of the main part, because it shows changes that were changed back. ok is false if obj does
 // not marshal. obj is not modified.
-func StateOf(obj informer.Object, own Part) (s State, ok bool) {
-	s = State{UID: obj.GetUID(), Version: informer.ParseVersion(obj.GetResourceVersion())}
+func StateOf(obj kube.Object, own Part) (s State, ok bool) {
+	s = State{UID: obj.GetUID(), Version: kube.ParseVersion(obj.GetResourceVersion())}
 	text, err := json.Marshal(plain(obj))
 	if err != nil {
 		return s, false
@@ -92,7 +92,7 @@ func (s State) follows(answered State) bool {
 }
 
 // plain returns a copy of obj without bookkeeping. It shares with obj what it does not change.
-func plain(obj informer.Object) informer.Object {
+func plain(obj kube.Object) kube.Object {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		fields := maps.Clone(u.Object)
 		if metadata, ok := fields["metadata"].(map[string]any); ok {
@@ -105,7 +105,7 @@ func plain(obj informer.Object) informer.Object {
 	}
 	v := reflect.New(reflect.TypeOf(obj).Elem())
 	v.Elem().Set(reflect.ValueOf(obj).Elem())
-	c := v.Interface().(informer.Object)
+	c := v.Interface().(kube.Object)
 	c.SetManagedFields(nil)
 	c.SetResourceVersion("")
 	return c

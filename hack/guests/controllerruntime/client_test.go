@@ -14,6 +14,7 @@ import (
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
@@ -47,7 +48,7 @@ func TestClient_WritesOfControllerRuntimesAreReadAtOnce_R14(t *testing.T) {
 	key := crclient.ObjectKeyFromObject(obj)
 	sees := func(what, value string) {
 		t.Helper()
-		got, err := maps.Lister().Get(informer.KeyOf(obj))
+		got, err := maps.Lister().Get(kube.KeyOf(obj))
 		if err != nil || got.Data["v"] != value || got.ResourceVersion != obj.ResourceVersion {
 			t.Errorf("after %s the Lister reads %v, %v, want v=%s at %s", what, got, err, value, obj.ResourceVersion)
 		}
@@ -67,14 +68,14 @@ func TestClient_WritesOfControllerRuntimesAreReadAtOnce_R14(t *testing.T) {
 	must(c.Patch(ctx, obj, crclient.MergeFrom(before)))
 	sees("Patch", "2")
 	must(c.Delete(ctx, obj))
-	if got, err := maps.Lister().Get(informer.KeyOf(obj)); !apierrors.IsNotFound(err) {
+	if got, err := maps.Lister().Get(kube.KeyOf(obj)); !apierrors.IsNotFound(err) {
 		t.Errorf("after Delete the Lister reads %v, %v", got, err)
 	}
 	*obj = corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Data: map[string]string{"v": "3"}}
 	must(c.Create(ctx, obj))
 	sees("Create", "3")
 	must(c.DeleteAllOf(ctx, obj, crclient.InNamespace("default")))
-	if got, err := maps.Lister().Get(informer.KeyOf(obj)); !apierrors.IsNotFound(err) {
+	if got, err := maps.Lister().Get(kube.KeyOf(obj)); !apierrors.IsNotFound(err) {
 		t.Errorf("after DeleteAllOf the Lister reads %v, %v", got, err)
 	}
 }

@@ -42,6 +42,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -101,7 +102,7 @@ func read(ctx context.Context, part string, cfg *rest.Config) error {
 		}
 		n := 0
 		for _, err := range client.List[*corev1.Secret](ctx, c) {
-			if apart := (*informer.UndecodableError)(nil); err != nil && !errors.As(err, &apart) {
+			if apart := (*kube.UndecodableError)(nil); err != nil && !errors.As(err, &apart) {
 				return err
 			}
 			n++

@@ -15,6 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster"
 	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster/fleetv1"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func oneFactory(b testing.TB, w *wire, packed bool) *informer.SharedInformerFactory {
@@ -61,9 +62,9 @@ func BenchmarkCompact_Get(b *testing.B) {
 		if _, err := i.WaitForSync(ctx); err != nil {
 			b.Fatal(err)
 		}
-		keys := make([]informer.Key, n)
+		keys := make([]kube.Key, n)
 		for at := range keys {
-			keys[at] = informer.KeyOf(pods.Pod(at))
+			keys[at] = kube.KeyOf(pods.Pod(at))
 		}
 		rand.Shuffle(n, func(x, y int) { keys[x], keys[y] = keys[y], keys[x] })
 		for name, of := range map[string]int{"hot": 200, "cold": n} {

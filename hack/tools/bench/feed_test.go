@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // feed is an in-memory server whose objects are decoded already, so the benchmark measures
@@ -51,7 +51,7 @@ func (f *feed) next(pod *corev1.Pod) *corev1.Pod {
 type fed struct{ *feed }
 
 func itemOf(pod *corev1.Pod) listwatch.Item[*corev1.Pod] {
-	return listwatch.Item[*corev1.Pod]{Key: informer.KeyOf(pod), UID: pod.UID, ResourceVersion: pod.ResourceVersion, Object: pod}
+	return listwatch.Item[*corev1.Pod]{Key: kube.KeyOf(pod), UID: pod.UID, ResourceVersion: pod.ResourceVersion, Object: pod}
 }
 
 func (f fed) List(_ context.Context, opts listwatch.ListOptions) (listwatch.Page[*corev1.Pod], error) {

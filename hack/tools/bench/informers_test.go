@@ -26,6 +26,7 @@ import (
 
 	"github.com/flyball-dev/flyball/bridge/clientgo"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -117,7 +118,7 @@ type flyballInformer struct {
 	runIt func(context.Context) error
 }
 
-func newFlyballInformer(b testing.TB, lw informer.ListerWatcher[*corev1.Pod], f *feed, every bool) contestant {
+func newFlyballInformer(b testing.TB, lw listwatch.ListerWatcher[*corev1.Pod], f *feed, every bool) contestant {
 	pods := informer.New(lw, podKind, informer.Options{PagedLists: f.paged})
 	return newFlyballOf(b, pods, informer.HandlerOptions{EveryEvent: every, BacklogBytes: f.backlog}, pods.Run)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster"
 	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster/fleetv1"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // fleetScheme knows the custom kinds and those of Kubernetes.
@@ -80,7 +81,7 @@ func flyballOf(b testing.TB, w *wire, factory *informer.SharedInformerFactory, l
 		}
 		synced = r.Synced()
 	} else {
-		r, err := informer.ForObject(factory, like).AddHandler(func(informer.Event[informer.Object]) {}, informer.HandlerOptions{})
+		r, err := informer.ForObject(factory, like).AddHandler(func(informer.Event[kube.Object]) {}, informer.HandlerOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -28,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/embedded"
@@ -118,7 +119,7 @@ func addController(m *manager.Manager) (<-chan struct{}, error) {
 			return reconcile.Result{}, nil
 		}
 		if cm.Data["stamp"] == "" {
-			cm = informer.Copy(cm)
+			cm = kube.Copy(cm)
 			cm.Data = map[string]string{"stamp": "1"}
 			recorder.Eventf(cm, nil, corev1.EventTypeNormal, "Stamped", "Stamp", "it is stamped")
 			return reconcile.Result{}, m.Client().Update(ctx, cm)

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // byPrometheus are the labels that a scrape adds, with Kubernetes service discovery.
@@ -82,7 +82,7 @@ func (e exposition) family(name string) (*family, string) {
 var rare = map[string]func(value string) bool{
 	"code": regexp.MustCompile(`^[1-5][0-9.]{2}$|^<error>$`).MatchString,
 	// The states in the code: a misspelt or renamed state is none of them.
-	"state": func(value string) bool { return slices.Contains(informer.States(), informer.State(value)) },
+	"state": func(value string) bool { return slices.Contains(state.All(), state.State(value)) },
 }
 
 // complaint returns what is wrong with m; empty: nothing.

@@ -11,15 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // IsNil reports whether obj is the zero T.
-func IsNil[T Object](obj T) bool {
+func IsNil[T kube.Object](obj T) bool {
 	var none T
 	return any(obj) == any(none)
 }
 
-func CallTransform[T Object](transform func(T) (T, error), obj T) (_ T, err error) {
+func CallTransform[T kube.Object](transform func(T) (T, error), obj T) (_ T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{value: p, Stack: string(debug.Stack())}
@@ -48,7 +50,7 @@ func (e *PanicError) Unwrap() error {
 
 // MetadataOf returns the metadata of obj in any representation. It shares maps
 // and slices with obj where possible.
-func MetadataOf(obj Object, kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+func MetadataOf(obj kube.Object, kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	out := &metav1.PartialObjectMetadata{}
 	if accessor, ok := obj.(metav1.ObjectMetaAccessor); ok {
 		if m, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta); ok {

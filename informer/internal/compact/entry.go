@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Entry is a packed object. It takes the object's place in the Indexer and in
@@ -24,13 +24,13 @@ type Entry struct {
 	of      *generation
 	packed  string       // compressed, or as encoded if of has no expander
 	labels  string       // as in block; often shared, else a part of packed's memory
-	version base.Version // 0: as in the object
+	version kube.Version // 0: as in the object
 	opened  atomic.Pointer[opened]
 }
 
 // Open returns obj, or the object that is packed in it. An error means that the
 // packed bytes are corrupt.
-func Open(obj base.Object) (base.Object, error) {
+func Open(obj kube.Object) (kube.Object, error) {
 	if e, ok := obj.(*Entry); ok {
 		return e.Open()
 	}
@@ -38,7 +38,7 @@ func Open(obj base.Object) (base.Object, error) {
 }
 
 // Is reports whether readers of stored may hold obj.
-func Is(stored, obj base.Object) bool {
+func Is(stored, obj kube.Object) bool {
 	if e, ok := stored.(*Entry); ok {
 		return obj != nil && e.peek() == obj
 	}
@@ -46,7 +46,7 @@ func Is(stored, obj base.Object) bool {
 }
 
 // Size returns how many bytes obj has packed; 0: it is not packed.
-func Size(obj base.Object) int64 {
+func Size(obj kube.Object) int64 {
 	e, ok := obj.(*Entry)
 	if !ok {
 		return 0
@@ -59,7 +59,7 @@ const ofEntry = 64
 
 // Forget makes the next Open decode the object again, if obj is what it would
 // return now. It reports whether it was.
-func (e *Entry) Forget(obj base.Object) bool {
+func (e *Entry) Forget(obj kube.Object) bool {
 	for {
 		o := e.opened.Load()
 		if o == nil || e.of.packer.held(o) != obj {
@@ -72,7 +72,7 @@ func (e *Entry) Forget(obj base.Object) bool {
 }
 
 // peek returns the open object, or nil.
-func (e *Entry) peek() base.Object {
+func (e *Entry) peek() kube.Object {
 	o := e.opened.Load()
 	if o == nil {
 		return nil
@@ -81,7 +81,7 @@ func (e *Entry) peek() base.Object {
 }
 
 // object returns the object, or one without any content if it cannot be opened.
-func (e *Entry) object() base.Object {
+func (e *Entry) object() kube.Object {
 	obj, err := e.Open()
 	if err != nil {
 		return &metav1.PartialObjectMetadata{}
@@ -123,7 +123,7 @@ func (e *Entry) GetManagedFields() []metav1.ManagedFieldsEntry {
 func (e *Entry) GetObjectKind() schema.ObjectKind { return e.object().GetObjectKind() }
 
 // DeepCopyObject returns a copy of the opened object.
-func (e *Entry) DeepCopyObject() runtime.Object { return base.Copy(e.object()) }
+func (e *Entry) DeepCopyObject() runtime.Object { return kube.Copy(e.object()) }
 
 // readOnly has the setters of metav1.Object. They do nothing.
 type readOnly struct{}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // form encodes and decodes objects of one type: in protobuf if the type has it,
@@ -53,7 +53,7 @@ const (
 	ofKind   = 'K' // it has those of the Kind
 )
 
-func (f form) encode(obj base.Object) ([]byte, error) {
+func (f form) encode(obj kube.Object) ([]byte, error) {
 	switch m := any(obj).(type) {
 	case *unstructured.Unstructured:
 		return json.Marshal(m.Object)
@@ -73,14 +73,14 @@ func (f form) encode(obj base.Object) ([]byte, error) {
 	return json.Marshal(obj)
 }
 
-func (f form) decode(raw []byte) (base.Object, error) {
+func (f form) decode(raw []byte) (kube.Object, error) {
 	if f.kind.Decode != nil {
 		return f.kind.Decode(raw)
 	}
 	if len(raw) == 0 {
 		return nil, errors.New("there are no bytes")
 	}
-	obj, ok := reflect.New(f.kind.Object.Elem()).Interface().(base.Object)
+	obj, ok := reflect.New(f.kind.Object.Elem()).Interface().(kube.Object)
 	if !ok {
 		return nil, errors.New("the type is not an API type")
 	}
@@ -100,7 +100,7 @@ func (f form) decode(raw []byte) (base.Object, error) {
 
 // Alike reports whether two objects have the same content. Packed ones are
 // opened; what cannot be opened is like nothing.
-func Alike(a, b base.Object) (equal bool) {
+func Alike(a, b kube.Object) (equal bool) {
 	a, errA := Open(a)
 	b, errB := Open(b)
 	if errA != nil || errB != nil {

@@ -10,13 +10,13 @@ import (
 	"unsafe"
 	"weak"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/internal/deque"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // opened is an object of an Entry in memory. Only its flags change.
 type opened struct {
-	obj   base.Object // nil: not kept for the next reader
+	obj   kube.Object // nil: not kept for the next reader
 	weak  weak.Pointer[byte]
 	bytes int64       // encoded
 	used  atomic.Bool // read since it joined the line
@@ -24,7 +24,7 @@ type opened struct {
 }
 
 // show marks the object of o as used, and returns it.
-func (p *Packer) show(o *opened) base.Object {
+func (p *Packer) show(o *opened) kube.Object {
 	if !o.used.Load() {
 		o.used.Store(true)
 	}
@@ -40,7 +40,7 @@ func (p *Packer) first(o *opened) {
 }
 
 // held returns the object of o, or nil if it is not in memory any more.
-func (p *Packer) held(o *opened) base.Object {
+func (p *Packer) held(o *opened) kube.Object {
 	if o.obj != nil {
 		return o.obj
 	}
@@ -48,7 +48,7 @@ func (p *Packer) held(o *opened) base.Object {
 	if at == nil {
 		return nil
 	}
-	obj, _ := reflect.NewAt(p.kind.Object.Elem(), unsafe.Pointer(at)).Interface().(base.Object)
+	obj, _ := reflect.NewAt(p.kind.Object.Elem(), unsafe.Pointer(at)).Interface().(kube.Object)
 	return obj
 }
 
@@ -58,7 +58,7 @@ func (p *Packer) held(o *opened) base.Object {
 type hot struct {
 	objects int
 	bytes   int64
-	hidden  func(base.Object)
+	hidden  func(kube.Object)
 	mu      struct {
 		sync.Mutex
 		line  deque.Deque[place]
@@ -85,7 +85,7 @@ func (h *hot) put(e *Entry, o *opened) {
 }
 
 // add returns the evicted objects that readers may hold.
-func (h *hot) add(p place) (gone []base.Object) {
+func (h *hot) add(p place) (gone []kube.Object) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for h.mu.line.Len() > 0 && (h.mu.line.Len() >= h.objects || h.mu.bytes+p.opened.bytes > h.bytes) {
@@ -100,7 +100,7 @@ func (h *hot) add(p place) (gone []base.Object) {
 
 // evictLocked takes the first one of the line, and returns its object if that is
 // evicted and readers may hold it.
-func (h *hot) evictLocked() base.Object {
+func (h *hot) evictLocked() kube.Object {
 	p := h.mu.line.Pop()
 	if p.entry.opened.Load() == p.opened && p.opened.used.Swap(false) {
 		h.mu.line.Push(p)

@@ -12,12 +12,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // LabelsOf returns the labels of an object, packed or not, for selectors. It
 // opens nothing.
-func LabelsOf(obj base.Object) labels.Labels {
+func LabelsOf(obj kube.Object) labels.Labels {
 	if e, ok := obj.(*Entry); ok {
 		return block(e.labels)
 	}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Kind is what a Packer needs to know of its objects.
@@ -29,7 +29,7 @@ type Kind struct {
 	// Decode returns the object of a server's bytes, or of bytes of that form.
 	// The object does not share memory with them. Nil: the informer has no
 	// decoder.
-	Decode func(raw []byte) (base.Object, error)
+	Decode func(raw []byte) (kube.Object, error)
 	// Whole reports whether an object is all that its bytes have, save
 	// managedFields. Nil: it is not.
 	Whole func() bool
@@ -37,7 +37,7 @@ type Kind struct {
 	ManagedFields func() bool
 	// Shown is called when an object is about to be given to the first reader,
 	// Hidden when it is no longer kept for others. Nil: nothing is called.
-	Shown, Hidden func(base.Object)
+	Shown, Hidden func(kube.Object)
 }
 
 // Packer packs the objects of one kind. Make one with NewPacker.
@@ -101,7 +101,7 @@ func (p *Packer) renew(dictionary []byte) error {
 // version and bytes, as in a list, Pack returns that. An object that cannot be
 // packed so that the same one comes out is returned itself, and so are nil and
 // an Entry.
-func (p *Packer) Pack(obj base.Object, raw []byte, known base.Object) base.Object {
+func (p *Packer) Pack(obj kube.Object, raw []byte, known kube.Object) kube.Object {
 	if obj == nil || reflect.TypeOf(obj) != p.kind.Object {
 		return obj
 	}
@@ -125,8 +125,8 @@ func (p *Packer) Pack(obj base.Object, raw []byte, known base.Object) base.Objec
 }
 
 // same reports whether e has the bytes raw of obj.
-func (p *Packer) same(e *Entry, obj base.Object, raw []byte) bool {
-	if e.version == 0 || e.version != base.ParseVersion(obj.GetResourceVersion()) {
+func (p *Packer) same(e *Entry, obj kube.Object, raw []byte) bool {
+	if e.version == 0 || e.version != kube.ParseVersion(obj.GetResourceVersion()) {
 		return false
 	}
 	equal := false
@@ -138,7 +138,7 @@ func (p *Packer) same(e *Entry, obj base.Object, raw []byte) bool {
 }
 
 // encoded returns the bytes from which obj is decoded again. ok: it is.
-func (p *Packer) encoded(obj base.Object) (raw []byte, ok bool) {
+func (p *Packer) encoded(obj kube.Object) (raw []byte, ok bool) {
 	err := encoding.Guard(func() (err error) {
 		raw, err = p.form.encode(obj)
 		return err
@@ -153,13 +153,13 @@ func (p *Packer) encoded(obj base.Object) (raw []byte, ok bool) {
 	return raw, err == nil && Alike(back, obj)
 }
 
-func (p *Packer) entry(raw []byte, obj base.Object) *Entry {
+func (p *Packer) entry(raw []byte, obj kube.Object) *Entry {
 	buf := p.buffers.Get().(*[]byte)
 	defer p.buffers.Put(buf)
 	press := p.press.Load()
 	b := press.compressor.Compress((*buf)[:0], raw)
 	e := &Entry{of: press.generation}
-	if v := base.ParseVersion(obj.GetResourceVersion()); v.String() == obj.GetResourceVersion() {
+	if v := kube.ParseVersion(obj.GetResourceVersion()); v.String() == obj.GetResourceVersion() {
 		e.version = v // else it is read from the object
 	}
 	if len(b) >= len(raw) {
@@ -179,7 +179,7 @@ func (p *Packer) entry(raw []byte, obj base.Object) *Entry {
 
 // Own returns key and uid in memory of their own, so that what holds them does
 // not hold the object that they are from.
-func (p *Packer) Own(key base.Key, uid types.UID) (base.Key, types.UID) {
+func (p *Packer) Own(key kube.Key, uid types.UID) (kube.Key, types.UID) {
 	if last := p.space.Load(); last != nil && *last == key.Namespace {
 		key.Namespace = *last
 	} else {
@@ -196,7 +196,7 @@ func (p *Packer) Own(key base.Key, uid types.UID) (base.Key, types.UID) {
 }
 
 // Open returns the object. It is shared and read-only.
-func (e *Entry) Open() (base.Object, error) {
+func (e *Entry) Open() (kube.Object, error) {
 	if o := e.opened.Load(); o != nil && o.obj != nil {
 		return e.of.packer.show(o), nil
 	}
@@ -204,8 +204,8 @@ func (e *Entry) Open() (base.Object, error) {
 }
 
 // open decodes the object of e, unless a reader still holds it.
-func (p *Packer) open(e *Entry) (base.Object, error) {
-	var obj base.Object
+func (p *Packer) open(e *Entry) (kube.Object, error) {
+	var obj kube.Object
 	var size int64
 	for {
 		was := e.opened.Load()
@@ -262,7 +262,7 @@ func (p *Packer) expand(e *Entry, f func(raw []byte) error) error {
 }
 
 // again decodes the object of e.
-func (p *Packer) again(e *Entry) (obj base.Object, size int64, err error) {
+func (p *Packer) again(e *Entry) (obj kube.Object, size int64, err error) {
 	p.decoded.Add(1)
 	err = p.unpack(e, func(raw []byte) (err error) {
 		size = int64(len(raw))
@@ -274,7 +274,7 @@ func (p *Packer) again(e *Entry) (obj base.Object, size int64, err error) {
 	return obj, size, err
 }
 
-func (p *Packer) decode(raw []byte) (obj base.Object, err error) {
+func (p *Packer) decode(raw []byte) (obj kube.Object, err error) {
 	err = encoding.Guard(func() error {
 		obj, err = p.form.decode(raw)
 		return err

@@ -21,11 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -42,7 +42,7 @@ func newPacker(t testing.TB, kind compact.Kind, opts compact.Options) *compact.P
 	return p
 }
 
-func ofType[T base.Object](gvk schema.GroupVersionKind) compact.Kind {
+func ofType[T kube.Object](gvk schema.GroupVersionKind) compact.Kind {
 	return compact.Kind{Object: reflect.TypeFor[T](), Name: func() schema.GroupVersionKind { return gvk }}
 }
 
@@ -50,12 +50,12 @@ func ofType[T base.Object](gvk schema.GroupVersionKind) compact.Kind {
 // managedFields.
 func decoding(t testing.TB, kind compact.Kind) compact.Kind {
 	t.Helper()
-	d, err := restclient.NewDecoder[base.Object](kind.Object, kind.Name(), false)
+	d, err := restclient.NewDecoder[kube.Object](kind.Object, kind.Name(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kind.Decode = func(raw []byte) (base.Object, error) {
-		var item listwatch.Item[base.Object]
+	kind.Decode = func(raw []byte) (kube.Object, error) {
+		var item listwatch.Item[kube.Object]
 		item.Raw = raw
 		return d.Again(item)
 	}
@@ -80,7 +80,7 @@ func pod(i int) *corev1.Pod {
 }
 
 // open opens e, which must be packed.
-func open(t testing.TB, e base.Object) base.Object {
+func open(t testing.TB, e kube.Object) kube.Object {
 	t.Helper()
 	if _, ok := e.(*compact.Entry); !ok {
 		t.Fatalf("got a %T, want a packed object", e)
@@ -116,7 +116,7 @@ func TestPacker_OpensWhatWasPacked_D5(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPacker(t, test.kind, compact.Options{HotObjects: 1, DictionaryBytes: 2000})
-			var entries []base.Object
+			var entries []kube.Object
 			var want []*corev1.Pod
 			for i := range 120 {
 				obj := pod(i)
@@ -146,7 +146,7 @@ func TestPacker_OpensWhatWasPacked_D5(t *testing.T) {
 				t.Error("labels and versions opened objects")
 			}
 			for i, e := range entries {
-				if got := open(t, e); !reflect.DeepEqual(got, base.Object(want[i])) {
+				if got := open(t, e); !reflect.DeepEqual(got, kube.Object(want[i])) {
 					t.Fatalf("opened\n%v\nwant\n%v", got, want[i])
 				}
 			}
@@ -194,7 +194,7 @@ func (s *secretive) DeepCopyObject() kruntime.Object { out := *s; return &out }
 func TestPacker_HoldsWhatItCannotPack_D5(t *testing.T) {
 	p := newPacker(t, ofType[*secretive](schema.GroupVersionKind{Version: "v1", Kind: "Secretive"}), compact.Options{})
 	obj := &secretive{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Hidden: "x"}
-	if got := p.Pack(obj, nil, nil); got != base.Object(obj) {
+	if got := p.Pack(obj, nil, nil); got != kube.Object(obj) {
 		t.Errorf("got %T, want the object itself: its JSON lacks a field", got)
 	}
 	if got := p.Pack(pod(1), nil, nil); got.GetName() != pod(1).Name {
@@ -205,11 +205,11 @@ func TestPacker_HoldsWhatItCannotPack_D5(t *testing.T) {
 	}
 	u := newPacker(t, ofType[*unstructured.Unstructured](podKind), compact.Options{})
 	whole := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a"}, "share": 1.0}}
-	if got := u.Pack(whole, nil, nil); got != base.Object(whole) {
+	if got := u.Pack(whole, nil, nil); got != kube.Object(whole) {
 		t.Error("1.0 becomes 1 in JSON, and is another number when decoded; want the object itself")
 	}
 	whole.Object["share"] = 1.5
-	if got := open(t, u.Pack(whole, nil, nil)); !reflect.DeepEqual(got, base.Object(whole)) {
+	if got := open(t, u.Pack(whole, nil, nil)); !reflect.DeepEqual(got, kube.Object(whole)) {
 		t.Errorf("got %v, want %v", got, whole)
 	}
 }
@@ -217,7 +217,7 @@ func TestPacker_HoldsWhatItCannotPack_D5(t *testing.T) {
 // A list that has an object unchanged does not pack it again.
 func TestPacker_KnownBytesAreTheSameEntry_D5(t *testing.T) {
 	p := newPacker(t, decoding(t, ofType[*corev1.Pod](podKind)), compact.Options{})
-	pack := func(obj *corev1.Pod, known base.Object) base.Object {
+	pack := func(obj *corev1.Pod, known kube.Object) kube.Object {
 		raw, err := obj.Marshal()
 		if err != nil {
 			t.Fatal(err)
@@ -271,7 +271,7 @@ func TestPacker_HeldObjectsAreNotDecodedAgain_D3(t *testing.T) {
 // What was packed is let go of with its entry, and so are old dictionaries.
 func TestPacker_GivesMemoryBack_D3(t *testing.T) {
 	p := newPacker(t, ofType[*corev1.Pod](podKind), compact.Options{HotObjects: 10, DictionaryBytes: 10_000})
-	entries := make(map[int]base.Object)
+	entries := make(map[int]kube.Object)
 	churn := func(n int) {
 		for i := range n {
 			entries[i%200] = p.Pack(pod(i), nil, nil)
@@ -334,7 +334,7 @@ func TestPacker_CorruptBytesAreAnError_D5(t *testing.T) {
 		e := p.Pack(pod(1), nil, nil)
 		crowd(p, 3)
 		obj, err := compact.Open(e)
-		if err == nil && reflect.DeepEqual(obj, base.Object(pod(1))) {
+		if err == nil && reflect.DeepEqual(obj, kube.Object(pod(1))) {
 			t.Error("the damage did not reach the object")
 		}
 		if err != nil && (e.GetName() != "" || len(e.GetFinalizers()) > 0) {
@@ -420,10 +420,10 @@ func TestEntry_VersionIsThatOfTheObject_D5(t *testing.T) {
 func TestPacker_ConcurrentUse_D5(t *testing.T) {
 	var shown, hidden sync.Map
 	kind := ofType[*corev1.Pod](podKind)
-	kind.Shown = func(obj base.Object) { shown.Store(obj, true) }
-	kind.Hidden = func(obj base.Object) { hidden.Store(obj, true) }
+	kind.Shown = func(obj kube.Object) { shown.Store(obj, true) }
+	kind.Hidden = func(obj kube.Object) { hidden.Store(obj, true) }
 	p := newPacker(t, kind, compact.Options{HotObjects: 8, DictionaryBytes: 5000})
-	entries := make([]base.Object, 40)
+	entries := make([]kube.Object, 40)
 	for i := range entries {
 		entries[i] = p.Pack(pod(i), nil, nil)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -29,25 +30,6 @@ const (
 	bigBuffer   = 1 << 20
 )
 
-// TooLargeError means that a page or frame is too large to read, or that it or
-// an object in it would take too much memory when decoded.
-type TooLargeError struct {
-	Limit int64 // bytes
-	// Decoded is the least that decoding would allocate, in bytes; 0: Limit is
-	// for reading.
-	Decoded int64
-}
-
-func (e *TooLargeError) Error() string {
-	if e.Decoded > 0 {
-		return fmt.Sprintf("decoding takes about %d bytes of memory or more, and %d are allowed; nothing was decoded (few bytes become much in lists of empty elements: find what writes them)", e.Decoded, e.Limit)
-	}
-	return fmt.Sprintf("more than %d bytes in one page or frame, which is not read into memory (an API server stores no object of that size: find what sends it)", e.Limit)
-}
-
-// TooLarge returns Limit and Decoded.
-func (e *TooLargeError) TooLarge() (limit, decoded int64) { return e.Limit, e.Decoded }
-
 // ReadBody reads r to its end, at most limit bytes. guess is its probable
 // length; memory grows with the bytes that arrive, not with guess.
 func ReadBody(r io.Reader, limit, guess int64) ([]byte, error) {
@@ -56,7 +38,7 @@ func ReadBody(r io.Reader, limit, guess int64) ([]byte, error) {
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		if int64(len(buf)) > limit {
-			return nil, &TooLargeError{Limit: limit}
+			return nil, &kube.TooLargeError{Limit: limit}
 		}
 		if errors.Is(err, io.EOF) {
 			return buf, nil
@@ -124,7 +106,7 @@ func (f *FrameReader) lengthDelimited() ([]byte, error) {
 	}
 	length := binary.BigEndian.Uint32(f.Buf[f.r:])
 	if int64(length) > int64(f.limit) {
-		return nil, &TooLargeError{Limit: int64(f.limit)}
+		return nil, &kube.TooLargeError{Limit: int64(f.limit)}
 	}
 	if err := f.need(header + int(length)); err != nil {
 		return nil, err
@@ -206,7 +188,7 @@ func (f *FrameReader) line() ([]byte, error) {
 // more reads at least one more byte into the buffer.
 func (f *FrameReader) more() error {
 	if f.w-f.r >= f.limit {
-		return &TooLargeError{Limit: int64(f.limit)}
+		return &kube.TooLargeError{Limit: int64(f.limit)}
 	}
 	return f.need(f.w - f.r + 1)
 }
@@ -292,7 +274,7 @@ func Small(message []byte) bool { return len(message) <= 64<<10 }
 // estimated size.
 func TooHeavy(err error) error {
 	if heavy, ok := errors.AsType[*decodelimit.TooHeavyError](err); ok {
-		return &TooLargeError{Limit: heavy.Limit, Decoded: heavy.Bytes}
+		return &kube.TooLargeError{Limit: heavy.Limit, Decoded: heavy.Bytes}
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // endless is a body without an end.
@@ -26,7 +27,7 @@ func TestReadBody_TooLargeTakesTwiceTheLimit(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := encoding.ReadBody(endless{}, limit, guess)
 		runtime.ReadMemStats(&after)
-		if large := (*encoding.TooLargeError)(nil); !errors.As(err, &large) || large.Limit != limit {
+		if large := (*kube.TooLargeError)(nil); !errors.As(err, &large) || large.Limit != limit {
 			t.Errorf("guess %d: %v, want a TooLargeError with the limit", guess, err)
 		}
 		if took := after.TotalAlloc - before.TotalAlloc; took > 5*limit/2 {

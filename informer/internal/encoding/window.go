@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // listBuffer is the initial buffer of a list.
@@ -98,7 +100,7 @@ func (in *Window) more() error {
 		n, in.err = in.src.Read(in.buf[in.end:])
 		in.end += n
 		if in.read += int64(n); in.read > in.limit {
-			in.err = &TooLargeError{Limit: in.limit}
+			in.err = &kube.TooLargeError{Limit: in.limit}
 			return in.failed()
 		}
 	}

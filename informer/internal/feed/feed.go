@@ -13,22 +13,23 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 type (
-	item   = listwatch.Item[base.Object]
-	page   = listwatch.Page[base.Object]
-	frame  = listwatch.Frame[base.Object]
-	stream = listwatch.Stream[base.Object]
+	item   = listwatch.Item[kube.Object]
+	page   = listwatch.Page[kube.Object]
+	frame  = listwatch.Frame[kube.Object]
+	stream = listwatch.Stream[kube.Object]
 )
 
 // A Transform modifies an object before it is stored.
-type Transform = func(base.Object) (base.Object, error)
+type Transform = func(kube.Object) (kube.Object, error)
 
 // ListerWatcher is the ListerWatcher of one scope. Nil functions do nothing.
 type ListerWatcher struct {
 	// From lists and watches the scope.
-	From listwatch.ListerWatcher[base.Object]
+	From listwatch.ListerWatcher[kube.Object]
 	// Screen marks objects that are not of the scope. It sees them before the transform, which
 	// may change labels.
 	Screen Screen
@@ -43,7 +44,7 @@ type ListerWatcher struct {
 	// Probe records the calls of the transform.
 	Probe Probe
 	// Pack returns an item as a compact informer holds it, while its Raw is valid.
-	Pack func(listwatch.Item[base.Object]) listwatch.Item[base.Object]
+	Pack func(listwatch.Item[kube.Object]) listwatch.Item[kube.Object]
 }
 
 // Probe records a recurring task.

@@ -16,6 +16,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // recorder is a ListerWatcher of one object, with functions for a feed, that records its calls.
@@ -26,12 +27,12 @@ type recorder struct {
 
 func (r *recorder) add(call string) { r.calls = append(r.calls, call) }
 
-func (r *recorder) List(context.Context, listwatch.ListOptions) (listwatch.Page[base.Object], error) {
+func (r *recorder) List(context.Context, listwatch.ListOptions) (listwatch.Page[kube.Object], error) {
 	r.add("list")
-	return listwatch.Page[base.Object]{Items: []listwatch.Item[base.Object]{r.item()}}, r.err
+	return listwatch.Page[kube.Object]{Items: []listwatch.Item[kube.Object]{r.item()}}, r.err
 }
 
-func (r *recorder) Watch(context.Context, listwatch.WatchOptions) (listwatch.Stream[base.Object], error) {
+func (r *recorder) Watch(context.Context, listwatch.WatchOptions) (listwatch.Stream[kube.Object], error) {
 	r.add("watch")
 	if r.err != nil {
 		return nil, r.err
@@ -39,25 +40,25 @@ func (r *recorder) Watch(context.Context, listwatch.WatchOptions) (listwatch.Str
 	return &oneFrame{item: r.item()}, nil
 }
 
-func (r *recorder) item() listwatch.Item[base.Object] {
+func (r *recorder) item() listwatch.Item[kube.Object] {
 	obj := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "a"}}
-	item := listwatch.Item[base.Object]{Key: base.KeyOf(obj), Object: obj}
+	item := listwatch.Item[kube.Object]{Key: kube.KeyOf(obj), Object: obj}
 	item.Raw = []byte("{}")
 	return item
 }
 
 // oneFrame is a stream of one added object, which then breaks.
 type oneFrame struct {
-	item  listwatch.Item[base.Object]
+	item  listwatch.Item[kube.Object]
 	ended bool
 }
 
-func (s *oneFrame) Next() (listwatch.Frame[base.Object], error) {
+func (s *oneFrame) Next() (listwatch.Frame[kube.Object], error) {
 	if s.ended {
-		return listwatch.Frame[base.Object]{}, io.ErrUnexpectedEOF
+		return listwatch.Frame[kube.Object]{}, io.ErrUnexpectedEOF
 	}
 	s.ended = true
-	return listwatch.Frame[base.Object]{Type: listwatch.FrameAdded, Item: s.item}, nil
+	return listwatch.Frame[kube.Object]{Type: listwatch.FrameAdded, Item: s.item}, nil
 }
 
 func (s *oneFrame) Close() error { return nil }
@@ -74,17 +75,17 @@ func feedOf(r *recorder) feed.ListerWatcher {
 	return feed.ListerWatcher{
 		From: r,
 		Screen: feed.Screen{
-			Matcher:    base.Matcher{},
+			Matcher:    feed.Matcher{},
 			Namespaced: func() (bool, bool) { r.add("screen"); return true, true },
 		},
 		Check:  func(context.Context) error { r.add("check"); return nil },
 		Begin:  func() { r.add("begin") },
 		Report: func(context.Context, error) { r.add("report") },
 		Transform: func() feed.Transform {
-			return func(obj base.Object) (base.Object, error) { r.add("transform"); return obj, nil }
+			return func(obj kube.Object) (kube.Object, error) { r.add("transform"); return obj, nil }
 		},
 		Probe: probe{r},
-		Pack: func(i listwatch.Item[base.Object]) listwatch.Item[base.Object] {
+		Pack: func(i listwatch.Item[kube.Object]) listwatch.Item[kube.Object] {
 			r.add("pack " + string(i.Raw))
 			return i
 		},

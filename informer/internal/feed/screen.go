@@ -9,11 +9,12 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Screen is what the objects of one scope must match.
 type Screen struct {
-	Matcher    base.Matcher
+	Matcher    Matcher
 	Selects    bool                    // the scope has selectors
 	Kind       schema.GroupVersionKind // empty: the decoder checks the kind
 	Namespaced func() (namespaced, known bool)
@@ -49,7 +50,7 @@ func (a admission) mark(i item, ended bool) item {
 
 // anomalyOf classifies an object, which is nil if only its key is known. The state
 // of an ended object is not checked: it may have left the scope because of it.
-func (a admission) anomalyOf(key base.Key, obj base.Object, ended bool) base.Anomaly {
+func (a admission) anomalyOf(key kube.Key, obj kube.Object, ended bool) base.Anomaly {
 	if u, ok := obj.(*unstructured.Unstructured); ok && a.Kind.Kind != "" {
 		if u.GetKind() != "" && u.GroupVersionKind() != a.Kind {
 			return base.OtherKind
@@ -62,7 +63,7 @@ func (a admission) anomalyOf(key base.Key, obj base.Object, ended bool) base.Ano
 		return base.OtherNamespace
 	case ended || obj == nil || !a.Selects:
 		return base.Sound
-	case a.Matcher.Match(obj) == base.Outside:
+	case a.Matcher.Match(obj) == Outside:
 		return base.Unselected
 	}
 	return base.Sound

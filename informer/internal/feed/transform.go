@@ -8,17 +8,18 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // decodingAgain is a ListerWatcher that can decode an item again until the next
 // item or frame is read.
 type decodingAgain interface {
-	Again(listwatch.Item[base.Object]) (base.Object, error)
+	Again(listwatch.Item[kube.Object]) (kube.Object, error)
 }
 
 // Again returns the function with which lw decodes an item again, because a failed transform
 // may have modified it. Nil: that is not possible, so objects are copied before.
-func Again(lw listwatch.ListerWatcher[base.Object]) func(listwatch.Item[base.Object]) (base.Object, error) {
+func Again(lw listwatch.ListerWatcher[kube.Object]) func(listwatch.Item[kube.Object]) (kube.Object, error) {
 	if d, ok := lw.(decodingAgain); ok {
 		return d.Again
 	}
@@ -28,7 +29,7 @@ func Again(lw listwatch.ListerWatcher[base.Object]) func(listwatch.Item[base.Obj
 // processor transforms and packs the items of one page or stream.
 type processor struct {
 	transform Transform                       // nil: none
-	again     func(item) (base.Object, error) // as of Again
+	again     func(item) (kube.Object, error) // as of Again
 	probe     Probe
 	pack      func(item) item
 }
@@ -66,10 +67,10 @@ func (p processor) process(i item) item {
 // transformed returns the transformed item. An error or panic of the transform becomes the
 // item's.
 func (p processor) transformed(i item) item {
-	var none base.Object
+	var none kube.Object
 	original := none
 	if p.again == nil {
-		original = base.Copy(i.Object)
+		original = kube.Copy(i.Object)
 	}
 	obj, err := base.CallTransform(p.transform, i.Object)
 	if err == nil {

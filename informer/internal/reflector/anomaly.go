@@ -7,11 +7,13 @@ import (
 	"slices"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // countAnomaly counts an anomaly and reports whether it is the first of its
 // kind.
-func countAnomaly(a *base.Anomalies, kind base.Anomaly) (first bool) {
+func countAnomaly(a *state.Anomalies, kind base.Anomaly) (first bool) {
 	var n *int
 	switch kind {
 	case base.Doubled:
@@ -35,8 +37,8 @@ func countAnomaly(a *base.Anomalies, kind base.Anomaly) (first bool) {
 const shownEvents = 64
 
 type shown struct {
-	key     base.Key
-	version base.Version
+	key     kube.Key
+	version kube.Version
 	ended   bool
 }
 
@@ -51,7 +53,7 @@ type streamOrder struct {
 // check classifies e, when newest is the newest version of this stream and
 // earlier ones. known returns the version of a key that is held or on its way;
 // 0: none.
-func (o *streamOrder) check(e shown, newest base.Version, known func(base.Key) base.Version) base.Anomaly {
+func (o *streamOrder) check(e shown, newest kube.Version, known func(kube.Key) kube.Version) base.Anomaly {
 	if e.version == 0 || newest == 0 || e.version > newest {
 		return base.Sound
 	}

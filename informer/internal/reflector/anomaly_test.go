@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func TestStreamOrder_JudgesEachEvent_A7(t *testing.T) {
-	a, b := base.Key{Name: "a"}, base.Key{Name: "b"}
+	a, b := kube.Key{Name: "a"}, kube.Key{Name: "b"}
 	for _, test := range []struct {
 		name   string
 		before []shown // of the stream
-		newest base.Version
-		known  base.Version
+		newest kube.Version
+		known  kube.Version
 		event  shown
 		want   base.Anomaly
 		stale  bool
@@ -44,7 +45,7 @@ func TestStreamOrder_JudgesEachEvent_A7(t *testing.T) {
 			for _, e := range test.before {
 				o.record(e)
 			}
-			if got := o.check(test.event, test.newest, func(base.Key) base.Version { return test.known }); got != test.want {
+			if got := o.check(test.event, test.newest, func(kube.Key) kube.Version { return test.known }); got != test.want {
 				t.Errorf("the event is %s, want %s", got, test.want)
 			}
 			if got := o.stale(test.event); got != test.stale {
@@ -56,15 +57,15 @@ func TestStreamOrder_JudgesEachEvent_A7(t *testing.T) {
 
 func TestStreamOrder_RemembersTheLastEvents_A7(t *testing.T) {
 	var o streamOrder
-	o.record(shown{base.Key{Name: "a"}, 2, true})
-	for n := range base.Version(shownEvents - 1) {
-		o.record(shown{base.Key{Name: "b"}, n + 3, false})
+	o.record(shown{kube.Key{Name: "a"}, 2, true})
+	for n := range kube.Version(shownEvents - 1) {
+		o.record(shown{kube.Key{Name: "b"}, n + 3, false})
 	}
-	if !o.stale(shown{base.Key{Name: "a"}, 1, false}) {
+	if !o.stale(shown{kube.Key{Name: "a"}, 1, false}) {
 		t.Errorf("an event %d places back is forgotten", shownEvents)
 	}
-	o.record(shown{base.Key{Name: "b"}, 100, false})
-	if o.stale(shown{base.Key{Name: "a"}, 1, false}) {
+	o.record(shown{kube.Key{Name: "b"}, 100, false})
+	if o.stale(shown{kube.Key{Name: "a"}, 1, false}) {
 		t.Error("more is remembered than there is place for")
 	}
 }

@@ -16,12 +16,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/testing/hostile"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // textWatch is a ListerWatcher whose watches are texts. The first list has a@1;
@@ -31,10 +32,10 @@ type textWatch struct {
 	asked   []string
 	watches []string      // after the last, a watch is silent
 	gap     time.Duration // before each line
-	decoder *restclient.Decoder[base.Object]
+	decoder *restclient.Decoder[kube.Object]
 }
 
-func (w *textWatch) List(context.Context, listwatch.ListOptions) (listwatch.Page[base.Object], error) {
+func (w *textWatch) List(context.Context, listwatch.ListOptions) (listwatch.Page[kube.Object], error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, "list")
@@ -44,7 +45,7 @@ func (w *textWatch) List(context.Context, listwatch.ListOptions) (listwatch.Page
 	return *pageOf("20", "", item("a", "12"), item("b", "11"), item("c", "13")).page, nil
 }
 
-func (w *textWatch) Watch(ctx context.Context, o listwatch.WatchOptions) (listwatch.Stream[base.Object], error) {
+func (w *textWatch) Watch(ctx context.Context, o listwatch.WatchOptions) (listwatch.Stream[kube.Object], error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, "watch "+o.ResourceVersion)
@@ -72,7 +73,7 @@ func configMapEvent(typ, name, version string) string {
 // A garbled frame affects no other: those before and after it count at once,
 // and a list makes up for what it may have hidden.
 func TestReflector_GarbageInAWatchCostsNoGoodObject_B12(t *testing.T) {
-	decoder, err := restclient.NewDecoder[base.Object](reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
+	decoder, err := restclient.NewDecoder[kube.Object](reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestReflector_GarbageInAWatchCostsNoGoodObject_B12(t *testing.T) {
 				lw := &textWatch{decoder: decoder, watches: []string{
 					configMapEvent("ADDED", "b", "11") + string(garbage.Text) + "\n" + configMapEvent("ADDED", "c", "13"),
 				}}
-				m, state := reflectFor(t, 2*time.Second, lw, Options{PagedLists: true})
+				m, current := reflectFor(t, 2*time.Second, lw, Options{PagedLists: true})
 				if got, want := m.held(), "a@12 b@11 c@13"; got != want {
 					t.Errorf("got %q, want %q: %s", got, want, m.history())
 				}
@@ -92,8 +93,8 @@ func TestReflector_GarbageInAWatchCostsNoGoodObject_B12(t *testing.T) {
 				if got, want := strings.Join(lw.asked, ", "), "list, watch 10, list, watch 20"; got != want {
 					t.Errorf("asked %q, want %q: a list makes up for what was garbled", got, want)
 				}
-				if state.State != base.StateLive {
-					t.Errorf("state %+v, want Live", state)
+				if current.State != state.Live {
+					t.Errorf("state %+v, want Live", current)
 				}
 			})
 		})
@@ -103,7 +104,7 @@ func TestReflector_GarbageInAWatchCostsNoGoodObject_B12(t *testing.T) {
 // Repeated garbage leads to one list a minute, and garbage alone to another
 // watch.
 func TestReflector_GarbageLeadsToFewLists_B12(t *testing.T) {
-	decoder, err := restclient.NewDecoder[base.Object](reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
+	decoder, err := restclient.NewDecoder[kube.Object](reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +117,8 @@ func TestReflector_GarbageLeadsToFewLists_B12(t *testing.T) {
 		for range 100 {
 			lw.watches = append(lw.watches, text.String())
 		}
-		_, state := reflectFor(t, 5*time.Minute, lw, Options{PagedLists: true})
-		if lists := state.Relists[steps.RelistGarbled]; lists < 3 || lists > 5 {
+		_, current := reflectFor(t, 5*time.Minute, lw, Options{PagedLists: true})
+		if lists := current.Relists[steps.RelistGarbled]; lists < 3 || lists > 5 {
 			t.Errorf("%d lists in five minutes of garbage between good events, want about one a minute", lists)
 		}
 	})

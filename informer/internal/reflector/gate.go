@@ -9,11 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Hosted is a ListerWatcher whose requests pass the gate of a server. The
@@ -24,7 +25,7 @@ type Hosted interface {
 }
 
 // At makes r pass the gate of lw's server, if it has one.
-func (r *Reflector) At(lw listwatch.ListerWatcher[base.Object]) {
+func (r *Reflector) At(lw listwatch.ListerWatcher[kube.Object]) {
 	if h, ok := lw.(Hosted); ok {
 		r.server, r.kind = h.Host()
 		r.room = r.server.Memory.Claim()
@@ -128,20 +129,20 @@ func (s *reflectorStatus) reason() string {
 // held records that the next step waits at the gate.
 func (s *reflectorStatus) held(h gate.Hold, phase steps.Phase) {
 	s.mu.Lock()
-	state := s.mu.state.State
+	current := s.mu.state.State
 	s.mu.state.NextTry = h.Until
 	s.mu.Unlock()
 	switch {
-	case state == base.StateStreaming && phase == steps.PhaseList:
-		state = base.StateListing
-	case state == base.StateLive && h.Until.IsZero() && phase == steps.PhaseStream:
-		state = base.StateStreaming
-	case state == base.StateLive && h.Until.IsZero():
-		state = base.StateListing
-	case state == base.StateLive:
-		state = base.StateStale
+	case current == state.Streaming && phase == steps.PhaseList:
+		current = state.Listing
+	case current == state.Live && h.Until.IsZero() && phase == steps.PhaseStream:
+		current = state.Streaming
+	case current == state.Live && h.Until.IsZero():
+		current = state.Listing
+	case current == state.Live:
+		current = state.Stale
 	}
-	s.set(state, h.Why)
+	s.set(current, h.Why)
 }
 
 // resumed records that the gate was passed. The previous reason stays until the
@@ -150,7 +151,7 @@ func (s *reflectorStatus) resumed(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.state.NextTry = time.Time{}
-	if reason == "" && s.mu.state.State == base.StateStale {
+	if reason == "" && s.mu.state.State == state.Stale {
 		reason = "the server has asked to wait; it is asked again"
 	}
 	s.mu.state.Reason = reason

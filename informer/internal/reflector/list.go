@@ -14,6 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // list reads a whole list and replaces the scope's objects with it.
@@ -30,7 +31,7 @@ func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *gate.Pass)
 			replace.Abort()
 		}
 	}()
-	unreadable, size, pages := unreadables{}, 0, restclient.PageReader[base.Object]{Lw: r.lw}
+	unreadable, size, pages := unreadables{}, 0, restclient.PageReader[kube.Object]{Lw: r.lw}
 	for {
 		page, err := pages.Read(ctx, opts)
 		if errors.Is(err, gate.ErrHeld) && r.nextPage(ctx, pass) == nil {
@@ -65,9 +66,9 @@ func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *gate.Pass)
 	}
 	done, r.size, r.kept = true, size, max(r.kept, replace.Heap())
 	version := pages.Trail.Version
-	r.contradicted(replace.Undone(base.ParseVersion(version)))
-	replace.Commit(base.ParseVersion(version))
-	r.Status.listed(base.ParseVersion(version), unreadable)
+	r.contradicted(replace.Undone(kube.ParseVersion(version)))
+	replace.Commit(kube.ParseVersion(version))
+	r.Status.listed(kube.ParseVersion(version), unreadable)
 	return steps.Outcome{Result: steps.ResultCompleted, Version: version}
 }
 
@@ -107,7 +108,7 @@ func (r *Reflector) refuse(p steps.Progress, version string) error {
 // seen. Two such lists in a row, on two connections, prove that the server's
 // versions went back and have since passed the scope's: the next list is
 // accepted as it is.
-func (r *Reflector) contradicted(keys []base.Key) {
+func (r *Reflector) contradicted(keys []kube.Key) {
 	if len(keys) == 0 {
 		r.undone = 0
 		return
@@ -118,7 +119,7 @@ func (r *Reflector) contradicted(keys []base.Key) {
 }
 
 // listed adds item to the list, if it belongs to the scope.
-func (r *Reflector) listed(replace replacement, item listwatch.Item[base.Object]) {
+func (r *Reflector) listed(replace replacement, item listwatch.Item[kube.Object]) {
 	switch item.Anomaly {
 	case base.Sound:
 		replace.Add(r.delta(store.Replaced, item))

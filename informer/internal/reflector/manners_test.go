@@ -11,18 +11,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
-
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // An oversized frame is probably sent again, so it is requested slowly, also by
 // lists, and the state gives the reason.
 func TestReflector_OversizedFrameIsAskedForSlowly_A15(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tooLarge := fmt.Errorf("read watch: %w", &encoding.TooLargeError{Limit: encoding.MaxFrame})
+		tooLarge := fmt.Errorf("read watch: %w", &kube.TooLargeError{Limit: encoding.MaxFrame})
 		ab := pageOf("10", "", item("a", "1"))
 		lw := &script{steps: []act{ab, frames(tooLarge), frames(tooLarge)}}
 		for range 1000 {
@@ -48,7 +47,7 @@ func TestReflector_OversizedFrameIsAskedForSlowly_A15(t *testing.T) {
 
 func TestReflector_OversizedPageIsAskedForInSmallerOnes_A15(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lw := &script{steps: []act{{err: &encoding.TooLargeError{Limit: encoding.MaxFrame}}, {err: &encoding.TooLargeError{Limit: encoding.MaxFrame}}, pageOf("10", "", item("a", "1")), frames(nil)}}
+		lw := &script{steps: []act{{err: &kube.TooLargeError{Limit: encoding.MaxFrame}}, {err: &kube.TooLargeError{Limit: encoding.MaxFrame}}, pageOf("10", "", item("a", "1")), frames(nil)}}
 		limits := &limited{script: lw}
 		m, _ := reflectFor(t, time.Minute, limits, Options{PagedLists: true, PageSize: 400})
 		if got := fmt.Sprint(limits.limits); got != "[400 200 100]" || m.held() != "a@1" {
@@ -63,7 +62,7 @@ type limited struct {
 	limits []int64
 }
 
-func (l *limited) List(ctx context.Context, o listwatch.ListOptions) (listwatch.Page[base.Object], error) {
+func (l *limited) List(ctx context.Context, o listwatch.ListOptions) (listwatch.Page[kube.Object], error) {
 	l.limits = append(l.limits, o.Limit)
 	return l.script.List(ctx, o)
 }

@@ -7,9 +7,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // recallWithin is how long a new watch waits for the answer.
@@ -34,7 +34,7 @@ func (r *Reflector) recall(ctx context.Context, p steps.Progress, o steps.Outcom
 	}
 	r.broken = false
 	n := r.newest
-	if r.Recall == nil || n.version == 0 || base.ParseVersion(p.Last) < n.version {
+	if r.Recall == nil || n.version == 0 || kube.ParseVersion(p.Last) < n.version {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, recallWithin)
@@ -42,7 +42,7 @@ func (r *Reflector) recall(ctx context.Context, p steps.Progress, o steps.Outcom
 	was, err := r.recalled(ctx, n.key, p.Last)
 	if err == nil && n.ended && was == 0 {
 		// A history that never had the object says the same as one that has its deletion.
-		if n = r.newestPresent(base.ParseVersion(p.Last)); n.version == 0 {
+		if n = r.newestPresent(kube.ParseVersion(p.Last)); n.version == 0 {
 			return
 		}
 		was, err = r.recalled(ctx, n.key, p.Last)
@@ -53,7 +53,7 @@ func (r *Reflector) recall(ctx context.Context, p steps.Progress, o steps.Outcom
 }
 
 // undoneAt reports whether a history lacks the event, if it has the object at a version, or none (0).
-func (e shown) undoneAt(found base.Version) bool {
+func (e shown) undoneAt(found kube.Version) bool {
 	if e.ended {
 		return found != 0 && found < e.version
 	}
@@ -62,7 +62,7 @@ func (e shown) undoneAt(found base.Version) bool {
 
 // newestPresent returns the object with the newest version up to last, not that of an own write
 // beyond it; its version is 0 if there is none.
-func (r *Reflector) newestPresent(last base.Version) (newest shown) {
+func (r *Reflector) newestPresent(last kube.Version) (newest shown) {
 	for d := range r.sink.Present(r.id) {
 		if d.Version > newest.version && d.Version <= last {
 			newest = shown{key: d.Key, version: d.Version}
@@ -72,7 +72,7 @@ func (r *Reflector) newestPresent(last base.Version) (newest shown) {
 }
 
 // recalled takes a place among the lists: after an outage all scopes recall at the same time.
-func (r *Reflector) recalled(ctx context.Context, key base.Key, at string) (base.Version, error) {
+func (r *Reflector) recalled(ctx context.Context, key kube.Key, at string) (kube.Version, error) {
 	if r.server != nil {
 		ask := gate.Ask{Rank: gate.RankRelist, Kind: r.kind, List: true, Size: 1}
 		pass, err := r.server.Gate.Enter(ctx, ask, func(gate.Hold) {})

@@ -23,8 +23,10 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -42,9 +44,9 @@ const (
 // sink receives the Reflector's output: the DeltaFIFO.
 type sink interface {
 	Push(store.Delta)
-	Bookmark(base.ScopeID, base.Version)
+	Bookmark(base.ScopeID, kube.Version)
 	replace(base.ScopeID) replacement
-	Newest(base.ScopeID, base.Key) base.Version
+	Newest(base.ScopeID, kube.Key) kube.Version
 	// Present yields what the scope holds after everything put in so far.
 	Present(base.ScopeID) iter.Seq[store.Delta]
 }
@@ -52,13 +54,13 @@ type sink interface {
 type replacement interface {
 	Add(store.Delta)
 	Remove(store.Delta)
-	Keep(base.Key)
+	Keep(kube.Key)
 	Unreadable()
 	Heap() int64
 	Epoch()
 	Recompare()
-	Undone(base.Version) []base.Key
-	Commit(base.Version)
+	Undone(kube.Version) []kube.Key
+	Commit(kube.Version)
 	Abort()
 }
 
@@ -70,9 +72,9 @@ func (s FIFOSink) replace(scope base.ScopeID) replacement { return s.Replace(sco
 // Reflector lists and watches one scope of a kind and pushes the changes into
 // the DeltaFIFO, until its Run ends. steps.Next decides each step.
 type Reflector struct {
-	lw      listwatch.ListerWatcher[base.Object]
+	lw      listwatch.ListerWatcher[kube.Object]
 	id      base.ScopeID
-	scope   base.WatchScope
+	scope   listwatch.Scope
 	Objects string // type of the objects
 	sink    sink
 	opts    Options
@@ -96,9 +98,9 @@ type Reflector struct {
 
 	// Recall reads key as it was at a version, from the server's present history; 0: it was not
 	// there. Nil: it cannot.
-	Recall func(ctx context.Context, key base.Key, at string) (base.Version, error)
+	Recall func(ctx context.Context, key kube.Key, at string) (kube.Version, error)
 
-	Borrow  func(from base.Version) *Tap // returns a watch with the full objects, or nil
+	Borrow  func(from kube.Version) *Tap // returns a watch with the full objects, or nil
 	follows atomic.Pointer[Tap]          // feeds the scope in place of its own watch
 }
 
@@ -111,11 +113,11 @@ type Options struct {
 }
 
 // New returns the Reflector of one scope. It starts nothing.
-func New(lw listwatch.ListerWatcher[base.Object], scope base.WatchScope, id base.ScopeID, fifo *store.DeltaFIFO, opts Options) *Reflector {
+func New(lw listwatch.ListerWatcher[kube.Object], scope listwatch.Scope, id base.ScopeID, fifo *store.DeltaFIFO, opts Options) *Reflector {
 	return newInto(lw, scope, id, FIFOSink{fifo}, opts)
 }
 
-func newInto(lw listwatch.ListerWatcher[base.Object], scope base.WatchScope, id base.ScopeID, into sink, opts Options) *Reflector {
+func newInto(lw listwatch.ListerWatcher[kube.Object], scope listwatch.Scope, id base.ScopeID, into sink, opts Options) *Reflector {
 	opts.PageSize = cmp.Or(opts.PageSize, DefaultPageSize)
 	tee := newTee(into)
 	r := &Reflector{lw: lw, id: id, sink: tee, Tee: tee, opts: opts, random: rand.Float64}
@@ -126,7 +128,7 @@ func newInto(lw listwatch.ListerWatcher[base.Object], scope base.WatchScope, id 
 
 // State returns the state of the Reflector, or of the one whose watch it
 // shares.
-func (r *Reflector) State() base.ScopeState {
+func (r *Reflector) State() state.Scope {
 	own := r.Status.snapshot()
 	if t := r.follows.Load(); t != nil {
 		return t.shared(own)
@@ -276,13 +278,13 @@ func failed(err error, continued bool) steps.Outcome {
 }
 
 // delta returns item as a change of this scope.
-func (r *Reflector) delta(typ store.DeltaType, item listwatch.Item[base.Object]) store.Delta {
-	if v := base.ParseVersion(item.ResourceVersion); v >= r.newest.version {
+func (r *Reflector) delta(typ store.DeltaType, item listwatch.Item[kube.Object]) store.Delta {
+	if v := kube.ParseVersion(item.ResourceVersion); v >= r.newest.version {
 		r.newest = shown{key: item.Key, version: v, ended: typ == store.Deleted}
 	}
 	d := store.Delta{
 		Type: typ, Key: item.Key, Scope: r.id, Object: item.Object,
-		UID: item.UID, Version: base.ParseVersion(item.ResourceVersion), Err: item.Err, Metadata: item.Metadata,
+		UID: item.UID, Version: kube.ParseVersion(item.ResourceVersion), Err: item.Err, Metadata: item.Metadata,
 		Bytes: item.Bytes, Heap: heapOf(item), Refused: item.Refused,
 	}
 	if typ == store.Deleted && item.Err != nil {
@@ -316,6 +318,6 @@ func deltaType(f listwatch.FrameType) (store.DeltaType, bool) {
 // Auditable reports whether the scope has its own watch and that is open, or
 // lists replace it.
 func (r *Reflector) Auditable() bool {
-	state := r.Status.snapshot().State
-	return r.follows.Load() == nil && (state == base.StateLive || state == base.StateDecodingErrors || r.Status.byLists.Load())
+	current := r.Status.snapshot().State
+	return r.follows.Load() == nil && (current == state.Live || current == state.DecodingErrors || r.Status.byLists.Load())
 }

@@ -25,10 +25,12 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // listerWatcher lists and watches ConfigMaps on s.
-func listerWatcher(t *testing.T, s *fixture.Server, scope base.WatchScope) listwatch.ListerWatcher[base.Object] {
+func listerWatcher(t *testing.T, s *fixture.Server, scope listwatch.Scope) listwatch.ListerWatcher[kube.Object] {
 	t.Helper()
 	transport := &http.Transport{DialContext: s.Dial}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -41,7 +43,7 @@ func listerWatcher(t *testing.T, s *fixture.Server, scope base.WatchScope) listw
 	if err != nil {
 		t.Fatal(err)
 	}
-	lw, err := restclient.NewListerWatcher[base.Object](reflect.TypeFor[*corev1.ConfigMap](), restclient.NewResolver(server), restclient.Target{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, nil)
+	lw, err := restclient.NewListerWatcher[kube.Object](reflect.TypeFor[*corev1.ConfigMap](), restclient.NewResolver(server), restclient.Target{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,56 +61,56 @@ func TestREST_Stories(t *testing.T) {
 		answers []fixture.Answer
 		asked   string
 		held    string
-		state   base.State
+		state   state.State
 		reason  string
 	}{
 		{"pages", paged, 0, []fixture.Answer{fixture.Page(t, "10", "p2", a), fixture.Page(t, "10", "", b), fixture.Watch(fixture.Stay, fixture.Wire(t, listwatch.FrameModified, fixture.ConfigMap("a", "11")))},
-			"list, list p2, watch 10", "a@11 b@2", base.StateLive, ""},
+			"list, list p2, watch 10", "a@11 b@2", state.Live, ""},
 		{"streaming list", Options{}, 0, []fixture.Answer{fixture.Watch(fixture.Stay, fixture.Wire(t, listwatch.FrameAdded, a), fixture.Wire(t, listwatch.FrameAdded, b), fixture.WireBookmark(t, "10", true), fixture.Wire(t, listwatch.FrameDeleted, fixture.ConfigMap("a", "11")))},
-			"stream", "b@2", base.StateLive, ""},
+			"stream", "b@2", state.Live, ""},
 		{"streaming list is not known", Options{}, 0, []fixture.Answer{fixture.Refusal(t, apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", nil)), fixture.Page(t, "10", "", a), fixture.Watch(fixture.Stay)},
-			"stream, list, watch 10", "a@1", base.StateLive, ""},
+			"stream, list, watch 10", "a@1", state.Live, ""},
 		{"410 by status", paged, 0, []fixture.Answer{fixture.Page(t, "10", "", a), fixture.Refusal(t, errGone), fixture.Page(t, "20", "", b), fixture.Watch(fixture.Stay)},
-			"list, watch 10, list 10, watch 20", "b@2", base.StateLive, ""},
+			"list, watch 10, list 10, watch 20", "b@2", state.Live, ""},
 		{"410 by frame", paged, 0, []fixture.Answer{fixture.Page(t, "10", "", a), fixture.Watch(nil, fixture.WireError(t, errGone)), fixture.Page(t, "20", "", b), fixture.Watch(fixture.Stay)},
-			"list, watch 10, list 10, watch 20", "b@2", base.StateLive, ""},
+			"list, watch 10, list 10, watch 20", "b@2", state.Live, ""},
 		{"too large", paged, 0, []fixture.Answer{fixture.Page(t, "10", "", a), fixture.Watch(nil, fixture.WireError(t, errGone)), fixture.Refusal(t, tooLargeVersion()), fixture.Page(t, "20", "", b), fixture.Watch(fixture.Stay)},
-			"list, watch 10, list 10, list, watch 20", "b@2", base.StateLive, ""},
+			"list, watch 10, list 10, list, watch 20", "b@2", state.Live, ""},
 		{"429", paged, 0, []fixture.Answer{fixture.Refusal(t, apierrors.NewTooManyRequests("slow", 20)), fixture.Page(t, "10", "", a), fixture.Watch(fixture.Stay)},
-			"list, list, watch 10", "a@1", base.StateLive, ""},
+			"list, list, watch 10", "a@1", state.Live, ""},
 		{"500 as text", paged, 0, []fixture.Answer{fixture.Body(500, "text/plain", "boom"), fixture.Page(t, "10", "", a), fixture.Watch(fixture.Stay)},
-			"list, list, watch 10", "a@1", base.StateLive, ""},
+			"list, list, watch 10", "a@1", state.Live, ""},
 		{"refused", paged, 3, []fixture.Answer{fixture.Page(t, "10", "", a), fixture.Watch(fixture.Stay)},
-			"list, watch 10", "a@1", base.StateLive, ""},
+			"list, watch 10", "a@1", state.Live, ""},
 		{"clean end", paged, 0, []fixture.Answer{fixture.Page(t, "10", "", a), fixture.Watch(nil, fixture.Wire(t, listwatch.FrameAdded, fixture.ConfigMap("b", "11"))), fixture.Watch(fixture.Stay)},
-			"list, watch 10, watch 11", "a@1 b@11", base.StateLive, ""},
+			"list, watch 10, watch 11", "a@1 b@11", state.Live, ""},
 		{"unexpected end of a watch", paged, 0, []fixture.Answer{fixture.Page(t, "10", "", a), fixture.Watch(fixture.Abort, fixture.Wire(t, listwatch.FrameAdded, fixture.ConfigMap("b", "11")), fixture.Wire(t, listwatch.FrameAdded, fixture.ConfigMap("c", "12"))[:20]), fixture.Watch(fixture.Stay)},
-			"list, watch 10, watch 11", "a@1 b@11", base.StateLive, ""},
+			"list, watch 10, watch 11", "a@1 b@11", state.Live, ""},
 		{"unexpected end of a list", paged, 0, []fixture.Answer{func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, "k8s")
 			fixture.Abort(w, r)
 		}, fixture.Page(t, "10", "", a), fixture.Watch(fixture.Stay)},
-			"list, list, watch 10", "a@1", base.StateLive, ""},
-		{"403", paged, 0, []fixture.Answer{fixture.Refusal(t, forbidden)}, "list", "", base.StateForbidden, "configmaps is forbidden"},
-		{"401", paged, 0, []fixture.Answer{fixture.Refusal(t, apierrors.NewUnauthorized("expired"))}, "list", "", base.StateUnauthorized, "expired"},
-		{"404 as text", paged, 0, []fixture.Answer{fixture.Body(404, "text/plain", "404 page not found\n")}, "list", "", base.StateNotServed, "404 page not found"},
-		{"HTML with 200 for a list", paged, 0, []fixture.Answer{fixture.Body(200, "text/html", "<html>log in</html>")}, "list", "", base.StateStale, "log in"},
-		{"a Table for a list", paged, 0, []fixture.Answer{fixture.Body(200, "application/json", `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10"},"columnDefinitions":[],"rows":[{"cells":["a"]}]}`)}, "list", "", base.StateStale, `of kind "Table", not a list of`},
-		{"an object for a list", paged, 0, []fixture.Answer{fixture.Body(200, "application/json", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"10"}}`)}, "list", "", base.StateStale, "not a list of"},
-		{"HTML with 200 for a watch", paged, 0, []fixture.Answer{fixture.Page(t, "10", "", a), fixture.Body(200, "text/html", "<html>log in</html>")}, "list, watch 10, watch 10", "a@1", base.StateStale, "log in"},
+			"list, list, watch 10", "a@1", state.Live, ""},
+		{"403", paged, 0, []fixture.Answer{fixture.Refusal(t, forbidden)}, "list", "", state.Forbidden, "configmaps is forbidden"},
+		{"401", paged, 0, []fixture.Answer{fixture.Refusal(t, apierrors.NewUnauthorized("expired"))}, "list", "", state.Unauthorized, "expired"},
+		{"404 as text", paged, 0, []fixture.Answer{fixture.Body(404, "text/plain", "404 page not found\n")}, "list", "", state.NotServed, "404 page not found"},
+		{"HTML with 200 for a list", paged, 0, []fixture.Answer{fixture.Body(200, "text/html", "<html>log in</html>")}, "list", "", state.Stale, "log in"},
+		{"a Table for a list", paged, 0, []fixture.Answer{fixture.Body(200, "application/json", `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10"},"columnDefinitions":[],"rows":[{"cells":["a"]}]}`)}, "list", "", state.Stale, `of kind "Table", not a list of`},
+		{"an object for a list", paged, 0, []fixture.Answer{fixture.Body(200, "application/json", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"10"}}`)}, "list", "", state.Stale, "not a list of"},
+		{"HTML with 200 for a watch", paged, 0, []fixture.Answer{fixture.Page(t, "10", "", a), fixture.Body(200, "text/html", "<html>log in</html>")}, "list, watch 10, watch 10", "a@1", state.Stale, "log in"},
 		{"JSON that is cut short", paged, 0, []fixture.Answer{fixture.Body(200, restclient.ContentJSON, `{"kind":"ConfigMapList","items":[{"meta`), fixture.Page(t, "10", "", a), fixture.Watch(fixture.Stay)},
-			"list, list, watch 10", "a@1", base.StateLive, ""},
+			"list, list, watch 10", "a@1", state.Live, ""},
 		{"gibberish on a watch", paged, 0, []fixture.Answer{fixture.Page(t, "10", "", a), fixture.Watch(fixture.Stay, fixture.Wire(t, listwatch.FrameAdded, fixture.ConfigMap("b", "11")), []byte{0, 0, 0, 2, 0xff, 0xff}), fixture.Watch(fixture.Stay)},
-			"list, watch 10, watch 11", "a@1 b@11", base.StateLive, ""},
+			"list, watch 10, watch 11", "a@1 b@11", state.Live, ""},
 		{"a frame too large to read", paged, 0, []fixture.Answer{fixture.Page(t, "10", "", a), fixture.Watch(fixture.Stay, []byte{0xff, 0xff, 0xff, 0xff}), fixture.Watch(fixture.Stay)},
-			"list, watch 10, watch 10", "a@1", base.StateLive, ""},
+			"list, watch 10, watch 10", "a@1", state.Live, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := fixture.Serve(t, c.answers...)
 				s.Mu.Dead = c.dead
-				m, state := reflectFor(t, 4*time.Minute, listerWatcher(t, s, base.WatchScope{}), c.opts)
+				m, current := reflectFor(t, 4*time.Minute, listerWatcher(t, s, listwatch.Scope{}), c.opts)
 				asked := strings.Join(s.Requests(), ", ")
 				if asked != c.asked && !strings.HasPrefix(asked, c.asked+", ") {
 					t.Errorf("got requests %s\n           want %s", asked, c.asked)
@@ -116,8 +118,8 @@ func TestREST_Stories(t *testing.T) {
 				if got := m.held(); got != c.held {
 					t.Errorf("got %q, want %q: what is kept is not what the server has\n%s", got, c.held, m.history())
 				}
-				if state.State != c.state || !strings.Contains(state.Reason, c.reason) {
-					t.Errorf("got %s, want %s because of %q", state, c.state, c.reason)
+				if current.State != c.state || !strings.Contains(current.Reason, c.reason) {
+					t.Errorf("got %s, want %s because of %q", current, c.state, c.reason)
 				}
 			})
 		})
@@ -126,22 +128,22 @@ func TestREST_Stories(t *testing.T) {
 
 // do runs f against a server in a bubble, which shows that nothing is left
 // running.
-func do(t *testing.T, f func(t *testing.T, lw listwatch.ListerWatcher[base.Object], s *fixture.Server), answers ...fixture.Answer) {
+func do(t *testing.T, f func(t *testing.T, lw listwatch.ListerWatcher[kube.Object], s *fixture.Server), answers ...fixture.Answer) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := fixture.Serve(t, answers...)
-		f(t, listerWatcher(t, s, base.WatchScope{}), s)
+		f(t, listerWatcher(t, s, listwatch.Scope{}), s)
 	})
 }
 
 func TestREST_ListOfAnotherKind(t *testing.T) {
-	do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], _ *fixture.Server) {
+	do(t, func(t *testing.T, lw listwatch.ListerWatcher[kube.Object], _ *fixture.Server) {
 		p, err := lw.List(t.Context(), listwatch.ListOptions{Limit: 1})
-		if _, ok := errors.AsType[*restclient.UnexpectedAnswerError](err); !ok || !strings.Contains(err.Error(), `of kind "PodList", not a list of ConfigMap`) {
+		if _, ok := errors.AsType[*kube.UnexpectedAnswerError](err); !ok || !strings.Contains(err.Error(), `of kind "PodList", not a list of ConfigMap`) {
 			t.Errorf("got %+v and %v, want an UnexpectedAnswerError: taken as a list, it would delete what it does not have", p, err)
 		}
 		_, err = lw.List(t.Context(), listwatch.ListOptions{Limit: 1})
-		if _, ok := errors.AsType[*restclient.UnexpectedAnswerError](err); !ok || strings.Contains(err.Error(), "hidden") {
+		if _, ok := errors.AsType[*kube.UnexpectedAnswerError](err); !ok || strings.Contains(err.Error(), "hidden") {
 			t.Errorf("got %v, want an UnexpectedAnswerError without what is in the object", err)
 		}
 		_, err = lw.List(t.Context(), listwatch.ListOptions{Limit: 1})
@@ -165,7 +167,7 @@ func TestREST_WhatIsAskedFor(t *testing.T) {
 			}
 		}
 		s := fixture.Serve(t, record(fixture.Page(t, "10", "")), record(fixture.Watch(nil)), record(fixture.Watch(nil)))
-		lw := listerWatcher(t, s, base.WatchScope{Namespace: "prod", LabelSelector: "app in (web,api)", FieldSelector: "metadata.name=a"})
+		lw := listerWatcher(t, s, listwatch.Scope{Namespace: "prod", LabelSelector: "app in (web,api)", FieldSelector: "metadata.name=a"})
 		if _, err := lw.List(t.Context(), listwatch.ListOptions{Limit: 5, ResourceVersion: "7", ResourceVersionMatch: "NotOlderThan"}); err != nil {
 			t.Fatal(err)
 		}
@@ -202,13 +204,13 @@ func TestREST_WhatIsAskedFor(t *testing.T) {
 }
 
 func TestREST_ObjectsAreReady(t *testing.T) {
-	do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], _ *fixture.Server) {
+	do(t, func(t *testing.T, lw listwatch.ListerWatcher[kube.Object], _ *fixture.Server) {
 		p, err := lw.List(t.Context(), listwatch.ListOptions{Limit: 5})
 		if err != nil || len(p.Items) != 1 {
 			t.Fatalf("got %+v and %v, want one item", p, err)
 		}
 		got := p.Items[0].Object.(*corev1.ConfigMap)
-		if got.Kind != "ConfigMap" || got.APIVersion != "v1" || got.ManagedFields != nil || got.Data["key"] != "a" || p.Items[0].Key != (base.Key{Namespace: "prod", Name: "a"}) {
+		if got.Kind != "ConfigMap" || got.APIVersion != "v1" || got.ManagedFields != nil || got.Data["key"] != "a" || p.Items[0].Key != (kube.Key{Namespace: "prod", Name: "a"}) {
 			t.Errorf("got %+v, want a with kind and apiVersion and without managedFields", got)
 		}
 	}, fixture.Page(t, "10", "", fixture.ConfigMap("a", "1")))
@@ -216,7 +218,7 @@ func TestREST_ObjectsAreReady(t *testing.T) {
 
 func TestREST_SilentServerIsGivenUp_I9(t *testing.T) {
 	t.Run("list", func(t *testing.T) {
-		do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], _ *fixture.Server) {
+		do(t, func(t *testing.T, lw listwatch.ListerWatcher[kube.Object], _ *fixture.Server) {
 			begun := time.Now()
 			_, err := lw.List(t.Context(), listwatch.ListOptions{Limit: 5})
 			if !errors.Is(err, base.ErrSilent) || time.Since(begun) != restclient.AnswerWithin {
@@ -225,7 +227,7 @@ func TestREST_SilentServerIsGivenUp_I9(t *testing.T) {
 		}, fixture.Hang)
 	})
 	t.Run("watch without headers", func(t *testing.T) {
-		do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], s *fixture.Server) {
+		do(t, func(t *testing.T, lw listwatch.ListerWatcher[kube.Object], s *fixture.Server) {
 			reflectFor(t, 10*time.Minute, lw, Options{PagedLists: true})
 			if got := s.Requests(); len(got) < 3 {
 				t.Errorf("got requests %v, want the watch asked for again", got)
@@ -233,7 +235,7 @@ func TestREST_SilentServerIsGivenUp_I9(t *testing.T) {
 		}, fixture.Page(t, "10", "", fixture.ConfigMap("a", "1")), fixture.Hang)
 	})
 	t.Run("watch past its timeout", func(t *testing.T) {
-		do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], s *fixture.Server) {
+		do(t, func(t *testing.T, lw listwatch.ListerWatcher[kube.Object], s *fixture.Server) {
 			reflectFor(t, steps.LongestWatch+steps.Overdue+time.Second, lw, Options{PagedLists: true})
 			if got := strings.Join(s.Requests(), ", "); got != "list, watch 10, watch 10" {
 				t.Errorf("got requests %s, want the watch opened again once its time is long over", got)
@@ -241,10 +243,10 @@ func TestREST_SilentServerIsGivenUp_I9(t *testing.T) {
 		}, fixture.Page(t, "10", "", fixture.ConfigMap("a", "1")), fixture.Watch(fixture.Hang))
 	})
 	t.Run("streaming list without end", func(t *testing.T) {
-		do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], s *fixture.Server) {
-			m, state := reflectFor(t, 3*time.Minute, lw, Options{})
-			if got := strings.Join(s.Requests(), ", "); got != "stream, stream, list, watch 10" || m.held() != "a@1" || !state.Synced {
-				t.Errorf("got requests %s, %q, %s; want a list after two tries", got, m.held(), state)
+		do(t, func(t *testing.T, lw listwatch.ListerWatcher[kube.Object], s *fixture.Server) {
+			m, current := reflectFor(t, 3*time.Minute, lw, Options{})
+			if got := strings.Join(s.Requests(), ", "); got != "stream, stream, list, watch 10" || m.held() != "a@1" || !current.Synced {
+				t.Errorf("got requests %s, %q, %s; want a list after two tries", got, m.held(), current)
 			}
 		}, fixture.Watch(fixture.Hang, fixture.Wire(t, listwatch.FrameAdded, fixture.ConfigMap("a", "1"))), fixture.Watch(fixture.Hang), fixture.Page(t, "10", "", fixture.ConfigMap("a", "1")), fixture.Watch(fixture.Hang))
 	})
@@ -259,7 +261,7 @@ func TestREST_EndOfContextEndsEverything_I10(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// The bubble fails when a goroutine is left.
-			do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], _ *fixture.Server) {
+			do(t, func(t *testing.T, lw listwatch.ListerWatcher[kube.Object], _ *fixture.Server) {
 				reflectFor(t, time.Second, lw, Options{PagedLists: name == "in a list"})
 			}, answers...)
 		})
@@ -312,4 +314,4 @@ func TestREST_KindInstalledLaterIsFound(t *testing.T) {
 	})
 }
 
-func isNotServed(err error) bool { _, ok := errors.AsType[*base.NotServedError](err); return ok }
+func isNotServed(err error) bool { _, ok := errors.AsType[*kube.NotServedError](err); return ok }

@@ -9,10 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Memory per byte on the wire where the decoder does not count: of typed
@@ -20,7 +21,7 @@ import (
 const typedPerByte, loosePerByte = 4, 10
 
 // heapOf returns the memory of an item's object.
-func heapOf(item listwatch.Item[base.Object]) uint32 {
+func heapOf(item listwatch.Item[kube.Object]) uint32 {
 	if item.Heap != 0 || item.Bytes == 0 {
 		return item.Heap
 	}
@@ -56,16 +57,16 @@ func (r *Reflector) fits(received int64, objects int, remaining int64) error {
 // crowded records that the next list waits for memory.
 func (s *reflectorStatus) crowded(h headroom.Hold, phase steps.Phase) {
 	s.mu.Lock()
-	state := s.mu.state.State
+	current := s.mu.state.State
 	s.mu.state.NextTry = h.Until
 	s.mu.Unlock()
 	switch {
 	case h.NoRoom:
-		state = base.StateDoesNotFit
-	case state == base.StateStreaming && phase == steps.PhaseList, state == base.StateLive:
-		state = base.StateListing
+		current = state.DoesNotFit
+	case current == state.Streaming && phase == steps.PhaseList, current == state.Live:
+		current = state.Listing
 	}
-	s.set(state, h.Why)
+	s.set(current, h.Why)
 }
 
 // waitingFor shows what holds up the next step while wait blocks.

@@ -13,10 +13,12 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 type session struct {
-	listwatch.Stream[base.Object]
+	listwatch.Stream[kube.Object]
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	alarm  *time.Timer   // ends ctx when the stream is silent
@@ -83,7 +85,7 @@ func (s *session) rearm() {
 }
 
 // Next returns the stream's next frame, or why there is none.
-func (s *session) Next() (listwatch.Frame[base.Object], error) {
+func (s *session) Next() (listwatch.Frame[kube.Object], error) {
 	frame, err := s.Stream.Next()
 	for err != nil && s.pass(err) {
 		frame, err = s.Stream.Next()
@@ -143,7 +145,7 @@ func (s *reflectorStatus) liveAfter(d time.Duration) (over func()) {
 		s.mu.watching = is
 	}
 	open(true)
-	live := time.AfterFunc(d, func() { s.setIf(func() bool { return s.mu.watching }, base.StateLive, "") })
+	live := time.AfterFunc(d, func() { s.setIf(func() bool { return s.mu.watching }, state.Live, "") })
 	return func() {
 		live.Stop()
 		open(false)

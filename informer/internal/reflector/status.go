@@ -15,7 +15,10 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // reflectorStatus is the visible state of a Reflector. Safe for concurrent use.
@@ -29,11 +32,11 @@ type reflectorStatus struct {
 	Misused   func()       // called when the request turns out to be misuse; set before Run, nil: nobody asks
 	mu        struct {
 		sync.Mutex
-		state      base.ScopeState
-		why        string              // reason of the present or pending list; empty: the first list
-		watching   bool                // a watch is open that has not proved useful yet
-		nags       map[base.State]*nag // by state, for states of trouble
-		complained bool                // about the present trouble, or the last one
+		state      state.Scope
+		why        string               // reason of the present or pending list; empty: the first list
+		watching   bool                 // a watch is open that has not proved useful yet
+		nags       map[state.State]*nag // by state, for states of trouble
+		complained bool                 // about the present trouble, or the last one
 	}
 }
 
@@ -50,10 +53,10 @@ func (u *unreadables) add(n int, err error) {
 	}
 }
 
-func (s *reflectorStatus) begin(scope base.WatchScope) {
+func (s *reflectorStatus) begin(scope listwatch.Scope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.state = base.ScopeState{Scope: scope, State: base.StateWaiting, Since: time.Now(), Relists: map[string]int{}}
+	s.mu.state = state.Scope{Scope: scope, State: state.Waiting, Since: time.Now(), Relists: map[string]int{}}
 }
 
 // logTo sets the logger. Run calls it before anything is logged.
@@ -63,22 +66,22 @@ func (s *reflectorStatus) logTo(log logr.Logger) {
 	s.log = log.WithValues("scope", s.mu.state.Scope.String())
 }
 
-func (s *reflectorStatus) snapshot() base.ScopeState {
+func (s *reflectorStatus) snapshot() state.Scope {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := s.mu.state
-	state.Relists = maps.Clone(state.Relists)
-	state.Version = base.Version(s.Version.Load())
-	if !state.PagedUntil.After(time.Now()) {
-		state.PagedUntil = time.Time{}
+	current := s.mu.state
+	current.Relists = maps.Clone(current.Relists)
+	current.Version = kube.Version(s.Version.Load())
+	if !current.PagedUntil.After(time.Now()) {
+		current.PagedUntil = time.Time{}
 	}
 	if at := s.contact.Load(); at != 0 {
-		state.LastContact = time.Unix(0, at)
+		current.LastContact = time.Unix(0, at)
 	}
-	if n := s.objects.Load(); n > 0 && isListing(state.State) {
-		state.Reason += fmt.Sprintf(", %d objects so far", n)
+	if n := s.objects.Load(); n > 0 && isListing(current.State) {
+		current.Reason += fmt.Sprintf(", %d objects so far", n)
 	}
-	return state
+	return current
 }
 
 // trying records that a step of phase begins. A state of trouble stays until
@@ -86,10 +89,10 @@ func (s *reflectorStatus) snapshot() base.ScopeState {
 func (s *reflectorStatus) trying(phase steps.Phase) {
 	s.mu.Lock()
 	s.mu.state.NextTry = time.Time{}
-	state := s.mu.state.State
+	current := s.mu.state.State
 	s.mu.Unlock()
 	s.objects.Store(0)
-	if state == base.StateWaiting || state == base.StateLive || isListing(state) {
+	if current == state.Waiting || current == state.Live || isListing(current) {
 		s.enter(phase)
 	}
 }
@@ -98,16 +101,16 @@ func (s *reflectorStatus) trying(phase steps.Phase) {
 func (s *reflectorStatus) enter(phase steps.Phase) {
 	s.mu.Lock()
 	why := cmp.Or(s.mu.why, "the first list is read")
-	doubtful := s.mu.state.State == base.StateDoesNotFit // until the list is complete
+	doubtful := s.mu.state.State == state.DoesNotFit // until the list is complete
 	s.mu.Unlock()
 	if doubtful {
 		return
 	}
 	switch phase {
 	case steps.PhaseList:
-		s.set(base.StateListing, why)
+		s.set(state.Listing, why)
 	case steps.PhaseStream:
-		s.set(base.StateStreaming, why)
+		s.set(state.Streaming, why)
 	}
 }
 
@@ -135,7 +138,7 @@ func (s *reflectorStatus) lastContact() time.Time { return time.Unix(0, s.contac
 func (s *reflectorStatus) recordContact() { s.contact.Store(time.Now().UnixNano()) }
 
 // reached records that the watch has brought the scope to v.
-func (s *reflectorStatus) reached(v base.Version) {
+func (s *reflectorStatus) reached(v kube.Version) {
 	s.contact.Store(time.Now().UnixNano())
 	s.Version.Store(uint64(v))
 }
@@ -144,7 +147,7 @@ func (s *reflectorStatus) recordBookmark()    { s.bookmarks.Store(true) }
 func (s *reflectorStatus) hasBookmarks() bool { return s.bookmarks.Load() }
 
 // listed records that a whole list of version v is in the DeltaFIFO.
-func (s *reflectorStatus) listed(v base.Version, unreadable unreadables) {
+func (s *reflectorStatus) listed(v kube.Version, unreadable unreadables) {
 	s.Version.Store(uint64(v))
 	s.mu.Lock()
 	s.mu.state.Synced = true
@@ -185,7 +188,7 @@ func (s *reflectorStatus) anomaly(kind base.Anomaly, e shown, last string) {
 
 // stranger records an object that is not of the scope. The first of each kind
 // is logged.
-func (s *reflectorStatus) stranger(kind base.Anomaly, key base.Key, err error) {
+func (s *reflectorStatus) stranger(kind base.Anomaly, key kube.Key, err error) {
 	s.mu.Lock()
 	first := countAnomaly(&s.mu.state.Anomalies, kind)
 	s.mu.Unlock()
@@ -236,7 +239,7 @@ func (s *reflectorStatus) Audited(d Finding, err error) {
 
 // undone records that a list had keys in older versions than seen. proved: it
 // is the second one in a row.
-func (s *reflectorStatus) undone(keys []base.Key, proved bool) {
+func (s *reflectorStatus) undone(keys []kube.Key, proved bool) {
 	if !proved {
 		textlog.Warn(s.log, nil, "A list has objects in older versions than the cache, although it is newer; relisting to see whether the server's versions went back",
 			"objects", len(keys), "keys", namesOf(keys))
@@ -247,7 +250,7 @@ func (s *reflectorStatus) undone(keys []base.Key, proved bool) {
 	s.mu.state.Audits.Rewinds++
 }
 
-func namesOf(keys []base.Key) []string {
+func namesOf(keys []kube.Key) []string {
 	names := make([]string, 0, auditNames)
 	for _, key := range keys[:min(len(keys), auditNames)] {
 		names = append(names, key.String())
@@ -271,7 +274,7 @@ func (s *reflectorStatus) wentBack(last, version string, overtaken bool) {
 // show records the decision after o.
 func (s *reflectorStatus) show(d steps.Decision, o steps.Outcome, wait time.Duration) {
 	s.mu.Lock()
-	if o.Result == steps.ResultOpened || o.Result == steps.ResultCompleted && d.State == base.StateLive {
+	if o.Result == steps.ResultOpened || o.Result == steps.ResultCompleted && d.State == state.Live {
 		s.mu.state.Watches++ // a streaming list continues as a watch
 	}
 	if d.Relist != "" {
@@ -296,13 +299,13 @@ func whyListed(reason string) string { return "listed again: " + reason }
 
 // set changes the state and logs a change. Trouble is logged as a warning, at
 // once and then at a falling rate while it lasts or recurs.
-func (s *reflectorStatus) set(state base.State, reason string) {
-	s.setIf(func() bool { return true }, state, reason)
+func (s *reflectorStatus) set(current state.State, reason string) {
+	s.setIf(func() bool { return true }, current, reason)
 }
 
 // setIf is set if holdsLocked, called with the lock, returns true.
-func (s *reflectorStatus) setIf(holdsLocked func() bool, state base.State, reason string) {
-	if state == base.StateLive {
+func (s *reflectorStatus) setIf(holdsLocked func() bool, current state.State, reason string) {
+	if current == state.Live {
 		reason = ""
 	}
 	now := time.Now()
@@ -313,44 +316,44 @@ func (s *reflectorStatus) setIf(holdsLocked func() bool, state base.State, reaso
 	}
 	was, since := s.mu.state.State, s.mu.state.Since
 	s.mu.state.Reason = reason
-	if was != state {
-		s.mu.state.State, s.mu.state.Since = state, now
+	if was != current {
+		s.mu.state.State, s.mu.state.Since = current, now
 	}
 	warned := false
-	if isTrouble(state) && !s.queuesLocked(state) {
-		warned = s.nagLocked(state).due(now)
+	if isTrouble(current) && !s.queuesLocked(current) {
+		warned = s.nagLocked(current).due(now)
 		s.mu.complained = s.mu.complained || warned
 	}
 	complained, synced := s.mu.complained, s.mu.state.Synced
-	if state == base.StateLive {
+	if current == state.Live {
 		s.mu.complained = false
 	}
 	s.mu.Unlock()
-	if state == base.StateMisuse && s.Misused != nil {
+	if current == state.Misuse && s.Misused != nil {
 		s.Misused()
 	}
 	log := s.log
-	if hint := base.HintOf(state, synced); hint != "" {
+	if hint := current.Hint(synced); hint != "" {
 		log = log.WithValues("hint", hint)
 	}
 	switch {
-	case warned && was != state:
-		textlog.Warn(log, nil, "Not up to date: "+reason, "state", state)
+	case warned && was != current:
+		textlog.Warn(log, nil, "Not up to date: "+reason, "state", current)
 	case warned:
-		textlog.Warn(log, nil, "Still not up to date: "+reason, "state", state, "for", now.Sub(since).Round(time.Second))
-	case was == state, state == base.StateStopped:
-	case state == base.StateLive && complained:
+		textlog.Warn(log, nil, "Still not up to date: "+reason, "state", current, "for", now.Sub(since).Round(time.Second))
+	case was == current, current == state.Stopped:
+	case current == state.Live && complained:
 		log.Info("Up to date again", "was", was, "for", now.Sub(since).Round(time.Millisecond))
-	case state == base.StateLive:
+	case current == state.Live:
 		log.V(1).Info("Watching")
 	default:
-		log.V(1).Info("Listing", "state", state, "reason", reason)
+		log.V(1).Info("Listing", "state", current, "reason", reason)
 	}
 }
 
-func isTrouble(s base.State) bool {
+func isTrouble(s state.State) bool {
 	switch s {
-	case base.StateLive, base.StateListing, base.StateStreaming, base.StateStopped:
+	case state.Live, state.Listing, state.Streaming, state.Stopped:
 		return false
 	}
 	return true
@@ -358,18 +361,18 @@ func isTrouble(s base.State) bool {
 
 // queuesLocked reports whether the first list waits only behind other lists,
 // not because the server asked for it.
-func (s *reflectorStatus) queuesLocked(state base.State) bool {
-	return state == base.StateWaiting && s.mu.state.NextTry.IsZero()
+func (s *reflectorStatus) queuesLocked(current state.State) bool {
+	return current == state.Waiting && s.mu.state.NextTry.IsZero()
 }
 
-func (s *reflectorStatus) nagLocked(state base.State) *nag {
+func (s *reflectorStatus) nagLocked(current state.State) *nag {
 	if s.mu.nags == nil {
-		s.mu.nags = map[base.State]*nag{}
+		s.mu.nags = map[state.State]*nag{}
 	}
-	if s.mu.nags[state] == nil {
-		s.mu.nags[state] = &nag{}
+	if s.mu.nags[current] == nil {
+		s.mu.nags[current] = &nag{}
 	}
-	return s.mu.nags[state]
+	return s.mu.nags[current]
 }
 
 // Stopped records that Run has ended.
@@ -378,7 +381,7 @@ func (s *reflectorStatus) Stopped() {
 	s.mu.state.NextTry = time.Time{}
 	reason := s.mu.state.Reason
 	s.mu.Unlock()
-	s.set(base.StateStopped, reason)
+	s.set(state.Stopped, reason)
 }
 
 // auditNames is how many differing keys are logged.
@@ -386,11 +389,11 @@ const auditNames = 5
 
 // Finding is the difference between a scope and a list.
 type Finding struct {
-	Keys []base.Key
+	Keys []kube.Key
 	// Rewound are those keys that the server has in an older version than the
 	// scope, in a list that is not older than that version: changes were
 	// undone.
-	Rewound []base.Key
+	Rewound []kube.Key
 }
 
-func isListing(s base.State) bool { return s == base.StateListing || s == base.StateStreaming }
+func isListing(s state.State) bool { return s == state.Listing || s == state.Streaming }

@@ -15,20 +15,23 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Tap feeds one scope of a metadata informer from the tee of another informer's
 // Reflector, in place of its own list and watch.
 type Tap struct {
-	Scope     base.WatchScope
+	Scope     listwatch.Scope
 	id        base.ScopeID
-	transform func(base.Object) (base.Object, error)
+	transform func(kube.Object) (kube.Object, error)
 	Managed   bool           // keep managedFields
 	Schema    *schemas.Scope // of the scope; nil: not observed
 	// The lender sets these before the tee has the tap.
 	Lender    string // name of the informer that owns the watch
 	Namespace string // the scope's part of the lender's objects; empty: all
-	State     func() base.ScopeState
+	State     func() state.Scope
 
 	done chan struct{} // closed when the lender's Reflector has ended
 	last string        // last version it reached; read after done
@@ -39,7 +42,7 @@ type Tap struct {
 }
 
 // NewTap returns a tap that feeds scope id of into. It starts nothing.
-func NewTap(scope base.WatchScope, id base.ScopeID, into sink, transform func(base.Object) (base.Object, error)) *Tap {
+func NewTap(scope listwatch.Scope, id base.ScopeID, into sink, transform func(kube.Object) (kube.Object, error)) *Tap {
 	t := &Tap{Scope: scope, id: id, transform: transform, done: make(chan struct{})}
 	t.mu.into = into
 	return t
@@ -86,7 +89,7 @@ func (t *Tap) mine(d store.Delta) (_ store.Delta, ok bool) {
 	if t.transform != nil && d.Err == nil && d.Object != nil {
 		// A transform owns its object, but this one shares maps with the full
 		// object.
-		obj, err := base.CallTransform(t.transform, base.Copy(d.Object))
+		obj, err := base.CallTransform(t.transform, kube.Copy(d.Object))
 		if err != nil {
 			d.Metadata, _ = d.Object.(*metav1.PartialObjectMetadata)
 			d.Err, d.Refused = fmt.Errorf("transform: %w", err), d.Object
@@ -106,7 +109,7 @@ func (t *Tap) push(d store.Delta) {
 	}
 }
 
-func (t *Tap) bookmark(v base.Version) {
+func (t *Tap) bookmark(v kube.Version) {
 	t.feed(func(into sink) { into.Bookmark(t.id, v) })
 }
 
@@ -134,7 +137,7 @@ func (r *tapReplacement) remove(d store.Delta) {
 	}
 }
 
-func (r *tapReplacement) commit(v base.Version) {
+func (r *tapReplacement) commit(v kube.Version) {
 	r.tap.feed(func(sink) { r.list.Commit(v) })
 }
 
@@ -143,13 +146,13 @@ type discarded struct{}
 
 func (discarded) Add(store.Delta)                {}
 func (discarded) Remove(store.Delta)             {}
-func (discarded) Keep(base.Key)                  {}
+func (discarded) Keep(kube.Key)                  {}
 func (discarded) Unreadable()                    {}
 func (discarded) Heap() int64                    { return 0 }
 func (discarded) Epoch()                         {}
 func (discarded) Recompare()                     {}
-func (discarded) Undone(base.Version) []base.Key { return nil }
-func (discarded) Commit(base.Version)            {}
+func (discarded) Undone(kube.Version) []kube.Key { return nil }
+func (discarded) Commit(kube.Version)            {}
 func (discarded) Abort()                         {}
 
 // follow feeds the scope from another informer's watch while one has its
@@ -159,7 +162,7 @@ func (r *Reflector) follow(ctx context.Context, p steps.Progress) (steps.Progres
 	if r.Borrow == nil {
 		return p, false
 	}
-	t := r.Borrow(base.ParseVersion(p.Last))
+	t := r.Borrow(kube.ParseVersion(p.Last))
 	if t == nil {
 		return p, false
 	}
@@ -184,7 +187,7 @@ func (r *Reflector) follow(ctx context.Context, p steps.Progress) (steps.Progres
 }
 
 // shared returns the state of a scope fed by t: that of the shared watch.
-func (t *Tap) shared(own base.ScopeState) base.ScopeState {
+func (t *Tap) shared(own state.Scope) state.Scope {
 	s := t.State()
 	s.Scope, s.SharedWith = own.Scope, t.Lender
 	s.Watches, s.Relists = own.Watches, own.Relists

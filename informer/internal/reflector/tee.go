@@ -13,6 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // errTapped interrupts a stream so that a tap can join. The Reflector then
@@ -89,7 +90,7 @@ func (e *tee) adopt(ctx context.Context, scope base.ScopeID, last string) {
 	e.mu.joining = nil
 	e.mu.Unlock()
 	for _, t := range joining {
-		if e.listed && !e.show(ctx, t, scope, base.ParseVersion(last)) {
+		if e.listed && !e.show(ctx, t, scope, kube.ParseVersion(last)) {
 			t.end("")
 			continue
 		}
@@ -102,7 +103,7 @@ func (e *tee) adopt(ctx context.Context, scope base.ScopeID, last string) {
 
 // show gives t what scope holds. It returns false if the scope has ended, since
 // it may then hold less than it did.
-func (e *tee) show(ctx context.Context, t *Tap, scope base.ScopeID, at base.Version) bool {
+func (e *tee) show(ctx context.Context, t *Tap, scope base.ScopeID, at kube.Version) bool {
 	list := t.replace()
 	for d := range e.Present(scope) {
 		list.add(metadataDelta(d))
@@ -173,7 +174,7 @@ func (e *tee) Push(d store.Delta) {
 	}
 }
 
-func (e *tee) Bookmark(scope base.ScopeID, v base.Version) {
+func (e *tee) Bookmark(scope base.ScopeID, v kube.Version) {
 	e.sink.Bookmark(scope, v)
 	e.each(func(t *Tap) { t.bookmark(v) })
 }
@@ -211,7 +212,7 @@ func (r *teeReplacement) Remove(d store.Delta) {
 	}
 }
 
-func (r *teeReplacement) Keep(key base.Key) {
+func (r *teeReplacement) Keep(key kube.Key) {
 	r.replacement.Keep(key)
 	for _, t := range r.taps {
 		t.list.Keep(key)
@@ -232,7 +233,7 @@ func (r *teeReplacement) Epoch() {
 	}
 }
 
-func (r *teeReplacement) Commit(v base.Version) {
+func (r *teeReplacement) Commit(v kube.Version) {
 	r.replacement.Commit(v)
 	r.tee.listed = true
 	for _, t := range r.taps {

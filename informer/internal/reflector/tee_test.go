@@ -24,6 +24,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // stage is a DeltaFIFO and its Indexer, with dispatch by hand.
@@ -69,8 +71,8 @@ func (s stage) holds() string {
 type teeProgram struct {
 	t       *testing.T
 	rnd     *rand.Rand
-	model   map[base.Key]store.Delta
-	version base.Version
+	model   map[kube.Key]store.Delta
+	version kube.Version
 	full    stage
 	tee     *tee
 	taps    []*Tap
@@ -79,7 +81,7 @@ type teeProgram struct {
 
 func (p *teeProgram) change() store.Delta {
 	p.version++
-	key := base.Key{Namespace: string("ab"[p.rnd.IntN(2)]), Name: fmt.Sprint(p.rnd.IntN(6))}
+	key := kube.Key{Namespace: string("ab"[p.rnd.IntN(2)]), Name: fmt.Sprint(p.rnd.IntN(6))}
 	old, held := p.model[key]
 	if held && p.rnd.IntN(3) == 0 {
 		delete(p.model, key)
@@ -104,7 +106,7 @@ func (p *teeProgram) list() {
 		for key, d := range p.model {
 			d.Version -= d.Version / 2
 			if d.Object != nil {
-				d.Object = base.Copy(d.Object)
+				d.Object = kube.Copy(d.Object)
 				d.Object.SetResourceVersion(d.Version.String())
 			}
 			p.model[key] = d
@@ -138,7 +140,7 @@ func (p *teeProgram) fill(epoch bool) {
 
 func (p *teeProgram) join() {
 	s := newStage()
-	tap := NewTap(base.WatchScope{}, 0, FIFOSink{s.fifo}, nil)
+	tap := NewTap(listwatch.Scope{}, 0, FIFOSink{s.fifo}, nil)
 	if p.rnd.IntN(2) == 0 {
 		tap.Namespace = "a"
 	}
@@ -186,7 +188,7 @@ func (p *teeProgram) want(namespace string, metadata bool) string {
 
 func TestTee_TapsHoldWhatTheFullScopeHolds_I3(t *testing.T) {
 	for seed := range uint64(300) {
-		p := &teeProgram{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), model: map[base.Key]store.Delta{}, full: newStage()}
+		p := &teeProgram{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), model: map[kube.Key]store.Delta{}, full: newStage()}
 		p.tee = newTee(FIFOSink{p.full.fifo})
 		for range 200 {
 			p.step()
@@ -210,14 +212,14 @@ func TestTee_TapsHoldWhatTheFullScopeHolds_I3(t *testing.T) {
 func TestTee_TapThatHasLeftIsFedNoMore(t *testing.T) {
 	main, s := newMemory(), newStage()
 	e := newTee(main)
-	tap := NewTap(base.WatchScope{}, 0, FIFOSink{s.fifo}, nil)
+	tap := NewTap(listwatch.Scope{}, 0, FIFOSink{s.fifo}, nil)
 	e.Join(tap)
 	e.adopt(t.Context(), 0, "")
 	list := e.replace(0)
-	list.Add(store.Delta{Key: base.Key{Name: "a"}, Version: 1, Object: fixture.ConfigMap("a", "1")})
+	list.Add(store.Delta{Key: kube.Key{Name: "a"}, Version: 1, Object: fixture.ConfigMap("a", "1")})
 	tap.leave()
 	list.Commit(1)
-	e.Push(store.Delta{Type: store.Added, Key: base.Key{Name: "b"}, Version: 2, Object: fixture.ConfigMap("b", "2")})
+	e.Push(store.Delta{Type: store.Added, Key: kube.Key{Name: "b"}, Version: 2, Object: fixture.ConfigMap("b", "2")})
 	e.Bookmark(0, 3)
 	if got := s.fifo.Snapshot().Deltas; got != 0 {
 		t.Errorf("%d deltas came after the tap had left; its scope's number may be another's by now", got)
@@ -231,7 +233,7 @@ func TestTee_TapThatHasLeftIsFedNoMore(t *testing.T) {
 func TestTee_TransformOfATapOwnsItsObject(t *testing.T) {
 	main, s := newMemory(), newStage()
 	e := newTee(main)
-	e.Join(NewTap(base.WatchScope{}, 0, FIFOSink{s.fifo}, func(o base.Object) (base.Object, error) {
+	e.Join(NewTap(listwatch.Scope{}, 0, FIFOSink{s.fifo}, func(o kube.Object) (kube.Object, error) {
 		m := o.(fixture.Partial)
 		if m.Name == "bad" {
 			return nil, errors.New("not this one")
@@ -243,18 +245,18 @@ func TestTee_TransformOfATapOwnsItsObject(t *testing.T) {
 	full := fixture.ConfigMap("a", "1")
 	full.Labels = map[string]string{"by": "server"}
 	list := e.replace(0)
-	list.Add(store.Delta{Key: base.KeyOf(full), Version: 1, Object: full})
-	list.Add(store.Delta{Key: base.Key{Name: "bad"}, Version: 2, Object: fixture.ConfigMap("bad", "2")})
+	list.Add(store.Delta{Key: kube.KeyOf(full), Version: 1, Object: full})
+	list.Add(store.Delta{Key: kube.Key{Name: "bad"}, Version: 2, Object: fixture.ConfigMap("bad", "2")})
 	list.Commit(2)
 	s.dispatch(t, 10)
-	got, _, err := s.store.Get(base.KeyOf(full))
+	got, _, err := s.store.Get(kube.KeyOf(full))
 	if err != nil || got.GetLabels()["by"] != "transform" {
 		t.Errorf("got %v and %v, want the transformed metadata", got, err)
 	}
 	if full.Labels["by"] != "server" {
 		t.Error("the transform has changed the full object, which others read")
 	}
-	if _, _, err := s.store.Get(base.Key{Name: "bad"}); err == nil || !strings.Contains(err.Error(), "not this one") {
+	if _, _, err := s.store.Get(kube.Key{Name: "bad"}); err == nil || !strings.Contains(err.Error(), "not this one") {
 		t.Errorf("got %v, want why there is no such metadata", err)
 	}
 }
@@ -264,12 +266,12 @@ func TestTee_TransformOfATapOwnsItsObject(t *testing.T) {
 func TestTee_ScopeGoesOnWhenTheFullWatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fullWatch := &script{steps: []act{pageOf("10", "", item("a", "1"), item("b", "2")), frames(nil, frame(listwatch.FrameModified, "a", "11"))}}
-		full := New(fullWatch, base.WatchScope{}, 0, newStage().fifo, Options{PagedLists: true})
+		full := New(fullWatch, listwatch.Scope{}, 0, newStage().fifo, Options{PagedLists: true})
 		own := &metadataScript{script: &script{steps: []act{frames(nil, frame(listwatch.FrameModified, "b", "12"))}}}
 		s := newStage()
-		alone := New(own, base.WatchScope{}, 0, s.fifo, Options{PagedLists: true})
-		alone.Borrow = func(base.Version) *Tap {
-			tap := NewTap(base.WatchScope{}, 0, FIFOSink{s.fifo}, nil)
+		alone := New(own, listwatch.Scope{}, 0, s.fifo, Options{PagedLists: true})
+		alone.Borrow = func(kube.Version) *Tap {
+			tap := NewTap(listwatch.Scope{}, 0, FIFOSink{s.fifo}, nil)
 			tap.Lender, tap.State = "full", full.State
 			if !full.Tee.Join(tap) {
 				return nil
@@ -287,8 +289,8 @@ func TestTee_ScopeGoesOnWhenTheFullWatchEnds(t *testing.T) {
 		if got, want := s.holds(), "/a@11 false, /b@2 false"; got != want {
 			t.Errorf("fed: got %q, want %q", got, want)
 		}
-		if state := alone.State(); state.SharedWith != "full" || state.State != base.StateLive {
-			t.Errorf("fed: got state %s, want Live by the watch of another", state)
+		if current := alone.State(); current.SharedWith != "full" || current.State != state.Live {
+			t.Errorf("fed: got state %s, want Live by the watch of another", current)
 		}
 		stop()
 		time.Sleep(time.Second)
@@ -299,8 +301,8 @@ func TestTee_ScopeGoesOnWhenTheFullWatchEnds(t *testing.T) {
 		if got, want := own.requests(), `watch "11"`; got != want {
 			t.Errorf("alone: it asked for %s, want %s: what it has is not listed again", got, want)
 		}
-		if state := alone.State(); state.SharedWith != "" || state.State != base.StateLive {
-			t.Errorf("alone: got state %s, want Live by a watch of its own", state)
+		if current := alone.State(); current.SharedWith != "" || current.State != state.Live {
+			t.Errorf("alone: got state %s, want Live by a watch of its own", current)
 		}
 		cancel()
 		wg.Wait()
@@ -310,24 +312,24 @@ func TestTee_ScopeGoesOnWhenTheFullWatchEnds(t *testing.T) {
 // metadataScript is a script of metadata.
 type metadataScript struct{ *script }
 
-func (s *metadataScript) List(ctx context.Context, o listwatch.ListOptions) (listwatch.Page[base.Object], error) {
+func (s *metadataScript) List(ctx context.Context, o listwatch.ListOptions) (listwatch.Page[kube.Object], error) {
 	_, err := s.script.List(ctx, o)
-	return listwatch.Page[base.Object]{}, err
+	return listwatch.Page[kube.Object]{}, err
 }
 
-func (s *metadataScript) Watch(ctx context.Context, o listwatch.WatchOptions) (listwatch.Stream[base.Object], error) {
+func (s *metadataScript) Watch(ctx context.Context, o listwatch.WatchOptions) (listwatch.Stream[kube.Object], error) {
 	stream, err := s.script.Watch(ctx, o)
 	return metadataStream{stream}, err
 }
 
 type metadataStream struct {
-	of listwatch.Stream[base.Object]
+	of listwatch.Stream[kube.Object]
 }
 
-func (s metadataStream) Next() (listwatch.Frame[base.Object], error) {
+func (s metadataStream) Next() (listwatch.Frame[kube.Object], error) {
 	f, err := s.of.Next()
-	out := listwatch.Frame[base.Object]{Type: f.Type, InitialEventsEnd: f.InitialEventsEnd, Err: f.Err}
-	out.Item = listwatch.Item[base.Object]{Key: f.Item.Key, ResourceVersion: f.Item.ResourceVersion, Err: f.Item.Err}
+	out := listwatch.Frame[kube.Object]{Type: f.Type, InitialEventsEnd: f.InitialEventsEnd, Err: f.Err}
+	out.Item = listwatch.Item[kube.Object]{Key: f.Item.Key, ResourceVersion: f.Item.ResourceVersion, Err: f.Item.Err}
 	if f.Item.Object != nil {
 		out.Item.Object = base.MetadataOf(f.Item.Object, fixture.ConfigMapKind)
 	}
@@ -341,7 +343,7 @@ func (s metadataStream) Close() error { return s.of.Close() }
 func TestTee_TapJoinsDuringAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lw := &script{steps: []act{pageOf("10", "", item("a", "1")), frames(io.EOF), {err: errors.New("gibberish")}, frames(nil)}}
-		full := newInto(lw, base.WatchScope{}, 0, newMemory(), Options{PagedLists: true})
+		full := newInto(lw, listwatch.Scope{}, 0, newMemory(), Options{PagedLists: true})
 		full.random = func() float64 { return 0.5 }
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -352,7 +354,7 @@ func TestTee_TapJoinsDuringAPause(t *testing.T) {
 		synctest.Wait()
 		before := slices.Clone(lw.at)
 		s := newStage()
-		full.Tee.Join(NewTap(base.WatchScope{}, 0, FIFOSink{s.fifo}, nil))
+		full.Tee.Join(NewTap(listwatch.Scope{}, 0, FIFOSink{s.fifo}, nil))
 		synctest.Wait()
 		s.dispatch(t, 10)
 		if v := s.store.Reached(0); v != 10 {

@@ -13,6 +13,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // stream reads a streaming list and replaces the scope's objects with it. The
@@ -73,7 +75,7 @@ func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 			if steps.Below(frame.Item.ResourceVersion, p.Last) {
 				return s.after(r.refuse(p, frame.Item.ResourceVersion))
 			}
-			version := base.ParseVersion(frame.Item.ResourceVersion)
+			version := kube.ParseVersion(frame.Item.ResourceVersion)
 			done, r.size, r.kept = true, size, max(r.kept, replace.Heap())
 			r.contradicted(replace.Undone(version))
 			replace.Commit(version)
@@ -115,9 +117,9 @@ func streamingWithin(objects int) time.Duration {
 
 // inOrder counts an event out of order in a stream that has reached last, and
 // reports whether to apply the event.
-func (r *Reflector) inOrder(typ store.DeltaType, item listwatch.Item[base.Object], last string) bool {
-	e := shown{key: item.Key, version: base.ParseVersion(item.ResourceVersion), ended: typ == store.Deleted}
-	kind := r.order.check(e, base.ParseVersion(last), func(key base.Key) base.Version { return r.sink.Newest(r.id, key) })
+func (r *Reflector) inOrder(typ store.DeltaType, item listwatch.Item[kube.Object], last string) bool {
+	e := shown{key: item.Key, version: kube.ParseVersion(item.ResourceVersion), ended: typ == store.Deleted}
+	kind := r.order.check(e, kube.ParseVersion(last), func(key kube.Key) kube.Version { return r.sink.Newest(r.id, key) })
 	stale := kind == base.Late && r.order.stale(e)
 	r.order.record(e)
 	if kind != base.Sound {
@@ -147,7 +149,7 @@ func (r *Reflector) watch(s *session, p *steps.Progress) steps.Outcome {
 			return s.errorFrame(frame.Err)
 		case listwatch.FrameBookmark:
 			p.Advance(frame.Item.ResourceVersion)
-			r.sink.Bookmark(r.id, base.ParseVersion(frame.Item.ResourceVersion))
+			r.sink.Bookmark(r.id, kube.ParseVersion(frame.Item.ResourceVersion))
 			r.Status.recordBookmark()
 			if s.within == 0 {
 				s.within = steps.SilentAfter
@@ -183,12 +185,12 @@ func (r *Reflector) watch(s *session, p *steps.Progress) steps.Outcome {
 				r.size--
 			}
 		}
-		if !s.moved && (p.Last != before || base.ParseVersion(p.Last) == 0) {
+		if !s.moved && (p.Last != before || kube.ParseVersion(p.Last) == 0) {
 			s.moved = true
 			if p.Instead {
-				r.Status.set(base.StateLive, "")
+				r.Status.set(state.Live, "")
 			}
 		}
-		r.Status.reached(base.ParseVersion(p.Last))
+		r.Status.reached(kube.ParseVersion(p.Last))
 	}
 }

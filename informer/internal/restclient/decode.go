@@ -26,11 +26,12 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/costly"
 	"github.com/flyball-dev/flyball/internal/decodelimit"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Decoder decodes objects of one kind, each separately. Safe for concurrent
 // use.
-type Decoder[T base.Object] struct {
+type Decoder[T kube.Object] struct {
 	kind            schema.GroupVersionKind
 	apiVersion      string
 	apiVersionField any // both as values of an unstructured object
@@ -54,11 +55,11 @@ type protobufMessage interface {
 // NewDecoder returns a decoder of objects of kind into t, a pointer to a
 // struct, which is T or implements it. Nobody may modify the objects: they
 // share parts.
-func NewDecoder[T base.Object](t reflect.Type, kind schema.GroupVersionKind, keepManagedFields bool) (*Decoder[T], error) {
+func NewDecoder[T kube.Object](t reflect.Type, kind schema.GroupVersionKind, keepManagedFields bool) (*Decoder[T], error) {
 	return newDecoder[T](t, kind, Kept{ManagedFields: keepManagedFields, Parts: true}, newPlans())
 }
 
-func newDecoder[T base.Object](t reflect.Type, kind schema.GroupVersionKind, kept Kept, plans *plans) (*Decoder[T], error) {
+func newDecoder[T kube.Object](t reflect.Type, kind schema.GroupVersionKind, kept Kept, plans *plans) (*Decoder[T], error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("decode %s: %s is not a pointer to an API type", kind.Kind, t)
 	}
@@ -115,7 +116,7 @@ func (d *Decoder[T]) notAList(apiVersion, kind string, body []byte) error {
 }
 
 // IsUnreadable reports whether not even the object's name could be read.
-func IsUnreadable[T base.Object](i listwatch.Item[T]) bool { return i.Err != nil && i.Key.Name == "" }
+func IsUnreadable[T kube.Object](i listwatch.Item[T]) bool { return i.Err != nil && i.Key.Name == "" }
 
 // protobufItem decodes one object, or if that fails its metadata.
 func (d *Decoder[T]) protobufItem(raw []byte, budget *decodelimit.Budget) listwatch.Item[T] {
@@ -294,7 +295,7 @@ func (d *Decoder[T]) item(obj T, size int, raw []byte, id func() (encoding.Ident
 		raw = nil // it is more than the object
 	}
 	d.setKind(obj)
-	return listwatch.Item[T]{Key: base.KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), Notes: base.Notes[T]{Raw: raw}}
+	return listwatch.Item[T]{Key: kube.KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), Notes: base.Notes[T]{Raw: raw}}
 }
 
 // Again decodes item's bytes again.
@@ -338,7 +339,7 @@ func (d *Decoder[T]) stranger(id encoding.Identity, apiVersion, kind string, idE
 }
 
 // broken returns the item of an undecodable object.
-func broken[T base.Object](id encoding.Identity, err, idErr error) listwatch.Item[T] {
+func broken[T kube.Object](id encoding.Identity, err, idErr error) listwatch.Item[T] {
 	if id.Name == "" {
 		if idErr == nil {
 			idErr = errors.New("it has no name")
@@ -346,7 +347,7 @@ func broken[T base.Object](id encoding.Identity, err, idErr error) listwatch.Ite
 		return listwatch.Item[T]{Err: fmt.Errorf("decode object whose metadata cannot be read: %w (metadata: %w)", err, idErr)}
 	}
 	return listwatch.Item[T]{
-		Key: base.Key{Namespace: id.Namespace, Name: id.Name},
+		Key: kube.Key{Namespace: id.Namespace, Name: id.Name},
 		UID: types.UID(id.UID), ResourceVersion: id.ResourceVersion,
 		Err: fmt.Errorf("decode object: %w", err),
 	}

@@ -16,11 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -56,7 +56,7 @@ func projections(t *testing.T) []*fields.Set {
 }
 
 // prunes decodes the list whole and projected: the objects differ by what is pruned.
-func prunes[T base.Object](t *testing.T, form fixture.Peer) {
+func prunes[T kube.Object](t *testing.T, form fixture.Peer) {
 	whole, err := NewDecoder[T](reflect.TypeFor[T](), podKind, false)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func prunes[T base.Object](t *testing.T, form fixture.Peer) {
 			if item.Err != nil || !reflect.DeepEqual(item.Object, want) {
 				t.Errorf("%s, fields %q: decoded %s, error %v, want %s", form.Media, s, text(t, item.Object), item.Err, text(t, want))
 			}
-			if item.Key != base.KeyOf(want) || item.UID != "u" || item.ResourceVersion != "7" {
+			if item.Key != kube.KeyOf(want) || item.UID != "u" || item.ResourceVersion != "7" {
 				t.Errorf("%s, fields %q: the item is %s, %s, %s", form.Media, s, item.Key, item.UID, item.ResourceVersion)
 			}
 		}

@@ -13,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/decodelimit"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // frame decodes one frame of a watch. The objects do not share memory with raw.
@@ -102,7 +102,7 @@ func (d *Decoder[T]) bookmark(protobuf bool, object []byte) (frame listwatch.Fra
 	}, nil
 }
 
-type wireStream[T base.Object] struct {
+type wireStream[T kube.Object] struct {
 	ctx     context.Context
 	body    io.ReadCloser
 	frames  *encoding.FrameReader
@@ -112,7 +112,7 @@ type wireStream[T base.Object] struct {
 
 // NewStream returns a stream that reads frames from body until Close. If the
 // stream proves dead, server closes its idle connections; it may be nil.
-func NewStream[T base.Object](ctx context.Context, body io.ReadCloser, protobuf bool, decoder *Decoder[T], server *Server) *wireStream[T] {
+func NewStream[T kube.Object](ctx context.Context, body io.ReadCloser, protobuf bool, decoder *Decoder[T], server *Server) *wireStream[T] {
 	return &wireStream[T]{ctx: ctx, body: body, frames: encoding.NewFrameReader(body, protobuf, encoding.MaxFrame), decoder: decoder, server: server}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
 	"github.com/flyball-dev/flyball/internal/testing/hostile"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const emptyContainers = 3 << 20 // bytes
@@ -50,7 +51,7 @@ func TestDecode_HeavyObjectIsSetApartAndNotDecoded_B13(t *testing.T) {
 	d := decoderOf[*corev1.Pod](t, fixture.PodKind)
 	check := func(name string, item listwatch.Item[*corev1.Pod]) {
 		t.Helper()
-		heavy, ok := errors.AsType[*encoding.TooLargeError](item.Err)
+		heavy, ok := errors.AsType[*kube.TooLargeError](item.Err)
 		if !ok || heavy.Limit != decodelimit.Object || heavy.Decoded <= heavy.Limit || item.Key.Name != "b" || item.ResourceVersion != "3" {
 			t.Errorf("%s: got %s@%s, %v; want b@3 with a TooLargeError of the decoded size", name, item.Key, item.ResourceVersion, item.Err)
 		}
@@ -104,7 +105,7 @@ func TestDecode_HeavyPageIsRefused_B14(t *testing.T) {
 	d := decoderOf[*corev1.Pod](t, fixture.PodKind)
 	var err error
 	took := allocates(func() { _, err = d.page(ContentJSON, body) })
-	heavy, ok := errors.AsType[*encoding.TooLargeError](err)
+	heavy, ok := errors.AsType[*kube.TooLargeError](err)
 	if !ok || heavy.Limit != decodelimit.Page || heavy.Decoded <= decodelimit.Page {
 		t.Errorf("got %v, want a TooLargeError with the limit of a page", err)
 	}
@@ -163,7 +164,7 @@ func TestDecode_CorpusHarmsNoOtherObject(t *testing.T) {
 	corpus[*metav1.PartialObjectMetadata](t)
 }
 
-func corpus[T base.Object](t *testing.T) {
+func corpus[T kube.Object](t *testing.T) {
 	const head = `"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}`
 	pod := func(name string) string {
 		return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + name + `"}}`
@@ -213,7 +214,7 @@ func corpus[T base.Object](t *testing.T) {
 // splits reports whether the end of an object can be found in its bytes.
 func splits(object []byte) bool { return jsonspan.SkipValue(object, 0) == len(object) }
 
-func report[T base.Object](t *testing.T, by, name string, items []listwatch.Item[T]) {
+func report[T kube.Object](t *testing.T, by, name string, items []listwatch.Item[T]) {
 	t.Helper()
 	sound := ""
 	for _, item := range items {

@@ -15,10 +15,11 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // pageReader decodes the items of a page one by one as they arrive.
-type pageReader[T base.Object] struct {
+type pageReader[T kube.Object] struct {
 	d    *Decoder[T]
 	in   *encoding.Window
 	page listwatch.Page[T]
@@ -186,7 +187,7 @@ func (r *pageReader[T]) add(item listwatch.Item[T]) error {
 	if err := encoding.TooHeavy(r.budget.Charge(ofItem)); err != nil {
 		return err
 	}
-	if heavy, ok := errors.AsType[*encoding.TooLargeError](item.Err); ok && heavy.Limit == r.budget.Limit {
+	if heavy, ok := errors.AsType[*kube.TooLargeError](item.Err); ok && heavy.Limit == r.budget.Limit {
 		return heavy
 	}
 	p := &r.page

@@ -19,12 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // page decodes a page that has arrived.
@@ -72,7 +72,7 @@ func (d *Decoder[T]) wholePage(media string, body []byte) (page listwatch.Page[T
 }
 
 // samePage returns how two pages differ, or an empty text.
-func samePage[T base.Object](got, want listwatch.Page[T], gotErr, wantErr error) string {
+func samePage[T kube.Object](got, want listwatch.Page[T], gotErr, wantErr error) string {
 	if (gotErr == nil) != (wantErr == nil) {
 		return fmt.Sprintf("error %v, want %v", gotErr, wantErr)
 	}
@@ -148,7 +148,7 @@ func TestDecode_PageAsItArrivesIsTheWholeOne_D6(t *testing.T) {
 	}
 }
 
-func comparePages[T base.Object](t *testing.T, d *Decoder[T], media string, body []byte) {
+func comparePages[T kube.Object](t *testing.T, d *Decoder[T], media string, body []byte) {
 	t.Helper()
 	want, wantErr := d.wholePage(media, bytes.Clone(body))
 	for name, src := range map[string]io.Reader{

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/jsonplan"
 	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Differences in decoding between the representations of a kind.
@@ -73,7 +73,7 @@ func (d *Decoder[T]) readJSON(raw []byte, obj T) (jsonplan.Sizes, error) {
 
 // ownVersion gives obj a resourceVersion in memory of its own: see package
 // origin. Nothing below obj is modified.
-func ownVersion[T base.Object](obj T) {
+func ownVersion[T kube.Object](obj T) {
 	v := strings.Clone(obj.GetResourceVersion())
 	u, ok := any(obj).(*unstructured.Unstructured)
 	if !ok {
@@ -87,7 +87,7 @@ func ownVersion[T base.Object](obj T) {
 	}
 }
 
-func readByReference[T base.Object](raw []byte, obj T) error {
+func readByReference[T kube.Object](raw []byte, obj T) error {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
 		// The UnmarshalJSON of Unstructured parses the text twice, to detect a
 		// list.
@@ -100,7 +100,7 @@ func readByReference[T base.Object](raw []byte, obj T) error {
 }
 
 // kindIn returns the apiVersion and kind in a decoded object, possibly empty.
-func kindIn[T base.Object](obj T) (apiVersion, kind string) {
+func kindIn[T kube.Object](obj T) (apiVersion, kind string) {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
 		return u.GetAPIVersion(), u.GetKind() // its schema.ObjectKind parses the apiVersion too
 	}
@@ -110,7 +110,7 @@ func kindIn[T base.Object](obj T) (apiVersion, kind string) {
 	return obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 }
 
-func dropManagedFields[T base.Object](obj T) {
+func dropManagedFields[T kube.Object](obj T) {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
 		// Also if it is null, as after CutManagedFields.
 		if metadata, ok := u.Object["metadata"].(map[string]any); ok {

@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // benchPage decodes body as a page of T.
-func benchPage[T base.Object](b *testing.B, media string, body []byte) {
+func benchPage[T kube.Object](b *testing.B, media string, body []byte) {
 	d := decoderOf[T](b, fixture.PodKind)
 	scratch := make([]byte, len(body))
 	b.SetBytes(int64(len(body)))

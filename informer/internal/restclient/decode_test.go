@@ -26,15 +26,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/decodelimit"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // stream decodes all frames of a stream.
-func stream[T base.Object](d *Decoder[T], p fixture.Peer, src io.Reader) (frames []listwatch.Frame[T], err error) {
+func stream[T kube.Object](d *Decoder[T], p fixture.Peer, src io.Reader) (frames []listwatch.Frame[T], err error) {
 	s := &wireStream[T]{ctx: tContext, body: io.NopCloser(src), decoder: d, frames: encoding.NewFrameReader(src, p.Media == ContentProtobuf, encoding.MaxFrame)}
 	for {
 		f, err := s.Next()
@@ -47,7 +47,7 @@ func stream[T base.Object](d *Decoder[T], p fixture.Peer, src io.Reader) (frames
 
 // roundTrips decodes random objects of one kind in each form, and compares them
 // with client-go's results for the same bytes.
-func roundTrips[T base.Object, L runtime.Object](t *testing.T, kind schema.GroupVersionKind, fill func(T), list func([]T) L, peers ...fixture.Peer) {
+func roundTrips[T kube.Object, L runtime.Object](t *testing.T, kind schema.GroupVersionKind, fill func(T), list func([]T) L, peers ...fixture.Peer) {
 	for _, p := range peers {
 		for _, keep := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s %s keepManagedFields=%v", kind.Kind, p.Media, keep), func(t *testing.T) {
@@ -111,7 +111,7 @@ func roundTrips[T base.Object, L runtime.Object](t *testing.T, kind schema.Group
 
 // sizedAs returns the sizes of the objects in p's form, without the frame
 // around them.
-func sizedAs[T base.Object](t *testing.T, p fixture.Peer, objects []T) (sizes []int) {
+func sizedAs[T kube.Object](t *testing.T, p fixture.Peer, objects []T) (sizes []int) {
 	for _, obj := range objects {
 		size := len(p.Encode(t, obj)) - 1 // the newline
 		if p.Media == ContentProtobuf {
@@ -122,7 +122,7 @@ func sizedAs[T base.Object](t *testing.T, p fixture.Peer, objects []T) (sizes []
 	return sizes
 }
 
-func same[T base.Object](t *testing.T, got listwatch.Item[T], want T) {
+func same[T kube.Object](t *testing.T, got listwatch.Item[T], want T) {
 	t.Helper()
 	if got.Err != nil {
 		t.Fatalf("%s: %v", want.GetName(), got.Err)
@@ -130,8 +130,8 @@ func same[T base.Object](t *testing.T, got listwatch.Item[T], want T) {
 	if !equality.Semantic.DeepEqual(got.Object, want) || !reflect.DeepEqual(got.Object.GetObjectKind().GroupVersionKind(), want.GetObjectKind().GroupVersionKind()) {
 		t.Fatalf("got  %+v\nwant %+v\nthe same bytes make another object than client-go makes", got.Object, want)
 	}
-	if got.Key != base.KeyOf(want) || got.UID != want.GetUID() || got.ResourceVersion != want.GetResourceVersion() {
-		t.Fatalf("got identity %v %q %q of %s", got.Key, got.UID, got.ResourceVersion, base.KeyOf(want))
+	if got.Key != kube.KeyOf(want) || got.UID != want.GetUID() || got.ResourceVersion != want.GetResourceVersion() {
+		t.Fatalf("got identity %v %q %q of %s", got.Key, got.UID, got.ResourceVersion, kube.KeyOf(want))
 	}
 }
 
@@ -215,7 +215,7 @@ func TestDecode_BadProtobufObjectKeepsItsName_I8(t *testing.T) {
 		t.Fatal(err)
 	}
 	item := d.protobufItem(append(raw, 0x12, 0x02, 0x0a, 0x7f), decodelimit.Alone()) // a truncated spec
-	if item.Err == nil || item.Key != (base.Key{Namespace: "prod", Name: "corrupt"}) || item.UID != "u" || item.ResourceVersion != "7" {
+	if item.Err == nil || item.Key != (kube.Key{Namespace: "prod", Name: "corrupt"}) || item.UID != "u" || item.ResourceVersion != "7" {
 		t.Errorf("got %+v, want prod/corrupt at 7 with an error", item)
 	}
 	if item := d.protobufItem([]byte{0x0a, 0x7f}, decodelimit.Alone()); !IsUnreadable(item) {
@@ -333,7 +333,7 @@ func TestDecode_LyingLengthAllocatesNothing(t *testing.T) {
 	}
 }
 
-func isTooLarge(err error) bool { _, ok := errors.AsType[*encoding.TooLargeError](err); return ok }
+func isTooLarge(err error) bool { _, ok := errors.AsType[*kube.TooLargeError](err); return ok }
 
 type repeat struct{ c byte }
 
@@ -356,7 +356,7 @@ func TestDecode_Bookmark(t *testing.T) {
 	}
 }
 
-func decoderOf[T base.Object](t testing.TB, kind schema.GroupVersionKind) *Decoder[T] {
+func decoderOf[T kube.Object](t testing.TB, kind schema.GroupVersionKind) *Decoder[T] {
 	t.Helper()
 	d, err := NewDecoder[T](reflect.TypeFor[T](), kind, false)
 	if err != nil {
@@ -467,7 +467,7 @@ func TestRepresentation_MetadataOfWhatCannotBeDecoded_I8(t *testing.T) {
 }
 
 // counts is a decoder that counts pages.
-type counts[T base.Object] struct{ d *Decoder[T] }
+type counts[T kube.Object] struct{ d *Decoder[T] }
 
 func (c counts[T]) count(text string) (int, error) {
 	p, err := c.d.page(ContentJSON, []byte(text))

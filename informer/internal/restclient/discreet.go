@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/redact"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // undecoded returns a decoding error for d's kind; for a Secret without the
@@ -30,8 +31,8 @@ func discreet(kind schema.GroupVersionKind, err error) error {
 	if _, ok := err.(*apierrors.StatusError); ok {
 		return redact.Error(err)
 	}
-	if odd, ok := errors.AsType[*UnexpectedAnswerError](err); ok {
-		return &UnexpectedAnswerError{URL: odd.URL, Code: odd.Code, ContentType: odd.ContentType, Body: "not shown", Err: redact.Decoding(odd.Err)}
+	if odd, ok := errors.AsType[*kube.UnexpectedAnswerError](err); ok {
+		return &kube.UnexpectedAnswerError{URL: odd.URL, Code: odd.Code, ContentType: odd.ContentType, Body: "not shown", Err: redact.Decoding(odd.Err)}
 	}
 	return err
 }

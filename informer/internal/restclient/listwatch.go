@@ -30,6 +30,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/share"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/bodylimit"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -164,11 +165,11 @@ func (r Request) group() string {
 }
 
 // restListerWatcher lists and watches one kind in one scope.
-type restListerWatcher[T base.Object] struct {
+type restListerWatcher[T kube.Object] struct {
 	server      *Server
 	resolver    *Resolver
 	of          Target
-	scope       base.WatchScope
+	scope       listwatch.Scope
 	kept        func() Kept
 	decoder     *Decoder[T] // of a resource, without its kind
 	plainAnswer atomic.Bool // the server does not serve metadata alone
@@ -177,7 +178,7 @@ type restListerWatcher[T base.Object] struct {
 // NewListerWatcher returns a ListerWatcher for of in scope on the server of
 // resolver, with objects of type t. It sends nothing. kept is called with each
 // request and says what to keep of the objects in the answer; nil: the zero Kept.
-func NewListerWatcher[T base.Object](t reflect.Type, resolver *Resolver, of Target, scope base.WatchScope, kept func() Kept) (*restListerWatcher[T], error) {
+func NewListerWatcher[T kube.Object](t reflect.Type, resolver *Resolver, of Target, scope listwatch.Scope, kept func() Kept) (*restListerWatcher[T], error) {
 	if kept == nil {
 		kept = func() Kept { return Kept{} }
 	}
@@ -301,7 +302,7 @@ func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.
 	}
 	if m.unlisted {
 		lw.resolver.forget(lw.of)
-		return nil, nil, &base.NotServedError{Kind: lw.of.named(), Unlisted: true}
+		return nil, nil, &kube.NotServedError{Kind: lw.of.named(), Unlisted: true}
 	}
 	path := GroupPath(m.Resource.GroupVersion())
 	if lw.scope.Namespace != "" && m.Namespaced {
@@ -319,7 +320,7 @@ func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.
 	}
 	if apierrors.IsNotFound(err) {
 		lw.resolver.forget(lw.of)
-		return nil, nil, &base.NotServedError{Kind: lw.of.named(), Err: err}
+		return nil, nil, &kube.NotServedError{Kind: lw.of.named(), Err: err}
 	}
 	return answer, lw.decoder.ofKind(kind).keeping(lw.kept()), err
 }
@@ -390,7 +391,7 @@ func notAsExpected(answer *http.Response, body []byte, size int64, err error) er
 	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return err
 	}
-	if _, ok := errors.AsType[*encoding.TooLargeError](err); ok {
+	if _, ok := errors.AsType[*kube.TooLargeError](err); ok {
 		return fmt.Errorf("read list: %w", err)
 	}
 	u := *answer.Request.URL
@@ -400,7 +401,7 @@ func notAsExpected(answer *http.Response, body []byte, size int64, err error) er
 		// Errors do not print objects, which may be Secrets.
 		shown = fmt.Sprintf("%d bytes", size)
 	}
-	return &UnexpectedAnswerError{URL: u.String(), Code: answer.StatusCode, ContentType: answer.Header.Get("Content-Type"), Body: shown, Err: err}
+	return &kube.UnexpectedAnswerError{URL: u.String(), Code: answer.StatusCode, ContentType: answer.Header.Get("Content-Type"), Body: shown, Err: err}
 }
 
 // AnswerWithin is how long the server may take to begin an answer, and to

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -27,12 +28,12 @@ type pageTrail struct {
 	N, empty int
 	Version  string
 	tokens   map[string]struct{}   // already followed
-	firsts   map[base.Key]struct{} // first object of each page
+	firsts   map[kube.Key]struct{} // first object of each page
 }
 
 // add checks the next page of a list: its version, the token of the following
 // page, its first object, and its number of objects including unreadable ones.
-func (t *pageTrail) add(version, token string, first base.Key, objects int) error {
+func (t *pageTrail) add(version, token string, first kube.Key, objects int) error {
 	if t.N++; t.N == 1 {
 		t.Version = version
 	}
@@ -45,7 +46,7 @@ func (t *pageTrail) add(version, token string, first base.Key, objects int) erro
 	if t.empty > mostEmpty {
 		return fmt.Errorf("%d pages in a row are empty: %w", t.empty, base.ErrStuck)
 	}
-	if first != (base.Key{}) {
+	if first != (kube.Key{}) {
 		if _, ok := t.firsts[first]; ok {
 			return fmt.Errorf("page %d begins with %s as an earlier one does: %w", t.N, first, base.ErrStuck)
 		}
@@ -69,7 +70,7 @@ func put[K comparable](set *map[K]struct{}, k K) {
 }
 
 // PageReader reads the pages of one list.
-type PageReader[T base.Object] struct {
+type PageReader[T kube.Object] struct {
 	Lw    listwatch.ListerWatcher[T]
 	Trail pageTrail
 	left  time.Duration // for the next page with objects
@@ -92,7 +93,7 @@ func (r *PageReader[T]) Read(ctx context.Context, opts listwatch.ListOptions) (l
 		return page, err
 	}
 	r.left = max(r.left-time.Since(begun), time.Millisecond)
-	var first base.Key
+	var first kube.Key
 	if len(page.Items) > 0 {
 		first = page.Items[0].Key
 	}

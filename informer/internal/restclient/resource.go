@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // MissMemory is how long "not served" is cached, to bound the requests of many
@@ -118,7 +118,7 @@ func (r *Resolver) Resolve(ctx context.Context, t Target) (schema.GroupVersionKi
 		return kind, m, nil
 	}
 	if g.askedWithin(MissMemory) {
-		return none, mapping{}, &base.NotServedError{Kind: t.named(), Err: fmt.Errorf("not in the list of resources of %s", gv)}
+		return none, mapping{}, &kube.NotServedError{Kind: t.named(), Err: fmt.Errorf("not in the list of resources of %s", gv)}
 	}
 	served, err := r.Server.resources(ctx, gv)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -131,7 +131,7 @@ func (r *Resolver) Resolve(ctx context.Context, t Target) (schema.GroupVersionKi
 	if err == nil {
 		err = fmt.Errorf("not in the list of resources of %s", gv)
 	}
-	return none, mapping{}, &base.NotServedError{Kind: t.named(), Err: err}
+	return none, mapping{}, &kube.NotServedError{Kind: t.named(), Err: err}
 }
 
 // Namespaced returns what is known about t without asking the server.

@@ -27,26 +27,6 @@ const (
 	shownBody    = 200
 )
 
-// UnexpectedAnswerError means that the answer is not from the Kubernetes API,
-// such as the page of a proxy, or is an object of another kind.
-type UnexpectedAnswerError struct {
-	URL         string
-	Code        int
-	ContentType string
-	Body        string // its start
-	Err         error  // what is wrong with it; may be nil
-}
-
-func (e *UnexpectedAnswerError) Error() string {
-	text := fmt.Sprintf("unexpected answer from %s (%d, content type %q): %q", e.URL, e.Code, e.ContentType, e.Body)
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	return text
-}
-
-func (e *UnexpectedAnswerError) Unwrap() error { return e.Err }
-
 // ErrorOf returns the *apierrors.StatusError in answer, or one made from the
 // status code, as for the page of a proxy.
 func ErrorOf(answer *http.Response, verb string, resource schema.GroupResource) error {

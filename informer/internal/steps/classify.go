@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // resultsOf are the meanings of this module's own errors.
@@ -38,7 +38,7 @@ var resultsOf = []struct {
 
 // Classify returns the meaning of an error of a list or watch.
 func Classify(err error) (r result, retryAfter time.Duration) {
-	if e, ok := errors.AsType[*base.NotServedError](err); ok {
+	if e, ok := errors.AsType[*kube.NotServedError](err); ok {
 		if e.Unlisted {
 			return resultUnlisted, 0
 		}
@@ -47,7 +47,7 @@ func Classify(err error) (r result, retryAfter time.Duration) {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return classifyStatus(err, status.Status())
 	}
-	if _, ok := errors.AsType[*encoding.TooLargeError](err); ok {
+	if _, ok := errors.AsType[*kube.TooLargeError](err); ok {
 		return resultOversized, 0
 	}
 	if _, ok := errors.AsType[*headroom.NoRoomError](err); ok {

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ListPhase returns the kind of list to ask for.
@@ -72,7 +74,7 @@ func afterList(p Progress, o Outcome) Decision {
 			return d
 		}
 		p.Refusals++
-		return Decision{Next: p, pace: paceSlow, State: base.StateStale}
+		return Decision{Next: p, pace: paceSlow, State: state.Stale}
 	case resultOlder:
 		return older(p, o)
 	case resultStuck:
@@ -111,7 +113,7 @@ func (p Progress) Rewound(version string) bool {
 
 // Below reports whether version is before last. A version that cannot be
 // compared is below every one that can.
-func Below(version, last string) bool { return base.ParseVersion(version) < base.ParseVersion(last) }
+func Below(version, last string) bool { return kube.ParseVersion(version) < kube.ParseVersion(last) }
 
 func afterStream(p Progress, o Outcome) Decision {
 	switch o.Result {

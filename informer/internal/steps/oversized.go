@@ -4,7 +4,7 @@
 package steps
 
 import (
-	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // mostHalvings bounds how often the pages of a list are halved.
@@ -22,14 +22,14 @@ func noRoom(p Progress) Decision {
 // server keeps it, so from the second time on a list skips it.
 func oversized(p Progress, o Outcome) Decision {
 	p.oversized++
-	d := Decision{Next: p, pace: paceSlow, State: base.StateStale}
+	d := Decision{Next: p, pace: paceSlow, State: state.Stale}
 	switch {
 	case p.Phase == PhaseWatch && p.oversized > 1:
 		d = relist(p, o, RelistOversized, false)
-		d.pace, d.State = paceSlow, base.StateStale
+		d.pace, d.State = paceSlow, state.Stale
 	case p.Phase == PhaseStream:
 		d = afterStream(p, o)
-		d.pace, d.State = paceSlow, base.StateStale
+		d.pace, d.State = paceSlow, state.Stale
 	case p.Phase == PhaseList:
 		d.Next.Halvings = min(p.Halvings+1, mostHalvings)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Phase is the kind of a Reflector's next step.
@@ -64,7 +66,7 @@ const (
 	streamTries = 2
 )
 
-// Reasons of a relist, as counted in ScopeState.Relists.
+// Reasons of a relist, as counted in state.Scope.Relists.
 const (
 	RelistExpired   = "expired"
 	relistTooLarge  = "too large resource version"
@@ -166,7 +168,7 @@ type Decision struct {
 	within  time.Duration // with paceBackoff: how long they have lasted; with paceReopen: until there are points
 	AtLeast time.Duration // the server's Retry-After
 	away    time.Duration // with paceAway
-	State   base.State    // to show; empty: unchanged
+	State   state.State   // to show; empty: unchanged
 	Why     string        // shown with the state; empty: the error
 	Relist  string        // reason of a relist; empty: none
 	// FellBack: paged lists replace streaming lists.
@@ -222,9 +224,9 @@ func notServed(p Progress, o Outcome) Decision {
 	if p.Phase == PhaseWatch {
 		d = relist(p, o, relistNotServed, false)
 	}
-	d.pace, d.State = paceSlow, base.StateNotServed
+	d.pace, d.State = paceSlow, state.NotServed
 	if o.Result == resultUnlisted {
-		d.State = base.StateMisuse // waiting does not help
+		d.State = state.Misuse // waiting does not help
 	}
 	return d
 }
@@ -237,12 +239,12 @@ func decideRetry(p Progress, o Outcome) Decision {
 		return opened(p)
 	case resultForbidden:
 		p.Refusals++
-		return Decision{Next: p, pace: paceSlow, State: base.StateForbidden}
+		return Decision{Next: p, pace: paceSlow, State: state.Forbidden}
 	case resultUnauthorized:
 		// Credentials rotate automatically: faster than a permission is
 		// granted.
 		d := retry(p, o)
-		d.State = base.StateUnauthorized
+		d.State = state.Unauthorized
 		return d
 	case resultNotServed, resultUnlisted:
 		return notServed(p, o)
@@ -276,7 +278,7 @@ func decideRetry(p Progress, o Outcome) Decision {
 func completed(p Progress, o Outcome) Decision {
 	d := Decision{}
 	if p.Phase == PhaseStream && !p.Instead {
-		d.State = base.StateLive // the same stream continues as the watch
+		d.State = state.Live // the same stream continues as the watch
 	}
 	if p.Probing != "" {
 		p.NoStreamBefore, d.FellBack = o.Now.Add(streamRetry), true
@@ -301,7 +303,7 @@ func unselectable(p Progress, o Outcome) Decision {
 	if p.Phase == PhaseWatch {
 		d = relist(p, o, relistRejected, true)
 	}
-	d.pace, d.State = paceSlow, base.StateMisuse
+	d.pace, d.State = paceSlow, state.Misuse
 	d.Why = "the server cannot select by this field: " + base.TextOf(o.Err) +
 		"; select by a label, or add the field to selectableFields of the CustomResourceDefinition"
 	return d
@@ -310,7 +312,7 @@ func unselectable(p Progress, o Outcome) Decision {
 // retry repeats the step later. A completed list resets the failures of lists,
 // a useful watch those of watches.
 func retry(p Progress, o Outcome) Decision {
-	d := Decision{pace: paceBackoff, AtLeast: o.RetryAfter, State: base.StateStale, within: o.Now.Sub(p.trouble)}
+	d := Decision{pace: paceBackoff, AtLeast: o.RetryAfter, State: state.Stale, within: o.Now.Sub(p.trouble)}
 	if d.attempt = p.watching.useless; p.Phase != PhaseWatch {
 		p.failures++
 		d.attempt = p.failures
@@ -325,7 +327,7 @@ func unreachable(p Progress, o Outcome) Decision {
 	if p.away.IsZero() {
 		p.away = o.Now
 	}
-	return Decision{Next: p, pace: paceAway, away: o.Now.Sub(p.away), State: base.StateStale}
+	return Decision{Next: p, pace: paceAway, away: o.Now.Sub(p.away), State: state.Stale}
 }
 
 // relist begins a list because a watch or list cannot continue.
@@ -343,7 +345,7 @@ func (p *Progress) Advance(version string) {
 	if version == "" {
 		return
 	}
-	v, last := base.ParseVersion(version), base.ParseVersion(p.Last)
+	v, last := kube.ParseVersion(version), kube.ParseVersion(p.Last)
 	if v == 0 || last == 0 || v > last {
 		p.Last = version
 	}
@@ -354,7 +356,7 @@ var ErrDemanded = errors.New("the scope must be relisted")
 
 // Demand is a list that another part demands of a Reflector.
 type Demand struct {
-	Reason  string // as in ScopeState.Relists; empty: no demand
+	Reason  string // as in state.Scope.Relists; empty: no demand
 	Content bool   // compare by content
 	Repair  bool   // of differences found by an audit
 	Epoch   bool   // the server's versions are proved to have gone back

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func TestPhase_Next(t *testing.T) {
@@ -263,9 +263,9 @@ func TestPhase_Classify(t *testing.T) {
 		{base.ErrSilent, ResultSilent, 0},
 		{base.ErrOverdue, ResultEnded, 0},
 		{errors.New("gibberish"), resultGarbled, 0},
-		{&restclient.UnexpectedAnswerError{}, resultGarbled, 0},
-		{&base.NotServedError{Err: generic(404)}, resultNotServed, 0},
-		{&base.NotServedError{Unlisted: true}, resultUnlisted, 0},
+		{&kube.UnexpectedAnswerError{}, resultGarbled, 0},
+		{&kube.NotServedError{Err: generic(404)}, resultNotServed, 0},
+		{&kube.NotServedError{Unlisted: true}, resultUnlisted, 0},
 		{generic(404), resultNotServed, 0},
 		{generic(401), resultUnauthorized, 0},
 		{generic(403), resultForbidden, 0},

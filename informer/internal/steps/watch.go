@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/state"
 )
 
 // A watch is of use when it brings a new version, or sends something and lasts.
@@ -98,7 +99,7 @@ func (p Progress) watched(o Outcome) Progress {
 // first prove useful.
 func opened(p Progress) Decision {
 	p.Refusals = 0
-	d := Decision{Next: p, State: base.StateLive}
+	d := Decision{Next: p, State: state.Live}
 	if p.Instead && !p.watching.refused {
 		d.State = ""
 	}
@@ -111,11 +112,11 @@ func afterWatch(p Progress, o Outcome) Decision {
 		return cleanEnd(p, o)
 	case ResultSilent:
 		if p.silences++; p.silences == 1 {
-			return Decision{Next: p, State: base.StateStale}
+			return Decision{Next: p, State: state.Stale}
 		}
 		// The server does not answer for this version: perhaps it has lost it.
 		d := relist(p, o, relistSilent, true)
-		d.State = base.StateStale
+		d.State = state.Stale
 		return d
 	case resultExpired:
 		// A server that has restarted or compacted answers this to every watch,
@@ -128,7 +129,7 @@ func afterWatch(p Progress, o Outcome) Decision {
 		return relist(p, o, relistTooLarge, true)
 	case resultRejected:
 		d := relist(p, o, relistRejected, true)
-		d.State = base.StateStale
+		d.State = state.Stale
 		return d
 	}
 	return retry(p, o)
@@ -167,7 +168,7 @@ func (d Decision) orList(p Progress, o Outcome) Decision {
 		d.Next.Phase, d.pace, d.Relist = PhaseList, paceNone, relistUseless
 	}
 	if d.Next.Instead {
-		d.State = cmp.Or(d.State, base.StateStale)
+		d.State = cmp.Or(d.State, state.Stale)
 		d.Why = fmt.Sprintf("no watch has delivered anything since %s; listing instead; the last watch: %s", w.since.UTC().Format(time.RFC3339), o.words())
 	}
 	return d

@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // entryState is the part of an Indexer entry that the rules look at.
 type entryState struct {
 	scopes  *ScopeSet // that hold the object; empty: there is no object
 	uid     types.UID
-	version base.Version
+	version kube.Version
 	own     *ScopeSet // the part of scopes that an own write was judged to match, in the state at version
 	bad     bool      // cannot be decoded
 }
@@ -27,9 +28,9 @@ type input struct {
 	scope   base.ScopeID // of a delta
 	alone   *ScopeSet    // scope alone, if the caller has such a set
 	uid     types.UID
-	version base.Version
+	version kube.Version
 	bad     bool
-	list    base.Version // of the list that contains a seen object; 0: none
+	list    kube.Version // of the list that contains a seen object; 0: none
 	missing bool         // ended: the object is missing from a list of version
 	// recompared: seen in a list compared by content, which differs.
 	recompared bool
@@ -56,11 +57,11 @@ type decision struct {
 	left bool // the object is gone because it left the scopes
 	// floor is the newest known version of a deleted key, remembered while a
 	// scope is behind it; 0: nothing to remember.
-	floor base.Version
+	floor kube.Version
 	// tombstone is kept for the UID buried; the zero value removes it.
 	buried    types.UID
 	tombstone tombstone
-	await     base.Version // version of an own write that is not visible yet; 0: none
+	await     kube.Version // version of an own write that is not visible yet; 0: none
 	refuse    bool         // the own write cannot be ordered
 	hidden    bool         // a scope may have the object, and does not show it
 }
@@ -68,15 +69,15 @@ type decision struct {
 // knowledge is what the rules know besides the entry: how far each scope is, and
 // what is remembered about the key and about the UID of the news.
 type knowledge struct {
-	reached []base.Version // by scope, for those that have begun a list; 0: the list has not ended
-	floor   base.Version
+	reached []kube.Version // by scope, for those that have begun a list; 0: the list has not ended
+	floor   kube.Version
 	tomb    tombstone
 	ahead   ahead // the last own write of the key
 }
 
 // lagging reports whether a scope other than but has not reached v, and may
 // still deliver older states.
-func (w knowledge) lagging(v base.Version, but base.ScopeID) bool {
+func (w knowledge) lagging(v kube.Version, but base.ScopeID) bool {
 	for id, r := range w.reached {
 		if base.ScopeID(id) != but && r < v {
 			return true
@@ -86,13 +87,13 @@ func (w knowledge) lagging(v base.Version, but base.ScopeID) bool {
 }
 
 // behind reports whether a scope has not reached v.
-func (w knowledge) behind(v base.Version) bool {
+func (w knowledge) behind(v kube.Version) bool {
 	return len(w.reached) == 0 || w.lagging(v, forNone)
 }
 
 const forNone = base.ScopeID(math.MaxUint32)
 
-func (w knowledge) of(id base.ScopeID) base.Version {
+func (w knowledge) of(id base.ScopeID) kube.Version {
 	if int(id) < len(w.reached) {
 		return w.reached[id]
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/kube"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -62,73 +63,73 @@ func TestDecide_NewestVersionWins_I1(t *testing.T) {
 		{"(a) its echo is no news", own7, input{uid: "u", version: 7}, knowledge{}, "u@7 in [0] own", ""},
 		{"(a) a late watch does not take it back", own7, input{uid: "u", version: 6}, knowledge{}, "u@7 in [0] own", ""},
 		{"(a) an answer that is older than the watch is not taken", at5, input{kind: stored, uid: "u", version: 4, in: in(0)}, knowledge{}, "u@5 in [0]", ""},
-		{"(a) a creation is taken", entryState{}, input{kind: stored, uid: "u", version: 7, in: in(0)}, knowledge{reached: []base.Version{6}}, "u@7 in [0] own", ""},
-		{"(a) save where the watch has passed it: it is gone again", entryState{}, input{kind: stored, uid: "u", version: 7, in: in(0)}, knowledge{reached: []base.Version{8}}, "none", ""},
+		{"(a) a creation is taken", entryState{}, input{kind: stored, uid: "u", version: 7, in: in(0)}, knowledge{reached: []kube.Version{6}}, "u@7 in [0] own", ""},
+		{"(a) save where the watch has passed it: it is gone again", entryState{}, input{kind: stored, uid: "u", version: 7, in: in(0)}, knowledge{reached: []kube.Version{8}}, "none", ""},
 
-		{"(a) in its own scope too if another has shown it first", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 7, in: in(0)}, knowledge{reached: []base.Version{5, 7}}, "u@7 in [0 1] own", ""},
-		{"(a) but not in one that has seen it leave", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 7, in: in(0)}, knowledge{reached: []base.Version{7, 7}}, "u@7 in [1]", ""},
-		{"(a) which then keeps it until it has reached it", entryState{scopes: one, uid: "u", version: 7}, input{kind: stored, uid: "u", version: 7, in: in(0)}, knowledge{reached: []base.Version{5, 7}}, "u@7 in [0 1] own", ""},
-		{"(a) an older answer shows its scope the newer state that another has", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 5, in: in(0), held: in(0)}, knowledge{reached: []base.Version{3, 7}}, "u@7 in [0 1] own", ""},
-		{"(a) also if the watch has delivered the older one, which was not taken", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 5, in: in(0), held: in(0)}, knowledge{reached: []base.Version{5, 7}}, "u@7 in [0 1] own", ""},
-		{"(a) or if the scope has it, which could still let it go", entryState{scopes: one, uid: "u", version: 7}, input{kind: stored, uid: "u", version: 5, in: in(0), held: in(0)}, knowledge{reached: []base.Version{3, 7}}, "u@7 in [0 1] own", ""},
-		{"(a) but not in one that has seen the newer one", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 5, in: in(0), held: in(0)}, knowledge{reached: []base.Version{7, 7}}, "u@7 in [1]", ""},
-		{"(a) nor in one that does not have the newer one", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 5, in: in(0), unheld: in(0)}, knowledge{reached: []base.Version{3, 7}}, "u@7 in [1]", ""},
-		{"(a) nor in one of which that is not known", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 5, in: in(0)}, knowledge{reached: []base.Version{3, 7}}, "u@7 in [1]", "hidden"},
-		{"(a) nor of an earlier object", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "t", version: 5, in: in(0), held: in(0)}, knowledge{reached: []base.Version{3, 7}}, "u@7 in [1]", ""},
-		{"(a) nor in one that is gone from all, maybe because it left theirs", entryState{}, input{kind: stored, uid: "u", version: 5, in: in(0)}, knowledge{reached: []base.Version{3, 7}, floor: 7}, "none", "hidden"},
-		{"(a) or also from its own", entryState{}, input{kind: stored, uid: "u", version: 5, in: in(0)}, knowledge{reached: []base.Version{7, 3}, floor: 7}, "none", ""},
-		{"(b) an own deletion hides the UID until the watch confirms", at5, input{kind: removed, uid: "u"}, knowledge{reached: []base.Version{5}}, "none", "floor 5 tombstone u after 5"},
+		{"(a) in its own scope too if another has shown it first", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 7, in: in(0)}, knowledge{reached: []kube.Version{5, 7}}, "u@7 in [0 1] own", ""},
+		{"(a) but not in one that has seen it leave", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 7, in: in(0)}, knowledge{reached: []kube.Version{7, 7}}, "u@7 in [1]", ""},
+		{"(a) which then keeps it until it has reached it", entryState{scopes: one, uid: "u", version: 7}, input{kind: stored, uid: "u", version: 7, in: in(0)}, knowledge{reached: []kube.Version{5, 7}}, "u@7 in [0 1] own", ""},
+		{"(a) an older answer shows its scope the newer state that another has", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 5, in: in(0), held: in(0)}, knowledge{reached: []kube.Version{3, 7}}, "u@7 in [0 1] own", ""},
+		{"(a) also if the watch has delivered the older one, which was not taken", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 5, in: in(0), held: in(0)}, knowledge{reached: []kube.Version{5, 7}}, "u@7 in [0 1] own", ""},
+		{"(a) or if the scope has it, which could still let it go", entryState{scopes: one, uid: "u", version: 7}, input{kind: stored, uid: "u", version: 5, in: in(0), held: in(0)}, knowledge{reached: []kube.Version{3, 7}}, "u@7 in [0 1] own", ""},
+		{"(a) but not in one that has seen the newer one", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 5, in: in(0), held: in(0)}, knowledge{reached: []kube.Version{7, 7}}, "u@7 in [1]", ""},
+		{"(a) nor in one that does not have the newer one", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 5, in: in(0), unheld: in(0)}, knowledge{reached: []kube.Version{3, 7}}, "u@7 in [1]", ""},
+		{"(a) nor in one of which that is not known", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "u", version: 5, in: in(0)}, knowledge{reached: []kube.Version{3, 7}}, "u@7 in [1]", "hidden"},
+		{"(a) nor of an earlier object", entryState{scopes: in(1), uid: "u", version: 7}, input{kind: stored, uid: "t", version: 5, in: in(0), held: in(0)}, knowledge{reached: []kube.Version{3, 7}}, "u@7 in [1]", ""},
+		{"(a) nor in one that is gone from all, maybe because it left theirs", entryState{}, input{kind: stored, uid: "u", version: 5, in: in(0)}, knowledge{reached: []kube.Version{3, 7}, floor: 7}, "none", "hidden"},
+		{"(a) or also from its own", entryState{}, input{kind: stored, uid: "u", version: 5, in: in(0)}, knowledge{reached: []kube.Version{7, 3}, floor: 7}, "none", ""},
+		{"(b) an own deletion hides the UID until the watch confirms", at5, input{kind: removed, uid: "u"}, knowledge{reached: []kube.Version{5}}, "none", "floor 5 tombstone u after 5"},
 		{"(b) hidden", entryState{}, input{uid: "u", version: 6}, knowledge{tomb: tombstone{after: 5}}, "none", "tombstone u after 5"},
 		{"(b) hidden from the answer to an earlier own write", entryState{}, input{kind: stored, uid: "u", version: 6, in: in(0)}, knowledge{tomb: tombstone{after: 5}}, "none", ""},
 		{"(b) confirmed", entryState{}, input{kind: ended, uid: "u", version: 7}, knowledge{tomb: tombstone{after: 5}}, "none", "dig up u"},
 		{"(b) shown by a first list", entryState{}, input{uid: "u", version: 6, list: 9}, knowledge{tomb: tombstone{after: 5}}, "none", "tombstone u after 5 listed 1"},
 		{"(b) shown by a second list, it lives", entryState{}, input{uid: "u", version: 6, list: 10}, knowledge{tomb: tombstone{after: 5, lists: 1}}, "u@6 in [0]", "dig up u"},
 		{"(b) and by a second answer of the same version, it does not", entryState{}, input{uid: "u", version: 6, list: 9}, knowledge{tomb: tombstone{after: 5, lists: 1, list: 9}}, "none", "tombstone u after 5 listed 1"},
-		{"(b) an own deletion with a version", at5, input{kind: removed, uid: "u", version: 7}, knowledge{reached: []base.Version{5}}, "none", "floor 7 tombstone u after 7"},
-		{"(b) with the version of the last state", at5, input{kind: removed, uid: "u", version: 5}, knowledge{reached: []base.Version{4}}, "none", "floor 5 tombstone u after 5"},
+		{"(b) an own deletion with a version", at5, input{kind: removed, uid: "u", version: 7}, knowledge{reached: []kube.Version{5}}, "none", "floor 7 tombstone u after 7"},
+		{"(b) with the version of the last state", at5, input{kind: removed, uid: "u", version: 5}, knowledge{reached: []kube.Version{4}}, "none", "floor 5 tombstone u after 5"},
 		{"(b) whose frame is late", entryState{}, input{uid: "u", version: 5}, knowledge{floor: 5, tomb: tombstone{after: 5, last: true}}, "none", "tombstone u after 5"},
 		{"(b) or which a list has", entryState{}, input{uid: "u", version: 5, list: 6}, knowledge{floor: 5, tomb: tombstone{after: 5, last: true}}, "none", "tombstone u after 5 listed 1"},
 		{"(b) or several lists", entryState{}, input{uid: "u", version: 5, list: 8}, knowledge{floor: 5, tomb: tombstone{after: 5, last: true, lists: 3}}, "none", "tombstone u after 5 listed 4"},
 		{"(b) but not forever: a backup was restored", entryState{}, input{uid: "u", version: 5, list: 9}, knowledge{floor: 5, tomb: tombstone{after: 5, last: true, lists: 4}}, "u@5 in [0]", "dig up u"},
-		{"(b) whose end was seen before the answer", entryState{}, input{kind: removed, uid: "u", version: 5}, knowledge{reached: []base.Version{7}}, "none", ""},
+		{"(b) whose end was seen before the answer", entryState{}, input{kind: removed, uid: "u", version: 5}, knowledge{reached: []kube.Version{7}}, "none", ""},
 		{"(b) hidden in a later state, from before the deletion", entryState{}, input{uid: "u", version: 6}, knowledge{tomb: tombstone{after: 5, last: true}}, "none", "tombstone u after 5"},
-		{"(b) that is older than what is stored", own7, input{kind: removed, uid: "u", version: 6}, knowledge{reached: []base.Version{5}}, "none", "floor 7 tombstone u after 7"},
-		{"(b) of a UID that another followed", own7, input{kind: removed, uid: "t", version: 6}, knowledge{reached: []base.Version{5}}, "u@7 in [0] own", "floor 6 tombstone t after 6"},
-		{"(b) of another UID", at5, input{kind: removed, uid: "t"}, knowledge{reached: []base.Version{5}}, "u@5 in [0]", "floor 5 tombstone t after 5"},
+		{"(b) that is older than what is stored", own7, input{kind: removed, uid: "u", version: 6}, knowledge{reached: []kube.Version{5}}, "none", "floor 7 tombstone u after 7"},
+		{"(b) of a UID that another followed", own7, input{kind: removed, uid: "t", version: 6}, knowledge{reached: []kube.Version{5}}, "u@7 in [0] own", "floor 6 tombstone t after 6"},
+		{"(b) of another UID", at5, input{kind: removed, uid: "t"}, knowledge{reached: []kube.Version{5}}, "u@5 in [0]", "floor 5 tombstone t after 5"},
 
-		{"a read that does not find the key ends the object", at5, input{kind: absent, version: 6}, knowledge{reached: []base.Version{5}}, "none", "floor 6"},
-		{"also one that an own write brought", own7, input{kind: absent, version: 7}, knowledge{reached: []base.Version{5}}, "none", "floor 7"},
-		{"not one that is newer than the read", own7, input{kind: absent, version: 6}, knowledge{reached: []base.Version{5}}, "u@7 in [0] own", ""},
+		{"a read that does not find the key ends the object", at5, input{kind: absent, version: 6}, knowledge{reached: []kube.Version{5}}, "none", "floor 6"},
+		{"also one that an own write brought", own7, input{kind: absent, version: 7}, knowledge{reached: []kube.Version{5}}, "none", "floor 7"},
+		{"not one that is newer than the read", own7, input{kind: absent, version: 6}, knowledge{reached: []kube.Version{5}}, "u@7 in [0] own", ""},
 		{"and hides states before the read", entryState{}, input{uid: "u", version: 6}, knowledge{floor: 7}, "none", ""},
-		{"of a key that the watch has not brought yet, too", entryState{}, input{kind: absent, version: 7}, knowledge{reached: []base.Version{5}}, "none", "floor 7"},
+		{"of a key that the watch has not brought yet, too", entryState{}, input{kind: absent, version: 7}, knowledge{reached: []kube.Version{5}}, "none", "floor 7"},
 		{"a read without a version ends nothing", at5, input{kind: absent}, knowledge{}, "u@5 in [0]", "refused"},
 		{"nor one of an object without", entryState{scopes: zero, uid: "u"}, input{kind: absent, version: 7}, knowledge{}, "u@0 in [0]", "refused"},
 
-		{"(c) a deletion at or above the version removes", at5, input{kind: ended, uid: "u", version: 5}, knowledge{reached: []base.Version{5}}, "none", ""},
-		{"(c) a deletion below an own write does not", own7, input{kind: ended, uid: "u", version: 6}, knowledge{reached: []base.Version{5}}, "u@7 in [0] own", ""},
-		{"(c) nor if another scope has a newer state by now", entryState{scopes: one, uid: "u", version: 8}, input{kind: ended, uid: "u", version: 6}, knowledge{reached: []base.Version{5, 8}, ahead: ahead{7, zero}}, "u@8 in [0 1]", ""},
-		{"(c) but one above it does", entryState{scopes: one, uid: "u", version: 9}, input{kind: ended, uid: "u", version: 8}, knowledge{reached: []base.Version{5, 9}, ahead: ahead{7, zero}}, "u@9 in [1]", ""},
-		{"(c) nor one of another UID", at5, input{kind: ended, uid: "t", version: 9}, knowledge{reached: []base.Version{5}}, "u@5 in [0]", ""},
-		{"(c) a list removes what is at or below its version", at5, input{kind: ended, uid: "u", version: 5, missing: true}, knowledge{reached: []base.Version{5}}, "none", ""},
-		{"(c) and not what is above", own7, input{kind: ended, uid: "u", version: 6, missing: true}, knowledge{reached: []base.Version{5}}, "u@7 in [0] own", ""},
+		{"(c) a deletion at or above the version removes", at5, input{kind: ended, uid: "u", version: 5}, knowledge{reached: []kube.Version{5}}, "none", ""},
+		{"(c) a deletion below an own write does not", own7, input{kind: ended, uid: "u", version: 6}, knowledge{reached: []kube.Version{5}}, "u@7 in [0] own", ""},
+		{"(c) nor if another scope has a newer state by now", entryState{scopes: one, uid: "u", version: 8}, input{kind: ended, uid: "u", version: 6}, knowledge{reached: []kube.Version{5, 8}, ahead: ahead{7, zero}}, "u@8 in [0 1]", ""},
+		{"(c) but one above it does", entryState{scopes: one, uid: "u", version: 9}, input{kind: ended, uid: "u", version: 8}, knowledge{reached: []kube.Version{5, 9}, ahead: ahead{7, zero}}, "u@9 in [1]", ""},
+		{"(c) nor one of another UID", at5, input{kind: ended, uid: "t", version: 9}, knowledge{reached: []kube.Version{5}}, "u@5 in [0]", ""},
+		{"(c) a list removes what is at or below its version", at5, input{kind: ended, uid: "u", version: 5, missing: true}, knowledge{reached: []kube.Version{5}}, "none", ""},
+		{"(c) and not what is above", own7, input{kind: ended, uid: "u", version: 6, missing: true}, knowledge{reached: []kube.Version{5}}, "u@7 in [0] own", ""},
 		{"(c) another UID ends the one before", at5, input{uid: "v", version: 6}, knowledge{}, "v@6 in [0]", ""},
-		{"(c) an own creation too", at5, input{kind: stored, uid: "v", version: 6, in: in(0)}, knowledge{reached: []base.Version{5}}, "v@6 in [0] own", ""},
+		{"(c) an own creation too", at5, input{kind: stored, uid: "v", version: 6, in: in(0)}, knowledge{reached: []kube.Version{5}}, "v@6 in [0] own", ""},
 		{"(c) also when that is hidden", at5, input{uid: "v", version: 8}, knowledge{tomb: tombstone{after: 7}}, "none", "floor 8 tombstone v after 7"},
 		{"an entry goes when the last scope lets go", entryState{scopes: one, uid: "u", version: 5}, input{kind: ended, uid: "u", version: 6}, knowledge{}, "u@5 in [1]", ""},
-		{"a scope that is behind lets go of what another has brought forward", entryState{scopes: one, uid: "u", version: 7}, input{kind: ended, uid: "u", version: 6}, knowledge{reached: []base.Version{5, 7}}, "u@7 in [1]", ""},
+		{"a scope that is behind lets go of what another has brought forward", entryState{scopes: one, uid: "u", version: 7}, input{kind: ended, uid: "u", version: 6}, knowledge{reached: []kube.Version{5, 7}}, "u@7 in [1]", ""},
 		{"a scope that never held it ends nothing", at5, input{kind: ended, scope: 1, uid: "u", version: 6}, knowledge{}, "u@5 in [0]", ""},
-		{"the end is remembered for a scope that is behind", at5, input{kind: ended, uid: "u", version: 6}, knowledge{reached: []base.Version{5, 4}}, "none", "floor 6"},
-		{"missing at a version is not ended by it", at5, input{kind: ended, uid: "u", version: 9, missing: true}, knowledge{reached: []base.Version{5, 4}}, "none", "floor 5"},
+		{"the end is remembered for a scope that is behind", at5, input{kind: ended, uid: "u", version: 6}, knowledge{reached: []kube.Version{5, 4}}, "none", "floor 6"},
+		{"missing at a version is not ended by it", at5, input{kind: ended, uid: "u", version: 9, missing: true}, knowledge{reached: []kube.Version{5, 4}}, "none", "floor 5"},
 
-		{"(d) an own write that leaves the scopes removes", at5, input{kind: stored, uid: "u", version: 7}, knowledge{reached: []base.Version{5}}, "none", "floor 7 left"},
-		{"(d) one that leaves one of them stays in the other", entryState{scopes: one, uid: "u", version: 5}, input{kind: stored, uid: "u", version: 7, in: in(1)}, knowledge{reached: []base.Version{5, 5}}, "u@7 in [1] own", ""},
-		{"(d) one that cannot be judged is awaited", at5, input{kind: stored, uid: "u", version: 7, unsure: in(0)}, knowledge{reached: []base.Version{5}}, "u@5 in [0]", "await 7"},
-		{"(d) one that can be judged for some", entryState{scopes: one, uid: "u", version: 5}, input{kind: stored, uid: "u", version: 7, in: in(0), unsure: in(1)}, knowledge{reached: []base.Version{5, 5}}, "u@7 in [0 1] own", "await 7"},
-		{"(d) what was not judged is let go by its own scope", entryState{scopes: one, own: zero, uid: "u", version: 7}, input{kind: ended, scope: 1, uid: "u", version: 6}, knowledge{reached: []base.Version{5, 5}}, "u@7 in [0] own", ""},
+		{"(d) an own write that leaves the scopes removes", at5, input{kind: stored, uid: "u", version: 7}, knowledge{reached: []kube.Version{5}}, "none", "floor 7 left"},
+		{"(d) one that leaves one of them stays in the other", entryState{scopes: one, uid: "u", version: 5}, input{kind: stored, uid: "u", version: 7, in: in(1)}, knowledge{reached: []kube.Version{5, 5}}, "u@7 in [1] own", ""},
+		{"(d) one that cannot be judged is awaited", at5, input{kind: stored, uid: "u", version: 7, unsure: in(0)}, knowledge{reached: []kube.Version{5}}, "u@5 in [0]", "await 7"},
+		{"(d) one that can be judged for some", entryState{scopes: one, uid: "u", version: 5}, input{kind: stored, uid: "u", version: 7, in: in(0), unsure: in(1)}, knowledge{reached: []kube.Version{5, 5}}, "u@7 in [0 1] own", "await 7"},
+		{"(d) what was not judged is let go by its own scope", entryState{scopes: one, own: zero, uid: "u", version: 7}, input{kind: ended, scope: 1, uid: "u", version: 6}, knowledge{reached: []kube.Version{5, 5}}, "u@7 in [0] own", ""},
 
 		{"(e) without a version the order of arrival decides", at5, input{uid: "u"}, knowledge{}, "u@0 in [0]", ""},
 		{"(e) also after one without", entryState{scopes: zero, uid: "u"}, input{uid: "u", version: 3}, knowledge{}, "u@3 in [0]", ""},
-		{"(e) and for deletions", at5, input{kind: ended, uid: "u"}, knowledge{reached: []base.Version{9}}, "none", "floor 5"},
+		{"(e) and for deletions", at5, input{kind: ended, uid: "u"}, knowledge{reached: []kube.Version{9}}, "none", "floor 5"},
 		{"(e) an own write without a version is not taken", at5, input{kind: stored, uid: "u", in: in(0)}, knowledge{}, "u@5 in [0]", "refused"},
 		{"(e) nor over an entry without", entryState{scopes: zero, uid: "u"}, input{kind: stored, uid: "u", version: 7, in: in(0)}, knowledge{}, "u@0 in [0]", "refused"},
 		{"(e) nor a deletion", entryState{scopes: zero, uid: "u"}, input{kind: removed, uid: "u"}, knowledge{}, "u@0 in [0]", "refused"},
@@ -224,16 +225,16 @@ func TestIndexer_TombstonesDoNotAccumulate(t *testing.T) {
 	}
 	apply()
 	for i := range 100 {
-		key, uid, v := base.Key{Name: "a"}, types.UID(fmt.Sprint("u", i)), base.Version(10*i+10)
-		push := func(kind DeltaType, v base.Version) {
+		key, uid, v := kube.Key{Name: "a"}, types.UID(fmt.Sprint("u", i)), kube.Version(10*i+10)
+		push := func(kind DeltaType, v kube.Version) {
 			fifo.Push(Delta{Type: kind, Scope: 0, Key: key, UID: uid, Version: v, Object: fixture.NewThing(key, uid, v, "a")})
 			apply()
 		}
 		push(Added, v)
 		push(Deleted, v+1)
 		for _, w := range []Observed{
-			{Effect: base.Removed, Key: key, UID: uid, Version: v},
-			{Effect: base.Removed, Key: base.Key{Name: "elsewhere"}, UID: uid + "-elsewhere", Version: v + 2},
+			{Effect: kube.Removed, Key: key, UID: uid, Version: v},
+			{Effect: kube.Removed, Key: kube.Key{Name: "elsewhere"}, UID: uid + "-elsewhere", Version: v + 2},
 		} {
 			if _, _, err := x.Observe(w); err != nil {
 				t.Fatal(err)

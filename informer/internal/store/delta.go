@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // DeltaType is the origin of a Delta.
@@ -29,15 +30,15 @@ const (
 // Delta is one change of one object on its way to the Indexer.
 type Delta struct {
 	Type  DeltaType
-	Key   base.Key
+	Key   kube.Key
 	Scope base.ScopeID
 	// Object is the state after the change; for Deleted the last known state,
 	// or nil if there is none. Nil if Err is set.
-	Object base.Object
+	Object kube.Object
 	UID    types.UID
 	// Version is the resourceVersion of the change: the object's, for Deleted
 	// that of the deletion, and for an object missing from a list the list's.
-	Version base.Version
+	Version kube.Version
 	// FinalStateUnknown: a Deleted found by a list; the watch did not report
 	// it.
 	FinalStateUnknown bool
@@ -54,7 +55,7 @@ type Delta struct {
 	// Metadata is set with Err if it could be decoded in full.
 	Metadata *metav1.PartialObjectMetadata
 	// Refused is as Original in Item.
-	Refused base.Object
+	Refused kube.Object
 }
 
 // weight is the memory of a waiting delta, counted as in an eventStream.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ErrClosed is returned by PopBatch when the DeltaFIFO is closed and empty.
@@ -26,19 +27,19 @@ type Known interface {
 	// Begin records that a list of scope has begun.
 	Begin(scope base.ScopeID)
 	// KnownIn yields what a scope holds.
-	KnownIn(scope base.ScopeID) iter.Seq2[base.Key, known]
+	KnownIn(scope base.ScopeID) iter.Seq2[kube.Key, known]
 	// knownAs returns what is known of key, and whether scope holds it.
-	knownAs(key base.Key, scope base.ScopeID) (k known, held bool)
+	knownAs(key kube.Key, scope base.ScopeID) (k known, held bool)
 	// trouble returns why key's object is undecodable, or nil.
-	trouble(key base.Key) (*metav1.PartialObjectMetadata, error)
+	trouble(key kube.Key) (*metav1.PartialObjectMetadata, error)
 }
 
 // known is one object as the Indexer has it.
 type known struct {
-	Key     base.Key
-	Object  base.Object // the last that could be decoded, or zero
+	Key     kube.Key
+	Object  kube.Object // the last that could be decoded, or zero
 	UID     types.UID
-	Version base.Version
+	Version kube.Version
 	// Undecodable: the server's version cannot be decoded.
 	Undecodable bool
 	// Ahead: an own write that the scope has not reached.
@@ -108,7 +109,7 @@ func (f *DeltaFIFO) Keep(bytes int64) {
 }
 
 // Bookmark records that scope has reached v.
-func (f *DeltaFIFO) Bookmark(scope base.ScopeID, v base.Version) {
+func (f *DeltaFIFO) Bookmark(scope base.ScopeID, v kube.Version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.mu.closed {
@@ -130,7 +131,7 @@ func (f *DeltaFIFO) Pass(scope base.ScopeID, generation uint32) {
 
 // Resync appends a Sync delta for one handler, for each object without a
 // waiting delta that reaches the handler anyway.
-func (f *DeltaFIFO) Resync(scope base.ScopeID, handler int, objects iter.Seq2[base.Key, known]) {
+func (f *DeltaFIFO) Resync(scope base.ScopeID, handler int, objects iter.Seq2[kube.Key, known]) {
 	for key, k := range objects {
 		f.mu.Lock()
 		if !f.mu.closed && !f.mu.log.reaches(key, handler) {
@@ -199,7 +200,7 @@ func (f *DeltaFIFO) wait(ctx context.Context) error {
 }
 
 // Newest returns the newest waiting or known version of key in scope; 0: none.
-func (f *DeltaFIFO) Newest(scope base.ScopeID, key base.Key) base.Version {
+func (f *DeltaFIFO) Newest(scope base.ScopeID, key kube.Key) kube.Version {
 	f.mu.Lock()
 	v := f.mu.log.Newest(key)
 	f.mu.Unlock()

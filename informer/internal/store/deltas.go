@@ -9,6 +9,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/internal/deque"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -24,9 +25,9 @@ const (
 // of the last watch event, or of a list.
 type Reached struct {
 	Scope   base.ScopeID
-	Version base.Version
+	Version kube.Version
 	// List is the version of the last list that ends in the batch; 0: none.
-	List base.Version
+	List kube.Version
 	// keeps are the keys of which that list says nothing; nil: none.
 	keeps *keeps
 }
@@ -88,7 +89,7 @@ const (
 // release, since they are not in the Indexer yet.
 type deltaLog struct {
 	places  deque.Deque[place]
-	last    map[base.Key]uint64 // position of a key's last delta, while indexed
+	last    map[kube.Key]uint64 // position of a key's last delta, while indexed
 	indexed bool
 	scopes  []scopeLog
 	live    int    // waiting deltas
@@ -167,7 +168,7 @@ func (l *deltaLog) index() {
 		return
 	}
 	if l.last == nil {
-		l.last = make(map[base.Key]uint64, l.live+len(l.flight.Deltas))
+		l.last = make(map[kube.Key]uint64, l.live+len(l.flight.Deltas))
 	}
 	for i := range l.flight.Deltas {
 		l.last[l.flight.Deltas[i].Key] = 0 // before the front
@@ -221,7 +222,7 @@ func (l *deltaLog) merge(d Delta) bool {
 }
 
 // mark records that scope has reached v.
-func (l *deltaLog) mark(scope base.ScopeID, v base.Version) {
+func (l *deltaLog) mark(scope base.ScopeID, v kube.Version) {
 	s := l.scope(scope)
 	if s.ended {
 		return
@@ -241,7 +242,7 @@ func (l *deltaLog) pass(scope base.ScopeID, generation uint32) {
 }
 
 // group appends a list's differences and its end, to be popped together.
-func (l *deltaLog) group(scope base.ScopeID, deltas *deque.Deque[Delta], v base.Version, newEpoch bool, unsaid *keeps) {
+func (l *deltaLog) group(scope base.ScopeID, deltas *deque.Deque[Delta], v kube.Version, newEpoch bool, unsaid *keeps) {
 	if newEpoch {
 		l.add(place{Delta: Delta{Scope: scope}, mark: epoch, joined: true})
 	}
@@ -254,7 +255,7 @@ func (l *deltaLog) group(scope base.ScopeID, deltas *deque.Deque[Delta], v base.
 }
 
 // waits reports whether a delta of key waits, or is in the last batch.
-func (l *deltaLog) waits(key base.Key) bool {
+func (l *deltaLog) waits(key kube.Key) bool {
 	l.index()
 	_, ok := l.last[key]
 	return ok
@@ -271,7 +272,7 @@ func (l *deltaLog) rewound(scope base.ScopeID) bool {
 }
 
 // reaches reports whether a waiting delta of key will reach handler.
-func (l *deltaLog) reaches(key base.Key, handler int) bool {
+func (l *deltaLog) reaches(key kube.Key, handler int) bool {
 	l.index()
 	last, ok := l.last[key]
 	if !ok || last < l.places.Front() {
@@ -282,7 +283,7 @@ func (l *deltaLog) reaches(key base.Key, handler int) bool {
 }
 
 // Newest returns the version of the last waiting delta of key; 0: none.
-func (l *deltaLog) Newest(key base.Key) base.Version {
+func (l *deltaLog) Newest(key kube.Key) kube.Version {
 	l.index()
 	last, ok := l.last[key]
 	if !ok || last < l.places.Front() || l.places.At(last).gone {
@@ -292,8 +293,8 @@ func (l *deltaLog) Newest(key base.Key) base.Version {
 }
 
 // waiting returns the last waiting delta of each key in scope.
-func (l *deltaLog) waiting(scope base.ScopeID) map[base.Key]Delta {
-	out := make(map[base.Key]Delta)
+func (l *deltaLog) waiting(scope base.ScopeID) map[kube.Key]Delta {
+	out := make(map[kube.Key]Delta)
 	for _, d := range l.flight.Deltas {
 		if d.Scope == scope {
 			out[d.Key] = d
@@ -401,7 +402,7 @@ func (l *deltaLog) take(b *Batch, p place) {
 	}
 }
 
-func (b *Batch) reach(scope base.ScopeID, v, list base.Version) *Reached {
+func (b *Batch) reach(scope base.ScopeID, v, list kube.Version) *Reached {
 	for i := range b.Reached {
 		if r := &b.Reached[i]; r.Scope == scope {
 			r.Version, r.List = max(r.Version, v), max(r.List, list)

@@ -16,9 +16,10 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/kube"
 )
 
-func delta(typ DeltaType, name string, uid types.UID, v base.Version) Delta {
+func delta(typ DeltaType, name string, uid types.UID, v kube.Version) Delta {
 	d := Delta{Type: typ, Key: fixture.Named(name), UID: uid, Version: v}
 	if typ != Deleted {
 		d.Object = fixture.NewThing(d.Key, uid, v, "a")
@@ -26,7 +27,7 @@ func delta(typ DeltaType, name string, uid types.UID, v base.Version) Delta {
 	return d
 }
 
-func missing(name string, uid types.UID, v base.Version) Delta {
+func missing(name string, uid types.UID, v kube.Version) Delta {
 	d := delta(Deleted, name, uid, v)
 	d.FinalStateUnknown = true
 	return d
@@ -77,7 +78,7 @@ func applyBatch(t *testing.T, f *DeltaFIFO, x *Indexer) {
 }
 
 // list delivers a whole list to a scope.
-func list(f *DeltaFIFO, scope base.ScopeID, v base.Version, items ...Delta) {
+func list(f *DeltaFIFO, scope base.ScopeID, v kube.Version, items ...Delta) {
 	r := f.Replace(scope)
 	for _, d := range items {
 		r.Add(d)
@@ -123,12 +124,12 @@ func TestDeltaFIFO_UpdatesMergeOnlyInABacklog(t *testing.T) {
 	f.Push(delta(Added, "a", "u", 1))
 	f.Push(delta(Updated, "a", "u", 2))
 	for i := range mergeAbove - 2 {
-		f.Push(delta(Added, fmt.Sprint("x", i), types.UID(fmt.Sprint("x", i)), base.Version(3+i)))
+		f.Push(delta(Added, fmt.Sprint("x", i), types.UID(fmt.Sprint("x", i)), kube.Version(3+i)))
 	}
 	if got := f.Len(); got != mergeAbove {
 		t.Fatalf("%d deltas wait, want %d: none may merge below the bound", got, mergeAbove)
 	}
-	last := base.Version(mergeAbove)
+	last := kube.Version(mergeAbove)
 	for range 100 {
 		last++
 		f.Push(delta(Updated, "a", "u", last))
@@ -151,7 +152,7 @@ func TestDeltaFIFO_KeepsUpdatesThatAHandlerAsksFor(t *testing.T) {
 	f, _ := newStore(t)
 	const kept = 2 * mergeAbove
 	update := func(v int) {
-		d := delta(Updated, "a", "u", base.Version(v))
+		d := delta(Updated, "a", "u", kube.Version(v))
 		d.Bytes = 1000
 		f.Push(d)
 	}
@@ -194,7 +195,7 @@ func TestReplacement_FindsWhatWasUndone(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		list []Delta
-		v    base.Version
+		v    kube.Version
 		want int
 	}{
 		{"older in a newer list", []Delta{delta(Replaced, "a", "u", 3), delta(Replaced, "b", "v", 6)}, 9, 1},
@@ -256,7 +257,7 @@ func TestDeltaFIFO_ListEntersAsOneBatch_I3(t *testing.T) {
 	f.Push(delta(Added, "early", "e", 1))
 	var items []Delta
 	for i := range 3 * BatchLimit {
-		items = append(items, delta(Added, fmt.Sprint(i), types.UID(fmt.Sprint(i)), base.Version(i+2)))
+		items = append(items, delta(Added, fmt.Sprint(i), types.UID(fmt.Sprint(i)), kube.Version(i+2)))
 	}
 	r := f.Replace(0)
 	for _, d := range items {
@@ -487,7 +488,7 @@ func TestDeltaFIFO_BlocksUntilSomethingWaits(t *testing.T) {
 func TestDeltaFIFO_BookmarksDoNotPileUp(t *testing.T) {
 	f, _ := newStore(t)
 	for i := range 10_000 {
-		f.Bookmark(base.ScopeID(i%3), base.Version(i+1))
+		f.Bookmark(base.ScopeID(i%3), kube.Version(i+1))
 	}
 	if got := f.mu.log.places.Len(); got > 3 {
 		t.Errorf("%d places hold the bookmarks of 3 scopes, want 3", got)
@@ -501,7 +502,7 @@ func TestDeltaFIFO_GivesMemoryBack(t *testing.T) {
 	f, _ := newStore(t)
 	var items []Delta
 	for i := range 20_000 {
-		items = append(items, delta(Added, fmt.Sprint(i), types.UID(fmt.Sprint(i)), base.Version(i+1)))
+		items = append(items, delta(Added, fmt.Sprint(i), types.UID(fmt.Sprint(i)), kube.Version(i+1)))
 	}
 	list(f, 0, 30_000, items...)
 	popBatch(t, f)
@@ -518,7 +519,7 @@ func TestDeltaFIFO_GivesMemoryBack(t *testing.T) {
 func TestDeltaLog_EndOfAScopeKeepsTheOthers_I10(t *testing.T) {
 	for _, indexed := range []bool{false, true} {
 		f := NewDeltaFIFO(NewIndexer(fixture.ThingKind))
-		push := func(scope base.ScopeID, name string, v base.Version) {
+		push := func(scope base.ScopeID, name string, v kube.Version) {
 			obj := fixture.NewThing(fixture.Named(name), "u", v, "")
 			f.Push(Delta{Type: Updated, Key: fixture.Named(name), Scope: scope, UID: "u", Version: v, Object: obj})
 		}
@@ -555,7 +556,7 @@ func TestDeltaFIFO_EndedScopeGivesItsBytesBack_G15(t *testing.T) {
 	f, _ := newStore(t)
 	f.Keep(2 * mergeAbove * (EventBytes + 1000))
 	update := func(scope base.ScopeID, v int) {
-		d := delta(Updated, "a", "u", base.Version(v))
+		d := delta(Updated, "a", "u", kube.Version(v))
 		d.Scope, d.Bytes, d.Heap = scope, 1000, 2000
 		f.Push(d)
 	}
@@ -596,7 +597,7 @@ func TestIndexer_OwnWriteStaysThatAListSaysNothingOf_I8(t *testing.T) {
 			r.Commit(9)
 			key := fixture.Named("a")
 			if _, _, err := x.Observe(Observed{
-				Effect: base.Stored, Key: key, UID: "u", Version: 7,
+				Effect: kube.Stored, Key: key, UID: "u", Version: 7,
 				Object: fixture.NewThing(key, "u", 7, "a"), In: ScopesOf(0),
 			}); err != nil {
 				t.Fatal(err)

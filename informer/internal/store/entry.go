@@ -9,21 +9,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Change is the effect of one step on one object, as the Indexer shows it.
 type Change struct {
-	Key  base.Key
+	Key  kube.Key
 	Slot uint32 // as in Row
 	// Old was shown to the scopes in Before. An empty Before: there was no
 	// object.
-	Old    base.Object
+	Old    kube.Object
 	OldUID types.UID
 	Before *ScopeSet
 	// New is shown to the scopes in After. An empty After: the object is gone,
 	// and New is its last known state.
-	New    base.Object
+	New    kube.Object
 	NewUID types.UID
 	After  *ScopeSet
 	// Same: the object did not change, only the scopes that hold it.
@@ -41,7 +41,7 @@ type Change struct {
 
 // End returns the last known state of Old for handlers that see it deleted.
 // unknown: it may have had a later state.
-func (c *Change) End() (obj base.Object, unknown bool) {
+func (c *Change) End() (obj kube.Object, unknown bool) {
 	if c.NewUID != c.OldUID {
 		return c.Old, true // another object has its key: its end was not seen
 	}
@@ -51,17 +51,17 @@ func (c *Change) End() (obj base.Object, unknown bool) {
 // Observed is the server's answer to an own write or to a read of one key, in the
 // informer's representation.
 type Observed struct {
-	Effect  base.WriteEffect // Stored or Removed, unless Absent
+	Effect  kube.WriteEffect // Stored or Removed, unless Absent
 	Absent  bool             // a consistent read at Version did not find the key
-	Key     base.Key
+	Key     kube.Key
 	UID     types.UID
-	Version base.Version // 0: unknown
-	Object  base.Object  // of a Stored write, transformed
+	Version kube.Version // 0: unknown
+	Object  kube.Object  // of a Stored write, transformed
 	// Err is why the transform refuses the stored object. Object is then nil,
 	// and Metadata and Original are as in Item.
 	Err      error
 	Metadata *metav1.PartialObjectMetadata
-	Original base.Object
+	Original kube.Object
 	// In are the scopes that the object matches, Unsure those whose selector
 	// cannot be evaluated here. It matches no others.
 	In, Unsure *ScopeSet
@@ -72,13 +72,13 @@ type Observed struct {
 
 // Row is one object in the Indexer.
 type Row struct {
-	Key     base.Key
+	Key     kube.Key
 	slot    uint32      // the key's number while it is held; independent of its position
 	bytes   uint32      // as in Item; the last known size
 	heap    uint32      // as in Item, or an estimate
-	Object  base.Object // the last state that could be decoded
+	Object  kube.Object // the last state that could be decoded
 	UID     types.UID
-	Version base.Version
+	Version kube.Version
 	Scopes  *ScopeSet
 	// shelves are the object's places in the indices. Readers do not touch
 	// them.
@@ -114,12 +114,12 @@ func (r *Row) shown() *ScopeSet {
 // step is news with its object.
 type step struct {
 	input
-	key    base.Key
-	object base.Object
+	key    kube.Key
+	object kube.Object
 	err    error
 	// metadata of an object with err, if known.
 	metadata *metav1.PartialObjectMetadata
-	original base.Object // as in Item
+	original kube.Object // as in Item
 	handler  int         // again: the handler to deliver to
 	values   [][]string  // of the object, per index after the first
 	bytes    uint32      // as in Item
@@ -130,7 +130,7 @@ type step struct {
 
 // ofDelta returns the step for d. list is the version of the list that contains
 // it.
-func ofDelta(d *Delta, list base.Version) step {
+func ofDelta(d *Delta, list kube.Version) step {
 	s := step{
 		input: input{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown, recompared: d.Recompared},
 		key:   d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, original: d.Refused, bytes: d.Bytes, heap: d.Heap,
@@ -155,7 +155,7 @@ func ofWrite(w Observed) step {
 	switch {
 	case w.Absent:
 		s.kind = absent
-	case w.Effect == base.Stored:
+	case w.Effect == kube.Stored:
 		s.kind = stored
 	default:
 		s.kind = removed

@@ -10,23 +10,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // IndexFunc returns the values under which an index finds obj, possibly none. It
 // must be a pure function of obj, must not modify it, and may be called
 // concurrently.
-type IndexFunc[T base.Object] func(obj T) []string
+type IndexFunc[T kube.Object] func(obj T) []string
 
 // index finds rows by value.
 type index struct {
 	name    string
-	f       IndexFunc[base.Object] // nil: by namespace
+	f       IndexFunc[kube.Object] // nil: by namespace
 	buckets map[string]*bucket
 }
 
-func newIndex(name string, f IndexFunc[base.Object]) *index {
+func newIndex(name string, f IndexFunc[kube.Object]) *index {
 	return &index{name: name, f: f, buckets: make(map[string]*bucket)}
 }
 
@@ -46,7 +46,7 @@ type shelf struct {
 // AddIndex adds an index and fills it from the present rows. It blocks until
 // the index is complete; reads continue meanwhile. It returns an error if name
 // is empty or taken, or if f panics: that object then has no values.
-func (x *Indexer) AddIndex(name string, f IndexFunc[base.Object]) error {
+func (x *Indexer) AddIndex(name string, f IndexFunc[kube.Object]) error {
 	if name == "" || f == nil {
 		return fmt.Errorf("add index %q of %s: it needs a name and a function", name, x.Kind.Kind)
 	}
@@ -94,7 +94,7 @@ func (x *Indexer) indicesNow() []*index {
 // The result has, for each object, one entry per index after the first, and is
 // valid until the next call. The caller holds the turn but not the lock of
 // readers: the functions may be slow, and may read.
-func (x *Indexer) evaluateLocked(n int, object func(i int) (key base.Key, obj base.Object, ok bool)) ([][]string, error) {
+func (x *Indexer) evaluateLocked(n int, object func(i int) (key kube.Key, obj kube.Object, ok bool)) ([][]string, error) {
 	indices := x.indicesNow()[1:]
 	if len(indices) == 0 {
 		return nil, nil
@@ -132,7 +132,7 @@ func (x *Indexer) evaluateLocked(n int, object func(i int) (key base.Key, obj ba
 }
 
 // valuesOf calls the index function. If it panics, the object has no values.
-func (i *index) valuesOf(kind string, key base.Key, obj base.Object) (values []string, err error) {
+func (i *index) valuesOf(kind string, key kube.Key, obj kube.Object) (values []string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			values, err = nil, fmt.Errorf("index %s %s by %q: panic: %v\n%s", kind, key, i.name, p, debug.Stack())
@@ -332,8 +332,8 @@ func (x *Indexer) ValuesOf(name string, filter *ScopeSet) (values []string) {
 }
 
 // Ask returns the values that the named index computes for obj.
-func (x *Indexer) Ask(name string, obj base.Object) ([]string, error) {
-	return x.Find(name).valuesOf(x.Kind.Kind, base.KeyOf(obj), obj)
+func (x *Indexer) Ask(name string, obj kube.Object) ([]string, error) {
+	return x.Find(name).valuesOf(x.Kind.Kind, kube.KeyOf(obj), obj)
 }
 
 // Lookups is Lookup for several values at one moment.

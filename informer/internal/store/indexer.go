@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Indexer holds the objects of one kind by key, the newest version of each.
@@ -36,7 +37,7 @@ type Indexer struct {
 	}
 	mu struct {
 		sync.RWMutex
-		at         map[base.Key]uint32 // positions in rows
+		at         map[kube.Key]uint32 // positions in rows
 		most       int                 // largest length of at since it was made
 		rows       vector[Row]
 		slots      slots // of the rows
@@ -44,13 +45,14 @@ type Indexer struct {
 		packed     int64 // of the rows, in memory
 		sets       scopeSets
 		indices    []*index                       // the first is by namespace
-		quarantine map[base.Key]*base.Undecodable // of rows that are undecodable
-		reached    []base.Version                 // by scope
+		quarantine map[kube.Key]*kube.Undecodable // of rows that are undecodable
+		originals  map[kube.Key]kube.Object       // of those that the transform refuses
+		reached    []kube.Version                 // by scope
 		tombs      ageing[types.UID, tombstone]
-		floors     ageing[base.Key, base.Version] // newest known versions of deleted keys
-		awaited    ageing[base.Key, base.Version]
-		ahead      ageing[base.Key, ahead] // own writes that a scope may not have reached
-		waiters    map[base.Key][]*waiter
+		floors     ageing[kube.Key, kube.Version] // newest known versions of deleted keys
+		awaited    ageing[kube.Key, kube.Version]
+		ahead      ageing[kube.Key, ahead] // own writes that a scope may not have reached
+		waiters    map[kube.Key][]*waiter
 		passed     []func()
 		refused    uint64
 		panics     uint64
@@ -60,14 +62,15 @@ type Indexer struct {
 // NewIndexer returns an empty Indexer.
 func NewIndexer(kind schema.GroupVersionKind) *Indexer {
 	x := &Indexer{Kind: kind}
-	x.mu.at = make(map[base.Key]uint32)
+	x.mu.at = make(map[kube.Key]uint32)
 	x.mu.indices = []*index{newIndex("", nil)}
-	x.mu.quarantine = make(map[base.Key]*base.Undecodable)
+	x.mu.quarantine = make(map[kube.Key]*kube.Undecodable)
+	x.mu.originals = make(map[kube.Key]kube.Object)
 	x.mu.tombs.limit = tombstoneLimit
 	x.mu.floors.limit = tombstoneLimit
 	x.mu.awaited.limit = awaitLimit
 	x.mu.ahead.limit = math.MaxInt // limited by the number of objects
-	x.mu.waiters = make(map[base.Key][]*waiter)
+	x.mu.waiters = make(map[kube.Key][]*waiter)
 	return x
 }
 
@@ -80,7 +83,7 @@ func (x *Indexer) Apply(b Batch) ([]Change, error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	verdicts := x.recompare(b.Deltas)
-	values, err := x.evaluateLocked(len(b.Deltas), func(i int) (key base.Key, obj base.Object, ok bool) {
+	values, err := x.evaluateLocked(len(b.Deltas), func(i int) (key kube.Key, obj kube.Object, ok bool) {
 		d := &b.Deltas[i]
 		return d.Key, d.Object, d.Err == nil && d.Type != Deleted && d.Type != Sync
 	})
@@ -92,7 +95,7 @@ func (x *Indexer) Apply(b Batch) ([]Change, error) {
 	for _, scope := range b.Epochs {
 		x.epochLocked(scope)
 	}
-	var before []base.Version
+	var before []kube.Version
 	if x.mu.ahead.len() > 0 {
 		before = slices.Clone(x.mu.reached)
 	}
@@ -124,7 +127,7 @@ func (x *Indexer) Apply(b Batch) ([]Change, error) {
 
 // listed returns the version of the list of scope that ends in the batch; 0:
 // none.
-func (b Batch) listed(scope base.ScopeID) base.Version {
+func (b Batch) listed(scope base.ScopeID) kube.Version {
 	for _, r := range b.Reached {
 		if r.Scope == scope {
 			return r.List
@@ -139,7 +142,7 @@ func (x *Indexer) Observe(w Observed) (changes []Change, hidden bool, err error)
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	s := ofWrite(w)
-	values, err := x.evaluateLocked(1, func(int) (key base.Key, obj base.Object, ok bool) { return s.key, s.object, s.kind == stored && !s.bad })
+	values, err := x.evaluateLocked(1, func(int) (key kube.Key, obj kube.Object, ok bool) { return s.key, s.object, s.kind == stored && !s.bad })
 	defer clear(values)
 	s.values = values
 
@@ -166,7 +169,7 @@ func (x *Indexer) growLocked(n int) {
 	if n <= BatchLimit || n <= 4*len(x.mu.at) {
 		return
 	}
-	at := make(map[base.Key]uint32, len(x.mu.at)+n)
+	at := make(map[kube.Key]uint32, len(x.mu.at)+n)
 	maps.Copy(at, x.mu.at)
 	x.mu.at, x.mu.most = at, len(x.mu.at)+n
 }
@@ -202,7 +205,7 @@ func (x *Indexer) stepLocked(s *step) (c Change, ok bool) {
 	s.hidden = o.hidden
 
 	c = Change{Key: s.key, Slot: r.slot, Old: r.Object, OldUID: h.uid, Before: r.shown(), Bytes: r.bytes}
-	var was *base.Undecodable
+	var was *kube.Undecodable
 	if h.bad {
 		was = x.mu.quarantine[s.key]
 	}
@@ -276,7 +279,7 @@ func (x *Indexer) bookLocked(s *step, o decision) {
 }
 
 // addLocked adds a row for key and returns its position.
-func (x *Indexer) addLocked(key base.Key) uint32 {
+func (x *Indexer) addLocked(key kube.Key) uint32 {
 	at := uint32(x.mu.rows.Len())
 	x.mu.at[key] = at
 	x.mu.most = max(x.mu.most, len(x.mu.at))
@@ -286,7 +289,7 @@ func (x *Indexer) addLocked(key base.Key) uint32 {
 
 // putLocked stores the decision o in the row at a position, and returns what
 // the row then shows.
-func (x *Indexer) putLocked(s *step, o decision, at uint32) (obj base.Object, uid types.UID, shown *ScopeSet, same bool) {
+func (x *Indexer) putLocked(s *step, o decision, at uint32) (obj kube.Object, uid types.UID, shown *ScopeSet, same bool) {
 	r := x.mu.rows.Edit(int(at))
 	before := r.Object
 	defer func() { x.mu.packed += compact.Size(r.Object) - compact.Size(before) }()
@@ -306,14 +309,19 @@ func (x *Indexer) putLocked(s *step, o decision, at uint32) (obj base.Object, ui
 	if o.take && !r.Undecodable {
 		r.Object, r.blank, r.refused = s.object, false, false
 		delete(x.mu.quarantine, s.key)
+		delete(x.mu.originals, s.key)
 		x.shelveLocked(at, s.key.Namespace, s.values)
 	} else if o.take {
 		r.refused = !base.IsNil(s.original)
 		x.mu.quarantine[s.key] = x.undecodable(s, x.mu.quarantine[s.key], r, other)
+		delete(x.mu.originals, s.key)
+		if r.refused {
+			x.mu.originals[s.key] = s.original
+		}
 		if other && !r.blank {
 			// The shown object is gone, and there is none to replace it.
 			obj, uid = r.Object, r.UID
-			var none base.Object
+			var none kube.Object
 			r.Object, r.blank = none, true
 			x.unshelveLocked(at)
 			r.shelves = nil
@@ -324,11 +332,12 @@ func (x *Indexer) putLocked(s *step, o decision, at uint32) (obj base.Object, ui
 }
 
 // removeLocked removes a row; the last row takes its place.
-func (x *Indexer) removeLocked(key base.Key) {
+func (x *Indexer) removeLocked(key kube.Key) {
 	at := x.mu.at[key]
 	x.unshelveLocked(at)
 	delete(x.mu.at, key)
 	delete(x.mu.quarantine, key)
+	delete(x.mu.originals, key)
 	x.mu.slots.giveBack(x.mu.rows.At(int(at)).slot)
 	x.mu.bytes -= int64(x.mu.rows.At(int(at)).bytes)
 	x.Heap.Add(-int64(x.mu.rows.At(int(at)).heap))
@@ -343,7 +352,7 @@ func (x *Indexer) removeLocked(key base.Key) {
 	}
 	if x.mu.most > 1024 && len(x.mu.at) < x.mu.most/4 {
 		// A map never shrinks: only a new one frees memory.
-		at := make(map[base.Key]uint32, len(x.mu.at))
+		at := make(map[kube.Key]uint32, len(x.mu.at))
 		for k, v := range x.mu.at {
 			at[k] = v
 		}
@@ -353,7 +362,7 @@ func (x *Indexer) removeLocked(key base.Key) {
 
 // Get returns the row of key. With an error, obj is the last state that the
 // transform accepted.
-func (x *Indexer) Get(key base.Key) (obj base.Object, scopes *ScopeSet, err error) {
+func (x *Indexer) Get(key kube.Key) (obj kube.Object, scopes *ScopeSet, err error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	at, ok := x.mu.at[key]
@@ -381,9 +390,9 @@ func (x *Indexer) View() vectorView[Row] {
 func (x *Indexer) Len() int { return x.View().Len() }
 
 // ObjectsIn returns the objects that a scope shows at the time of the call.
-func (x *Indexer) ObjectsIn(scope base.ScopeID) iter.Seq2[base.Key, known] {
+func (x *Indexer) ObjectsIn(scope base.ScopeID) iter.Seq2[kube.Key, known] {
 	rows := x.View()
-	return func(yield func(base.Key, known) bool) {
+	return func(yield func(kube.Key, known) bool) {
 		for r := range rows.All() {
 			if r.shown().Has(scope) && !yield(r.Key, known{Object: r.Object, UID: r.UID, Version: r.Version}) {
 				return
@@ -392,9 +401,9 @@ func (x *Indexer) ObjectsIn(scope base.ScopeID) iter.Seq2[base.Key, known] {
 	}
 }
 
-func (x *Indexer) KnownIn(scope base.ScopeID) iter.Seq2[base.Key, known] {
+func (x *Indexer) KnownIn(scope base.ScopeID) iter.Seq2[kube.Key, known] {
 	rows := x.View()
-	return func(yield func(base.Key, known) bool) {
+	return func(yield func(kube.Key, known) bool) {
 		for r := range rows.All() {
 			if r.Scopes.Has(scope) && !yield(r.Key, known{Object: r.Object, UID: r.UID, Version: r.Version, Undecodable: r.Undecodable}) {
 				return
@@ -403,7 +412,7 @@ func (x *Indexer) KnownIn(scope base.ScopeID) iter.Seq2[base.Key, known] {
 	}
 }
 
-func (x *Indexer) knownAs(key base.Key, scope base.ScopeID) (k known, held bool) {
+func (x *Indexer) knownAs(key kube.Key, scope base.ScopeID) (k known, held bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	at, ok := x.mu.at[key]
@@ -419,16 +428,16 @@ func (x *Indexer) knownAs(key base.Key, scope base.ScopeID) (k known, held bool)
 
 // Holds reports whether obj is the very object in the row of its key, or the
 // one that is packed there.
-func (x *Indexer) Holds(obj base.Object) bool {
+func (x *Indexer) Holds(obj kube.Object) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	at, ok := x.mu.at[base.KeyOf(obj)]
+	at, ok := x.mu.at[kube.KeyOf(obj)]
 	return ok && compact.Is(x.mu.rows.At(int(at)).Object, obj)
 }
 
 // Restore replaces changed by truth, if key still holds changed. A packed object
 // is decoded again instead.
-func (x *Indexer) Restore(key base.Key, changed, truth base.Object) bool {
+func (x *Indexer) Restore(key kube.Key, changed, truth kube.Object) bool {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	x.mu.Lock()

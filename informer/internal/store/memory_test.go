@@ -10,15 +10,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func TestIndexer_WhenPassed_R6(t *testing.T) {
 	x := NewIndexer(fixture.ThingKind)
 	applied(t, x, labelled("a", "u", 5, ""))
 	var called []string
-	wait := func(name, key string, than base.Version) func() {
+	wait := func(name, key string, than kube.Version) func() {
 		return x.WhenPassed(fixture.Named(key), than, func() { called = append(called, name) })
 	}
 	wait("has passed", "a", 4)
@@ -54,17 +54,17 @@ func TestIndexer_GivesMemoryBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 5000 {
-		applied(t, x, labelled(fmt.Sprint(i), "u", base.Version(i+1), fmt.Sprint(i)))
+		applied(t, x, labelled(fmt.Sprint(i), "u", kube.Version(i+1), fmt.Sprint(i)))
 	}
 	for i := range 5000 {
-		applied(t, x, delta(Deleted, fmt.Sprint(i), "u", base.Version(i+6000)))
+		applied(t, x, delta(Deleted, fmt.Sprint(i), "u", kube.Version(i+6000)))
 	}
 	if x.Len() != 0 || x.mu.most > 2000 || len(x.mu.indices[0].buckets)+len(x.mu.indices[1].buckets) != 0 || x.mu.floors.len() != 0 {
 		t.Errorf("empty, it has %d objects, a map of %d, %d buckets, %d memories", x.Len(), x.mu.most, len(x.mu.indices[1].buckets), x.mu.floors.len())
 	}
 }
 
-func labelled(name string, uid types.UID, v base.Version, label string) Delta {
+func labelled(name string, uid types.UID, v kube.Version, label string) Delta {
 	d := delta(Updated, name, uid, v)
 	d.Object = fixture.NewThing(d.Key, uid, v, label)
 	return d
@@ -77,4 +77,4 @@ func applied(t *testing.T, x *Indexer, deltas ...Delta) {
 	}
 }
 
-func byItsLabel(o base.Object) []string { return []string{o.GetLabels()["label"]} }
+func byItsLabel(o kube.Object) []string { return []string{o.GetLabels()["label"]} }

@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // While a list of packed objects is stored, the values of their indexes do not
@@ -31,7 +31,7 @@ func TestIndexer_ValuesDoNotHoldPackedObjects_D5(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n, each = 64, 64 << 10
-	objects := make([]base.Object, n)
+	objects := make([]kube.Object, n)
 	for i := range objects {
 		objects[i] = packer.Pack(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprint(i), ResourceVersion: fmt.Sprint(i + 1)}}, nil, nil)
 		if compact.Size(objects[i]) == 0 {
@@ -40,7 +40,7 @@ func TestIndexer_ValuesDoNotHoldPackedObjects_D5(t *testing.T) {
 	}
 	var freed atomic.Int64
 	x := NewIndexer(kind)
-	if err := x.AddIndex("text", func(base.Object) []string {
+	if err := x.AddIndex("text", func(kube.Object) []string {
 		text := make([]byte, each) // as an object's strings stand in one block
 		runtime.AddCleanup(&text[0], func(struct{}) { freed.Add(1) }, struct{}{})
 		return []string{unsafe.String(&text[0], 8)}
@@ -49,8 +49,8 @@ func TestIndexer_ValuesDoNotHoldPackedObjects_D5(t *testing.T) {
 	}
 	x.turn.Lock()
 	defer x.turn.Unlock()
-	values, err := x.evaluateLocked(n, func(i int) (base.Key, base.Object, bool) {
-		return base.KeyOf(objects[i]), objects[i], true
+	values, err := x.evaluateLocked(n, func(i int) (kube.Key, kube.Object, bool) {
+		return kube.KeyOf(objects[i]), objects[i], true
 	})
 	if err != nil || len(values) != n || len(values[n-1]) != 1 {
 		t.Fatalf("got %d values, error %v; want one of each object", len(values), err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Present yields what scope holds once the whole log is applied: the state of
@@ -49,7 +50,7 @@ func (f *DeltaFIFO) Present(scope base.ScopeID) iter.Seq[Delta] {
 // state.
 func (f *DeltaFIFO) troubled(d Delta) Delta {
 	if metadata, err := f.known.trouble(d.Key); err != nil {
-		var none base.Object
+		var none kube.Object
 		d.Object, d.Err, d.Metadata = none, err, metadata
 	} else if k, held := f.known.knownAs(d.Key, d.Scope); held {
 		d.Object, d.UID, d.Version = k.Object, k.UID, k.Version
@@ -59,8 +60,8 @@ func (f *DeltaFIFO) troubled(d Delta) Delta {
 
 // news returns the last waiting delta of each key of scope, except Syncs. anew:
 // a new epoch is among them.
-func (l *deltaLog) news(scope base.ScopeID) (news map[base.Key]Delta, anew bool) {
-	news = make(map[base.Key]Delta)
+func (l *deltaLog) news(scope base.ScopeID) (news map[kube.Key]Delta, anew bool) {
+	news = make(map[kube.Key]Delta)
 	for _, d := range l.flight.Deltas {
 		if d.Scope == scope && d.Type != Sync {
 			news[d.Key] = d

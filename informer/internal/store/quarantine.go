@@ -10,24 +10,24 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Quarantine returns the undecodable objects that filter sees, sorted by key.
-func (x *Indexer) Quarantine(filter *ScopeSet) []*base.Undecodable {
+func (x *Indexer) Quarantine(filter *ScopeSet) []*kube.Undecodable {
 	x.mu.RLock()
-	var out []*base.Undecodable
+	var out []*kube.Undecodable
 	for key, u := range x.mu.quarantine {
 		if x.mu.rows.At(int(x.mu.at[key])).Scopes.SeenBy(filter) {
 			out = append(out, u)
 		}
 	}
 	x.mu.RUnlock()
-	slices.SortFunc(out, func(a, b *base.Undecodable) int { return base.CompareKeys(a.Key, b.Key) })
+	slices.SortFunc(out, func(a, b *kube.Undecodable) int { return kube.CompareKeys(a.Key, b.Key) })
 	return out
 }
 
-func (x *Indexer) trouble(key base.Key) (*metav1.PartialObjectMetadata, error) {
+func (x *Indexer) trouble(key kube.Key) (*metav1.PartialObjectMetadata, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	u := x.mu.quarantine[key]
@@ -39,14 +39,11 @@ func (x *Indexer) trouble(key base.Key) (*metav1.PartialObjectMetadata, error) {
 
 // undecodable returns the quarantine entry for s. was is the previous entry, if
 // any. r is the row; other: its object has another UID.
-func (x *Indexer) undecodable(s *step, was *base.Undecodable, r *Row, other bool) *base.Undecodable {
-	err := &base.UndecodableError{Kind: x.Kind, Key: s.key, Err: s.err, Refused: r.refused}
-	u := &base.Undecodable{Key: s.key, UID: s.uid, Version: s.version, Metadata: s.metadata, Since: time.Now(), Err: err}
-	if r.refused {
-		u = base.NewRefused(*u, s.original)
-		if !other && !r.blank {
-			err.Last = base.ParseVersion(r.Object.GetResourceVersion())
-		}
+func (x *Indexer) undecodable(s *step, was *kube.Undecodable, r *Row, other bool) *kube.Undecodable {
+	err := &kube.UndecodableError{Kind: x.Kind, Key: s.key, Err: s.err, Refused: r.refused}
+	u := &kube.Undecodable{Key: s.key, UID: s.uid, Version: s.version, Metadata: s.metadata, Since: time.Now(), Err: err}
+	if r.refused && !other && !r.blank {
+		err.Last = kube.ParseVersion(r.Object.GetResourceVersion())
 	}
 	if was != nil && was.UID == u.UID {
 		u.Since = was.Since
@@ -59,11 +56,11 @@ func (x *Indexer) undecodable(s *step, was *base.Undecodable, r *Row, other bool
 type Trouble struct {
 	// Before and After are the scopes that hold the key, decodable or not.
 	Before, After *ScopeSet
-	Was, Is       *base.Undecodable // nil: decodable, or there is no object
+	Was, Is       *kube.Undecodable // nil: decodable, or there is no object
 }
 
 // SeenBy returns the trouble as filter sees it, nil without any.
-func (t *Trouble) SeenBy(filter *ScopeSet) (was, is *base.Undecodable) {
+func (t *Trouble) SeenBy(filter *ScopeSet) (was, is *kube.Undecodable) {
 	if t == nil {
 		return nil, nil
 	}
@@ -76,24 +73,24 @@ func (t *Trouble) SeenBy(filter *ScopeSet) (was, is *base.Undecodable) {
 	return was, is
 }
 
-// Refused returns the quarantine entry that the transform caused at key, or
-// nil.
-func (x *Indexer) Refused(key base.Key) *base.Undecodable {
+// Refused returns the quarantine entry that the transform caused at key, and the decoded
+// object that it refuses, or nil.
+func (x *Indexer) Refused(key kube.Key) (*kube.Undecodable, kube.Object) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if u := x.mu.quarantine[key]; u != nil && base.RefusedObject(u) != nil {
-		return u
+	if original := x.mu.originals[key]; original != nil {
+		return x.mu.quarantine[key], original
 	}
-	return nil
+	return nil, nil
 }
 
 // Accept stores obj, the transform's later result for a refused object, if u is
 // still the key's present state.
-func (x *Indexer) Accept(u *base.Undecodable, obj base.Object) ([]Change, error) {
+func (x *Indexer) Accept(u *kube.Undecodable, obj kube.Object) ([]Change, error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	s := step{input: input{kind: accepted, uid: u.UID, version: u.Version}, key: u.Key, object: obj}
-	values, err := x.evaluateLocked(1, func(int) (key base.Key, obj base.Object, ok bool) { return s.key, s.object, true })
+	values, err := x.evaluateLocked(1, func(int) (key kube.Key, obj kube.Object, ok bool) { return s.key, s.object, true })
 	defer clear(values)
 	s.values = values
 	changes := x.roomLocked(1)

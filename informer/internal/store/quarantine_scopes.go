@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ScopeQuarantine summarizes the quarantine of one scope.
 type ScopeQuarantine struct {
 	N     int
 	Since time.Time
-	First *base.Undecodable
+	First *kube.Undecodable
 }
 
 // QuarantineByScope returns the quarantine of each scope that has one.
@@ -28,7 +29,7 @@ func (x *Indexer) QuarantineByScope() map[base.ScopeID]ScopeQuarantine {
 		for scope := range x.mu.rows.At(int(x.mu.at[key])).Scopes.All() {
 			s := out[scope]
 			s.N++
-			if s.First == nil || u.Since.Before(s.Since) || u.Since.Equal(s.Since) && base.CompareKeys(key, s.First.Key) < 0 {
+			if s.First == nil || u.Since.Before(s.Since) || u.Since.Equal(s.Since) && kube.CompareKeys(key, s.First.Key) < 0 {
 				s.First, s.Since = u, u.Since
 			}
 			out[scope] = s

@@ -11,15 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ahead is a stored own write, and the scopes it was judged to be in.
 type ahead struct {
-	version base.Version
+	version kube.Version
 	in      *ScopeSet
 }
 
-func (x *Indexer) reachLocked(scope base.ScopeID, v base.Version) {
+func (x *Indexer) reachLocked(scope base.ScopeID, v kube.Version) {
 	for int(scope) >= len(x.mu.reached) {
 		x.mu.reached = append(x.mu.reached, 0)
 	}
@@ -29,9 +30,9 @@ func (x *Indexer) reachLocked(scope base.ScopeID, v base.Version) {
 // unlistedLocked yields the own writes that a list should contain but does not:
 // they were observed after the list was compared with the known state. What the list says nothing
 // of stays.
-func (x *Indexer) unlistedLocked(list Reached, deltas []Delta, reached []base.Version) iter.Seq[step] {
+func (x *Indexer) unlistedLocked(list Reached, deltas []Delta, reached []kube.Version) iter.Seq[step] {
 	before := knowledge{reached: reached}.of(list.Scope)
-	gone := make(map[base.Key]step)
+	gone := make(map[kube.Key]step)
 	for key, a := range x.mu.ahead.values {
 		at, ok := x.mu.at[key]
 		if !ok || list.keeps.has(key) {
@@ -66,9 +67,9 @@ func (x *Indexer) epochLocked(scope base.ScopeID) {
 		x.mu.reached[scope] = 0
 	}
 	x.mu.tombs = ageing[types.UID, tombstone]{limit: tombstoneLimit, forgotten: x.mu.tombs.forgotten}
-	x.mu.floors = ageing[base.Key, base.Version]{limit: tombstoneLimit, forgotten: x.mu.floors.forgotten}
-	x.mu.awaited = ageing[base.Key, base.Version]{limit: awaitLimit}
-	x.mu.ahead = ageing[base.Key, ahead]{limit: math.MaxInt}
+	x.mu.floors = ageing[kube.Key, kube.Version]{limit: tombstoneLimit, forgotten: x.mu.floors.forgotten}
+	x.mu.awaited = ageing[kube.Key, kube.Version]{limit: awaitLimit}
+	x.mu.ahead = ageing[kube.Key, ahead]{limit: math.MaxInt}
 	for key := range x.mu.waiters {
 		x.wakeLocked(key, entryState{}, entryState{})
 	}
@@ -83,7 +84,7 @@ func (x *Indexer) Begin(scope base.ScopeID) {
 }
 
 // Reached returns the version that a scope has reached; 0: none yet.
-func (x *Indexer) Reached(scope base.ScopeID) base.Version {
+func (x *Indexer) Reached(scope base.ScopeID) kube.Version {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return knowledge{reached: x.mu.reached}.of(scope)
@@ -94,7 +95,7 @@ func (x *Indexer) sweepLocked() {
 	if x.mu.floors.len()+x.mu.tombs.len()+x.mu.awaited.len()+x.mu.ahead.len() == 0 {
 		return
 	}
-	least := base.Version(math.MaxUint64)
+	least := kube.Version(math.MaxUint64)
 	for _, r := range x.mu.reached {
 		least = min(least, r)
 	}

@@ -4,8 +4,8 @@
 package store
 
 import (
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // A verdict is the result of comparing a Recompared delta with what the Indexer has by
@@ -31,7 +31,7 @@ func (x *Indexer) recompare(deltas []Delta) []verdict {
 		return nil
 	}
 	verdicts := make([]verdict, len(deltas))
-	times := make(map[base.Key]int, len(deltas))
+	times := make(map[kube.Key]int, len(deltas))
 	for i := range deltas {
 		times[deltas[i].Key]++
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 func TestDecide_ContentCountsWhereItWasCompared_A9(t *testing.T) {
@@ -45,7 +46,7 @@ func TestReplacement_ComparesContentWhereAsked_A9(t *testing.T) {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: "5"}, Data: map[string]string{"v": value}}
 	}
 	delta := func(scope base.ScopeID, value string) Delta {
-		return Delta{Key: base.Key{Name: "a"}, Scope: scope, UID: "u", Version: 5, Object: made(value)}
+		return Delta{Key: kube.Key{Name: "a"}, Scope: scope, UID: "u", Version: 5, Object: made(value)}
 	}
 	list := func(x *Indexer, fifo *DeltaFIFO, byContent bool, scope base.ScopeID, value string) {
 		r := fifo.Replace(scope)
@@ -93,7 +94,7 @@ func TestReplacement_ComparesContentWhereAsked_A9(t *testing.T) {
 			if n := apply(x, fifo); n != test.told {
 				t.Errorf("%d changes, want %d: what is equal is no news, and what differs is news once", n, test.told)
 			}
-			if obj, _, _ := x.Get(base.Key{Name: "a"}); obj.(*corev1.ConfigMap).Data["v"] != test.want {
+			if obj, _, _ := x.Get(kube.Key{Name: "a"}); obj.(*corev1.ConfigMap).Data["v"] != test.want {
 				t.Errorf("the store has %v, want %q", obj, test.want)
 			}
 		})

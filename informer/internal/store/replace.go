@@ -9,6 +9,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/internal/deque"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Replacement collects the differences of a list of one scope, page by page,
@@ -17,14 +18,14 @@ import (
 type Replacement struct {
 	fifo    *DeltaFIFO
 	scope   base.ScopeID
-	seen    map[base.Key]struct{} // keys of the list; excludes those in deltas until whole
+	seen    map[kube.Key]struct{} // keys of the list; excludes those in deltas until whole
 	whole   bool                  // seen is complete
 	deltas  deque.Deque[Delta]
 	heap    int64 // of the deltas
 	epoch   bool
 	content bool                      // compare by content
 	keeps   *keeps                    // nil: none
-	undone  map[base.Key]base.Version // known versions of objects that the list has in an older version
+	undone  map[kube.Key]kube.Version // known versions of objects that the list has in an older version
 	rewound bool                      // a list of new revisions waits, so known versions may be of the earlier ones
 }
 
@@ -33,7 +34,7 @@ func (f *DeltaFIFO) Replace(scope base.ScopeID) *Replacement {
 	f.known.Begin(scope)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return &Replacement{fifo: f, scope: scope, seen: make(map[base.Key]struct{}), rewound: f.mu.log.rewound(scope)}
+	return &Replacement{fifo: f, scope: scope, seen: make(map[kube.Key]struct{}), rewound: f.mu.log.rewound(scope)}
 }
 
 // Epoch declares that the server's revisions went back: every object of the
@@ -50,14 +51,14 @@ func (r *Replacement) Recompare() { r.content = true }
 func (r *Replacement) Unreadable() { r.unsaid().all = true }
 
 // Keep records that the list has no usable state of key: the known one stays.
-func (r *Replacement) Keep(key base.Key) {
+func (r *Replacement) Keep(key kube.Key) {
 	r.seen[key] = struct{}{}
 	r.unsaid().keys[key] = struct{}{}
 }
 
 func (r *Replacement) unsaid() *keeps {
 	if r.keeps == nil {
-		r.keeps = &keeps{keys: make(map[base.Key]struct{})}
+		r.keeps = &keeps{keys: make(map[kube.Key]struct{})}
 	}
 	return r.keeps
 }
@@ -65,10 +66,10 @@ func (r *Replacement) unsaid() *keeps {
 // keeps are the keys of which a list says nothing, although it does not have them.
 type keeps struct {
 	all  bool
-	keys map[base.Key]struct{}
+	keys map[kube.Key]struct{}
 }
 
-func (k *keeps) has(key base.Key) bool {
+func (k *keeps) has(key kube.Key) bool {
 	if k == nil {
 		return false
 	}
@@ -111,7 +112,7 @@ func (r *Replacement) unchanged(d Delta) bool {
 	k, held := r.fifo.known.knownAs(d.Key, r.scope)
 	if !r.rewound && (d.Version < k.Version || d.Version == k.Version && d.UID != k.UID) {
 		if r.undone == nil {
-			r.undone = make(map[base.Key]base.Version)
+			r.undone = make(map[kube.Key]kube.Version)
 		}
 		r.undone[d.Key] = k.Version
 	}
@@ -135,20 +136,20 @@ func (r *Replacement) unchanged(d Delta) bool {
 // Undone returns the objects that the list of version v has in an older version
 // than was known, although v is not older: a sign that the server's versions
 // went back.
-func (r *Replacement) Undone(v base.Version) (keys []base.Key) {
+func (r *Replacement) Undone(v kube.Version) (keys []kube.Key) {
 	for key, known := range r.undone {
 		if known <= v {
 			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(keys, base.CompareKeys)
+	slices.SortFunc(keys, kube.CompareKeys)
 	return keys
 }
 
 // Commit ends the list, which has version v. Objects that the scope held and
 // the list lacks are deleted, their final state unknown. Everything enters the
 // log as one batch.
-func (r *Replacement) Commit(v base.Version) {
+func (r *Replacement) Commit(v kube.Version) {
 	if r.keeps == nil || !r.keeps.all {
 		r.disappeared(v)
 	}
@@ -162,7 +163,7 @@ func (r *Replacement) Commit(v base.Version) {
 	r.Abort()
 }
 
-func (r *Replacement) disappeared(v base.Version) {
+func (r *Replacement) disappeared(v kube.Version) {
 	// The log is read before the Indexer: a delta applied in between is then in
 	// both, not in neither.
 	r.fifo.mu.Lock()
@@ -190,7 +191,7 @@ func (r *Replacement) disappeared(v base.Version) {
 
 // has reports whether the list has the key or reported its end. A first list
 // hardly ever asks.
-func (r *Replacement) has(key base.Key) bool {
+func (r *Replacement) has(key kube.Key) bool {
 	if !r.whole {
 		for at := r.deltas.Front(); at < r.deltas.Back(); at++ {
 			r.seen[r.deltas.At(at).Key] = struct{}{}

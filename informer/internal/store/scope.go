@@ -12,10 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // endedScope is the reached version of an ended scope: it lags behind nothing.
-const endedScope = base.Version(math.MaxUint64)
+const endedScope = kube.Version(math.MaxUint64)
 
 // endAtOnce is how many rows gain or lose a scope under one lock, so that reads
 // continue.
@@ -32,7 +33,7 @@ func (x *Indexer) Open(scope base.ScopeID) {
 // Lend makes scopes that have just begun hold at once the objects of others
 // that they cover, so that they do not disappear and return. Their first lists
 // correct this. of yields those of the scopes that have an object.
-func (x *Indexer) Lend(of func(base.Key, base.Object) iter.Seq[base.ScopeID]) {
+func (x *Indexer) Lend(of func(kube.Key, kube.Object) iter.Seq[base.ScopeID]) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	rows := x.View()
@@ -41,7 +42,7 @@ func (x *Indexer) Lend(of func(base.Key, base.Object) iter.Seq[base.ScopeID]) {
 	}
 }
 
-func (x *Indexer) lendRows(from, before int, of func(base.Key, base.Object) iter.Seq[base.ScopeID]) {
+func (x *Indexer) lendRows(from, before int, of func(kube.Key, kube.Object) iter.Seq[base.ScopeID]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for at := from; at < before; at++ {
@@ -61,7 +62,7 @@ func (x *Indexer) lendRows(from, before int, of func(base.Key, base.Object) iter
 // the row's version, the version is remembered so that nothing older returns.
 // Afterwards the caller calls the functions that Passed returns. It looks at
 // each row once, however many scopes end.
-func (x *Indexer) End(scopes *ScopeSet, may func(key base.Key) iter.Seq[base.ScopeID]) {
+func (x *Indexer) End(scopes *ScopeSet, may func(key kube.Key) iter.Seq[base.ScopeID]) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	// A row that fills a removed row's place was visited before.
@@ -78,7 +79,7 @@ func (x *Indexer) End(scopes *ScopeSet, may func(key base.Key) iter.Seq[base.Sco
 	}
 	x.mu.sets.forget(scopes)
 	x.sweepLocked()
-	if !slices.ContainsFunc(x.mu.reached, func(v base.Version) bool { return v != endedScope }) {
+	if !slices.ContainsFunc(x.mu.reached, func(v kube.Version) bool { return v != endedScope }) {
 		x.mu.tombs = ageing[types.UID, tombstone]{limit: tombstoneLimit, forgotten: x.mu.tombs.forgotten}
 	}
 }
@@ -91,7 +92,7 @@ func endReachedLocked(x *Indexer, scopes *ScopeSet) {
 
 // endRows removes scopes from the rows from one position down to before
 // another.
-func (x *Indexer) endRows(scopes *ScopeSet, from, before int, may func(base.Key) iter.Seq[base.ScopeID]) {
+func (x *Indexer) endRows(scopes *ScopeSet, from, before int, may func(kube.Key) iter.Seq[base.ScopeID]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	endReachedLocked(x, scopes)
@@ -102,7 +103,7 @@ func (x *Indexer) endRows(scopes *ScopeSet, from, before int, may func(base.Key)
 	}
 }
 
-func (x *Indexer) letGoLocked(at int, scopes *ScopeSet, may func(base.Key) iter.Seq[base.ScopeID]) {
+func (x *Indexer) letGoLocked(at int, scopes *ScopeSet, may func(kube.Key) iter.Seq[base.ScopeID]) {
 	r := x.mu.rows.At(at)
 	rest := r.Scopes.without(scopes)
 	if !rest.Empty() {
@@ -171,7 +172,7 @@ func (x *Indexer) SeenDifferently(was, is *ScopeSet) iter.Seq[Change] {
 }
 
 // UnchangedIn yields what scope shows as unchanged, except the keys in given.
-func (x *Indexer) UnchangedIn(scope base.ScopeID, given map[base.Key]bool) iter.Seq[Change] {
+func (x *Indexer) UnchangedIn(scope base.ScopeID, given map[kube.Key]bool) iter.Seq[Change] {
 	x.mu.RLock()
 	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.quarantine)
 	x.mu.RUnlock()

@@ -4,8 +4,8 @@
 package store
 
 import (
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/internal/deque"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // tombstoneLimit is how many deletions are remembered; the oldest goes first.
@@ -14,11 +14,11 @@ const tombstoneLimit = 10_000
 // tombstone hides an object, by UID, that this process has seen go, while a list or watch
 // may still deliver the object.
 type tombstone struct {
-	after base.Version // the deletion is later; 0: no tombstone
+	after kube.Version // the deletion is later; 0: no tombstone
 	last  bool         // after is the version of the object's last known state
 	held  bool         // a scope has or had the object, so that its end is still to come
 	lists uint8        // lists that had the object nevertheless
-	list  base.Version // the newest of them
+	list  kube.Version // the newest of them
 }
 
 const (

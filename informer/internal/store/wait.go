@@ -6,7 +6,8 @@ package store
 import (
 	"slices"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // awaitLimit is how many keys with an invisible own write are remembered; the
@@ -14,14 +15,14 @@ import (
 const awaitLimit = 1000
 
 type waiter struct {
-	than base.Version
+	than kube.Version
 	do   func()
 }
 
 // WhenPassed calls do once: when the version of key is above than, or the key
 // is gone; at once if that is already so. Where versions are unknown, any
 // change counts. stop cancels it.
-func (x *Indexer) WhenPassed(key base.Key, than base.Version, do func()) (stop func()) {
+func (x *Indexer) WhenPassed(key kube.Key, than kube.Version, do func()) (stop func()) {
 	w := &waiter{than: than, do: do}
 	if x.enlist(key, w) {
 		do()
@@ -31,7 +32,7 @@ func (x *Indexer) WhenPassed(key base.Key, than base.Version, do func()) (stop f
 }
 
 // enlist registers w, or reports that there is nothing to wait for.
-func (x *Indexer) enlist(key base.Key, w *waiter) (passed bool) {
+func (x *Indexer) enlist(key kube.Key, w *waiter) (passed bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	at, ok := x.mu.at[key]
@@ -42,13 +43,13 @@ func (x *Indexer) enlist(key base.Key, w *waiter) (passed bool) {
 	return false
 }
 
-func (x *Indexer) dismiss(key base.Key, w *waiter) {
+func (x *Indexer) dismiss(key kube.Key, w *waiter) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.keepLocked(key, func(other *waiter) bool { return other != w })
 }
 
-func (x *Indexer) keepLocked(key base.Key, keep func(*waiter) bool) {
+func (x *Indexer) keepLocked(key kube.Key, keep func(*waiter) bool) {
 	rest := slices.DeleteFunc(x.mu.waiters[key], func(w *waiter) bool { return !keep(w) })
 	if len(rest) == 0 {
 		delete(x.mu.waiters, key)
@@ -58,7 +59,7 @@ func (x *Indexer) keepLocked(key base.Key, keep func(*waiter) bool) {
 }
 
 // wakeLocked collects the waiters that a change of key satisfies.
-func (x *Indexer) wakeLocked(key base.Key, was, is entryState) {
+func (x *Indexer) wakeLocked(key kube.Key, was, is entryState) {
 	if len(x.mu.waiters) == 0 || len(x.mu.waiters[key]) == 0 {
 		return
 	}
@@ -82,10 +83,10 @@ func (x *Indexer) Passed() []func() {
 }
 
 // Snapshot returns what the Indexer holds.
-func (x *Indexer) Snapshot() base.Snapshot {
+func (x *Indexer) Snapshot() state.Informer {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return base.Snapshot{
+	return state.Informer{
 		Kind:        x.Kind,
 		Objects:     x.mu.rows.Len(),
 		Bytes:       x.mu.bytes,

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // most is how many keys of a namespace are pending one by one. Above that the whole
@@ -22,9 +22,9 @@ type Set struct {
 	count atomic.Int64 // of the marks
 	mu    struct {
 		sync.Mutex
-		marks   map[base.Key]mark
+		marks   map[kube.Key]mark
 		in      map[string]int // number of marks by namespace
-		order   []base.Key     // the next to read first
+		order   []kube.Key     // the next to read first
 		last    uint64         // number of the newest mark
 		waiters []*waiter
 		marked  chan struct{} // closed by Mark; nil: nobody waits
@@ -35,18 +35,18 @@ type Set struct {
 // mark is why a key is pending.
 type mark struct {
 	number  uint64
-	version base.Version // of the object, as far as the answer told; 0: unknown
+	version kube.Version // of the object, as far as the answer told; 0: unknown
 }
 
 // waiter waits until a key is not pending.
 type waiter struct {
-	key base.Key
+	key kube.Key
 	do  func()
 }
 
 // Mark makes key pending. If version is not 0, an object of that version or a newer one is
 // known to be up to date.
-func (s *Set) Mark(key base.Key, version base.Version) {
+func (s *Set) Mark(key kube.Key, version kube.Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.closed {
@@ -54,7 +54,7 @@ func (s *Set) Mark(key base.Key, version base.Version) {
 	}
 	before, known := s.mu.marks[key]
 	if !known && key.Name != "" && s.mu.in[key.Namespace] >= most {
-		key, version = base.Key{Namespace: key.Namespace}, 0
+		key, version = kube.Key{Namespace: key.Namespace}, 0
 		before, known = s.mu.marks[key]
 	}
 	switch {
@@ -73,9 +73,9 @@ func (s *Set) Mark(key base.Key, version base.Version) {
 	}
 }
 
-func (s *Set) addLocked(key base.Key) {
+func (s *Set) addLocked(key kube.Key) {
 	if s.mu.marks == nil {
-		s.mu.marks, s.mu.in = make(map[base.Key]mark), make(map[string]int)
+		s.mu.marks, s.mu.in = make(map[kube.Key]mark), make(map[string]int)
 	}
 	s.mu.in[key.Namespace]++
 	s.mu.order = append(s.mu.order, key)
@@ -87,7 +87,7 @@ func (s *Set) Len() int { return int(s.count.Load()) }
 
 // Has reports whether the state of key is not known. While nothing is pending it takes no
 // lock.
-func (s *Set) Has(key base.Key) bool {
+func (s *Set) Has(key kube.Key) bool {
 	if s.count.Load() == 0 {
 		return false
 	}
@@ -98,27 +98,27 @@ func (s *Set) Has(key base.Key) bool {
 
 // pendingLocked reports whether an object is pending that a read of key depends on: a key
 // without a name reads its namespace, and the empty key everything.
-func (s *Set) pendingLocked(key base.Key) bool {
+func (s *Set) pendingLocked(key kube.Key) bool {
 	switch {
 	case len(s.mu.marks) == 0:
 		return false
-	case key == base.Key{}:
+	case key == kube.Key{}:
 		return true
 	}
-	has := func(key base.Key) bool { _, ok := s.mu.marks[key]; return ok }
-	if has(base.Key{}) {
+	has := func(key kube.Key) bool { _, ok := s.mu.marks[key]; return ok }
+	if has(kube.Key{}) {
 		return true
 	}
 	if key.Name == "" {
 		return s.mu.in[key.Namespace] > 0
 	}
-	return has(key) || has(base.Key{Namespace: key.Namespace})
+	return has(key) || has(kube.Key{Namespace: key.Namespace})
 }
 
 // Read is a read from the server that settles a key.
 type Read struct {
-	Key     base.Key
-	Version base.Version // that is new enough without a read; 0: none
+	Key     kube.Key
+	Version kube.Version // that is new enough without a read; 0: none
 	before  uint64       // the read settles marks up to this number
 }
 
@@ -141,7 +141,7 @@ func (s *Set) Next() (r Read, ok bool, marked <-chan struct{}) {
 func (s *Set) Done(r Read) (settled []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.order = slices.DeleteFunc(s.mu.order, func(key base.Key) bool {
+	s.mu.order = slices.DeleteFunc(s.mu.order, func(key kube.Key) bool {
 		within := r.Key.Name == "" && (r.Key.Namespace == "" || r.Key.Namespace == key.Namespace)
 		if key != r.Key && !within || s.mu.marks[key].number > r.before {
 			return false
@@ -170,7 +170,7 @@ func (s *Set) wokenLocked() (woken []func()) {
 
 // When calls do once, when no object is pending that a read of key depends on; at once if
 // that is already so. stop cancels it.
-func (s *Set) When(key base.Key, do func()) (stop func()) {
+func (s *Set) When(key kube.Key, do func()) (stop func()) {
 	s.mu.Lock()
 	pending := s.pendingLocked(key)
 	w := &waiter{key, do}

@@ -7,25 +7,25 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/unsettled"
+	"github.com/flyball-dev/flyball/kube"
 )
 
-func key(name string) base.Key { return base.Key{Namespace: "prod", Name: name} }
+func key(name string) kube.Key { return kube.Key{Namespace: "prod", Name: name} }
 
 func TestSet_WhatARead_DependsOn_I12(t *testing.T) {
-	web, other := key("web"), base.Key{Namespace: "test", Name: "web"}
-	prod, test, all := base.Key{Namespace: "prod"}, base.Key{Namespace: "test"}, base.Key{}
+	web, other := key("web"), kube.Key{Namespace: "test", Name: "web"}
+	prod, test, all := kube.Key{Namespace: "prod"}, kube.Key{Namespace: "test"}, kube.Key{}
 	for _, tc := range []struct {
 		name   string
-		marked base.Key
-		has    []base.Key
-		hasNot []base.Key
+		marked kube.Key
+		has    []kube.Key
+		hasNot []kube.Key
 	}{
-		{"a key", web, []base.Key{web, prod, all}, []base.Key{key("db"), other, test}},
-		{"a namespace", prod, []base.Key{web, key("db"), prod, all}, []base.Key{other, test}},
-		{"all", all, []base.Key{web, other, prod, test, all}, nil},
-		{"a cluster-scoped key", base.Key{Name: "node"}, []base.Key{{Name: "node"}, all}, []base.Key{{Name: "other"}, prod}},
+		{"a key", web, []kube.Key{web, prod, all}, []kube.Key{key("db"), other, test}},
+		{"a namespace", prod, []kube.Key{web, key("db"), prod, all}, []kube.Key{other, test}},
+		{"all", all, []kube.Key{web, other, prod, test, all}, nil},
+		{"a cluster-scoped key", kube.Key{Name: "node"}, []kube.Key{{Name: "node"}, all}, []kube.Key{{Name: "other"}, prod}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var s unsettled.Set
@@ -67,9 +67,9 @@ func TestSet_AReadSettlesOnlyWhatWasMarkedBefore_I12(t *testing.T) {
 
 func TestSet_TheNewestVersionIsEnough_I12(t *testing.T) {
 	for _, tc := range []struct {
-		marks []base.Version
-		want  base.Version
-	}{{[]base.Version{5}, 5}, {[]base.Version{5, 7}, 7}, {[]base.Version{7, 5}, 7}, {[]base.Version{5, 0}, 0}, {[]base.Version{0, 5}, 0}} {
+		marks []kube.Version
+		want  kube.Version
+	}{{[]kube.Version{5}, 5}, {[]kube.Version{5, 7}, 7}, {[]kube.Version{7, 5}, 7}, {[]kube.Version{5, 0}, 0}, {[]kube.Version{0, 5}, 0}} {
 		var s unsettled.Set
 		for _, v := range tc.marks {
 			s.Mark(key("web"), v)
@@ -87,7 +87,7 @@ func TestSet_WaitersRunWhenTheLastMarkIsGone_I12(t *testing.T) {
 	s.Mark(key("a"), 0)
 	s.Mark(key("b"), 0)
 	s.When(key("a"), note("a"))
-	s.When(base.Key{Namespace: "prod"}, note("prod"))
+	s.When(kube.Key{Namespace: "prod"}, note("prod"))
 	s.When(key("c"), note("c"))
 	s.When(key("b"), note("stopped"))()
 	for range 2 {
@@ -122,7 +122,7 @@ func TestSet_ManyKeysOfANamespaceAreOneRead_I12(t *testing.T) {
 		}
 		s.Done(r)
 	}
-	if s.Len() != 0 || s.Has(base.Key{}) {
+	if s.Len() != 0 || s.Has(kube.Key{}) {
 		t.Errorf("%d marks are left", s.Len())
 	}
 }
@@ -136,7 +136,7 @@ func TestSet_ClosedIsEmpty_I12(t *testing.T) {
 		do()
 	}
 	s.Mark(key("b"), 0)
-	if ran != 1 || s.Len() != 0 || s.Has(base.Key{}) {
+	if ran != 1 || s.Len() != 0 || s.Has(kube.Key{}) {
 		t.Errorf("after Close %d waiters have run and %d keys are pending, want 1 and 0", ran, s.Len())
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/sleep"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -27,13 +28,13 @@ const (
 // Store is the store of an informer. Its methods are called by one goroutine.
 type Store interface {
 	// Version returns the version of the object of key; 0: there is none, or it is unknown.
-	Version(key base.Key) base.Version
+	Version(key kube.Key) kube.Version
 	// Keys yields the keys of a namespace; empty: all.
-	Keys(namespace string) iter.Seq[base.Key]
+	Keys(namespace string) iter.Seq[kube.Key]
 	// Found stores an object as the server has it now.
-	Found(item listwatch.Item[base.Object])
+	Found(item listwatch.Item[kube.Object])
 	// Absent stores that a consistent read at version did not find key.
-	Absent(key base.Key, version base.Version)
+	Absent(key kube.Key, version kube.Version)
 }
 
 // Settler reads from the server what own writes have left unknown, one key at a time.
@@ -41,7 +42,7 @@ type Settler struct {
 	Set
 	Store Store
 	// Read returns where to read the objects of a scope.
-	Read     func(base.WatchScope) (listwatch.ListerWatcher[base.Object], error)
+	Read     func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error)
 	Name     string // of the informer, for simulations
 	Log      logr.Logger
 	PageSize int64 // of lists
@@ -92,12 +93,12 @@ func (s *Settler) settle(ctx context.Context, r Read) error {
 	if r.Version != 0 && s.Store.Version(r.Key) >= r.Version {
 		return nil // the watch was faster
 	}
-	scope := base.WatchScope{Namespace: r.Key.Namespace}
+	scope := listwatch.Scope{Namespace: r.Key.Namespace}
 	if r.Key.Name != "" {
 		scope.FieldSelector = "metadata.name=" + r.Key.Name
 	}
 	found, version, err := s.list(ctx, scope)
-	if _, gone := errors.AsType[*base.NotServedError](err); gone {
+	if _, gone := errors.AsType[*kube.NotServedError](err); gone {
 		return nil // the informer removes the objects of a kind that is not served
 	}
 	if err != nil {
@@ -119,13 +120,13 @@ func (s *Settler) settle(ctx context.Context, r Read) error {
 
 // list stores the objects of a consistent list. It returns their keys, with those of
 // objects that exist but cannot be stored, and the version of the list.
-func (s *Settler) list(ctx context.Context, scope base.WatchScope) (found map[base.Key]bool, version base.Version, err error) {
+func (s *Settler) list(ctx context.Context, scope listwatch.Scope) (found map[kube.Key]bool, version kube.Version, err error) {
 	lw, err := s.Read(scope)
 	if err != nil {
 		return nil, 0, err
 	}
-	found = make(map[base.Key]bool)
-	pages := restclient.PageReader[base.Object]{Lw: lw}
+	found = make(map[kube.Key]bool)
+	pages := restclient.PageReader[kube.Object]{Lw: lw}
 	opts := listwatch.ListOptions{Limit: s.PageSize}
 	for {
 		page, err := pages.Read(ctx, opts)
@@ -142,7 +143,7 @@ func (s *Settler) list(ctx context.Context, scope base.WatchScope) (found map[ba
 			}
 		}
 		if page.Continue == "" {
-			return found, base.ParseVersion(page.ResourceVersion), nil
+			return found, kube.ParseVersion(page.ResourceVersion), nil
 		}
 		opts.Continue = page.Continue
 	}

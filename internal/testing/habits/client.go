@@ -14,6 +14,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -22,25 +23,25 @@ import (
 // Client is what a habit reads and writes with.
 type Client interface {
 	// Child reads from the cache.
-	Child(ctx context.Context, key informer.Key) (*corev1.ConfigMap, error)
-	Create(ctx context.Context, obj informer.Object) error
-	Update(ctx context.Context, obj informer.Object) error
+	Child(ctx context.Context, key kube.Key) (*corev1.ConfigMap, error)
+	Create(ctx context.Context, obj kube.Object) error
+	Update(ctx context.Context, obj kube.Object) error
 	// UpdateElsewhere updates by a client of its own, made from the manager's configuration.
-	UpdateElsewhere(ctx context.Context, obj informer.Object) error
-	UpdateStatus(ctx context.Context, obj informer.Object) error
+	UpdateElsewhere(ctx context.Context, obj kube.Object) error
+	UpdateStatus(ctx context.Context, obj kube.Object) error
 	// Patch and PatchStatus are merge patches.
-	Patch(ctx context.Context, obj informer.Object, patch string) error
-	PatchStatus(ctx context.Context, obj informer.Object, patch string) error
+	Patch(ctx context.Context, obj kube.Object, patch string) error
+	PatchStatus(ctx context.Context, obj kube.Object, patch string) error
 	// PatchChanges patches object and status by their differences.
-	PatchChanges(ctx context.Context, from, to informer.Object) error
-	SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error
+	PatchChanges(ctx context.Context, from, to kube.Object) error
+	SetFinalizers(ctx context.Context, obj kube.Object, finalizers []string) error
 	Apply(ctx context.Context, child *corev1.ConfigMap, ifChanged bool) error
 	ApplyStatus(ctx context.Context, d *appsac.DeploymentApplyConfiguration) error
 	CreateOrUpdate(ctx context.Context, child *corev1.ConfigMap) error
 	// Delete names UID and version where they are not empty.
-	Delete(ctx context.Context, obj informer.Object, uid, version string) error
+	Delete(ctx context.Context, obj kube.Object, uid, version string) error
 	// ApplyChildren has these children, and no others.
-	ApplyChildren(ctx context.Context, d *appsv1.Deployment, children ...informer.Object) error
+	ApplyChildren(ctx context.Context, d *appsv1.Deployment, children ...kube.Object) error
 }
 
 // Add adds a controller for the habits to mgr, by reconcile.For or reconcile.New.
@@ -82,35 +83,35 @@ type flyball struct {
 	children *reconcile.ChildSet
 }
 
-func (f flyball) Child(_ context.Context, key informer.Key) (*corev1.ConfigMap, error) {
+func (f flyball) Child(_ context.Context, key kube.Key) (*corev1.ConfigMap, error) {
 	return f.maps.Get(key)
 }
 
-func (f flyball) Create(ctx context.Context, obj informer.Object) error {
+func (f flyball) Create(ctx context.Context, obj kube.Object) error {
 	return f.Client.Create(ctx, obj)
 }
 
-func (f flyball) Update(ctx context.Context, obj informer.Object) error {
+func (f flyball) Update(ctx context.Context, obj kube.Object) error {
 	return f.Client.Update(ctx, obj)
 }
 
-func (f flyball) UpdateElsewhere(ctx context.Context, obj informer.Object) error {
+func (f flyball) UpdateElsewhere(ctx context.Context, obj kube.Object) error {
 	return f.other.Update(ctx, obj)
 }
 
-func (f flyball) UpdateStatus(ctx context.Context, obj informer.Object) error {
+func (f flyball) UpdateStatus(ctx context.Context, obj kube.Object) error {
 	return f.Status().Update(ctx, obj)
 }
 
-func (f flyball) Patch(ctx context.Context, obj informer.Object, patch string) error {
+func (f flyball) Patch(ctx context.Context, obj kube.Object, patch string) error {
 	return f.Client.Patch(ctx, obj, client.MergePatch([]byte(patch)))
 }
 
-func (f flyball) PatchStatus(ctx context.Context, obj informer.Object, patch string) error {
+func (f flyball) PatchStatus(ctx context.Context, obj kube.Object, patch string) error {
 	return f.Status().Patch(ctx, obj, client.MergePatch([]byte(patch)))
 }
 
-func (f flyball) PatchChanges(ctx context.Context, from, to informer.Object) error {
+func (f flyball) PatchChanges(ctx context.Context, from, to kube.Object) error {
 	_, err := f.Client.PatchChanges(ctx, from, to)
 	return err
 }
@@ -135,14 +136,14 @@ func (f flyball) CreateOrUpdate(ctx context.Context, child *corev1.ConfigMap) er
 	return err
 }
 
-func (f flyball) Delete(ctx context.Context, obj informer.Object, uid, version string) error {
+func (f flyball) Delete(ctx context.Context, obj kube.Object, uid, version string) error {
 	if uid == "" && version == "" {
 		return f.Client.Delete(ctx, obj)
 	}
 	return f.Client.Delete(ctx, obj, client.Preconditions{UID: obj.GetUID(), ResourceVersion: version})
 }
 
-func (f flyball) ApplyChildren(ctx context.Context, d *appsv1.Deployment, children ...informer.Object) error {
+func (f flyball) ApplyChildren(ctx context.Context, d *appsv1.Deployment, children ...kube.Object) error {
 	if _, err := f.children.Apply(ctx, d, children...); err != nil {
 		return fmt.Errorf("children: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 	appsac "k8s.io/client-go/applyconfigurations/apps/v1"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -39,21 +39,21 @@ type Habit struct {
 type step func(ctx context.Context, c Client, d *appsv1.Deployment) (next func() error, err error)
 
 // write makes a step on an object.
-type write func(ctx context.Context, c Client, obj informer.Object) error
+type write func(ctx context.Context, c Client, obj kube.Object) error
 
-func update(ctx context.Context, c Client, obj informer.Object) error { return c.Update(ctx, obj) }
+func update(ctx context.Context, c Client, obj kube.Object) error { return c.Update(ctx, obj) }
 
 // All has every habit, those that are alike side by side.
 var All = []Habit{
 	{Name: "finalizer-by-update", Omits: true,
 		step: finalize(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-			to := informer.Copy(d)
+			to := kube.Copy(d)
 			to.Finalizers = append(to.Finalizers, finalizer)
 			return c.Update(ctx, to)
 		})},
 	{Name: "finalizer-by-patch-changes", Omits: true,
 		step: finalize(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-			to := informer.Copy(d)
+			to := kube.Copy(d)
 			to.Finalizers = append(to.Finalizers, finalizer)
 			return c.PatchChanges(ctx, d, to)
 		})},
@@ -63,24 +63,24 @@ var All = []Habit{
 		})},
 	{Name: "finalizer-by-merge-patch",
 		step: finalize(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-			return c.Patch(ctx, informer.Copy(d), `{"metadata":{"finalizers":["`+finalizer+`"]}}`)
+			return c.Patch(ctx, kube.Copy(d), `{"metadata":{"finalizers":["`+finalizer+`"]}}`)
 		})},
 
 	{Name: "phase-by-status-update", Omits: true,
 		step: phase(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-			to := informer.Copy(d)
+			to := kube.Copy(d)
 			to.Status.ObservedGeneration = 1
 			return c.UpdateStatus(ctx, to)
 		})},
 	{Name: "phase-by-patch-changes", Omits: true,
 		step: phase(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-			to := informer.Copy(d)
+			to := kube.Copy(d)
 			to.Status.ObservedGeneration = 1
 			return c.PatchChanges(ctx, d, to)
 		})},
 	{Name: "phase-by-status-merge-patch",
 		step: phase(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
-			return c.PatchStatus(ctx, informer.Copy(d), `{"status":{"observedGeneration":1}}`)
+			return c.PatchStatus(ctx, kube.Copy(d), `{"status":{"observedGeneration":1}}`)
 		})},
 	{Name: "phase-by-status-apply",
 		step: phase(func(ctx context.Context, c Client, d *appsv1.Deployment) error {
@@ -110,32 +110,32 @@ var All = []Habit{
 			if err != nil || missing == 2 {
 				return nil, err
 			}
-			wanted := []informer.Object{child(d, 0), child(d, 1)}
+			wanted := []kube.Object{child(d, 0), child(d, 1)}
 			return func() error { return c.ApplyChildren(ctx, d, wanted[:missing+1]...) }, nil
 		}},
 
 	{Name: "child-by-update", Omits: true, has: 1, step: changed(update)},
 	{Name: "child-by-patch-changes", has: 1,
-		step: changed(func(ctx context.Context, c Client, obj informer.Object) error {
-			from := informer.Copy(obj.(*corev1.ConfigMap))
+		step: changed(func(ctx context.Context, c Client, obj kube.Object) error {
+			from := kube.Copy(obj.(*corev1.ConfigMap))
 			from.Data = nil
 			return c.PatchChanges(ctx, from, obj)
 		})},
 	{Name: "child-by-create-or-update", has: 1,
-		step: changed(func(ctx context.Context, c Client, obj informer.Object) error {
+		step: changed(func(ctx context.Context, c Client, obj kube.Object) error {
 			return c.CreateOrUpdate(ctx, obj.(*corev1.ConfigMap))
 		})},
 
 	{Name: "again-by-delete", has: 1,
-		step: again(func(ctx context.Context, c Client, obj informer.Object) error {
+		step: again(func(ctx context.Context, c Client, obj kube.Object) error {
 			return c.Delete(ctx, obj, "", "")
 		})},
 	{Name: "again-by-delete-with-uid", has: 1,
-		step: again(func(ctx context.Context, c Client, obj informer.Object) error {
+		step: again(func(ctx context.Context, c Client, obj kube.Object) error {
 			return c.Delete(ctx, obj, string(obj.GetUID()), "")
 		})},
 	{Name: "again-by-delete-with-version", Omits: true, has: 1,
-		step: again(func(ctx context.Context, c Client, obj informer.Object) error {
+		step: again(func(ctx context.Context, c Client, obj kube.Object) error {
 			return c.Delete(ctx, obj, string(obj.GetUID()), obj.GetResourceVersion())
 		})},
 
@@ -150,11 +150,11 @@ var All = []Habit{
 
 	{Name: "annotation-by-update", Omits: true, step: annotated(update)},
 	{Name: "annotation-with-background",
-		step: annotated(func(_ context.Context, c Client, obj informer.Object) error {
+		step: annotated(func(_ context.Context, c Client, obj kube.Object) error {
 			return c.Update(context.Background(), obj)
 		})},
 	{Name: "annotation-from-a-goroutine", Omits: true,
-		step: annotated(func(ctx context.Context, c Client, obj informer.Object) error {
+		step: annotated(func(ctx context.Context, c Client, obj kube.Object) error {
 			var err error
 			var other sync.WaitGroup
 			other.Go(func() { err = c.Update(ctx, obj) })
@@ -162,7 +162,7 @@ var All = []Habit{
 			return err
 		})},
 	{Name: "annotation-by-another-client",
-		step: annotated(func(ctx context.Context, c Client, obj informer.Object) error {
+		step: annotated(func(ctx context.Context, c Client, obj kube.Object) error {
 			return c.UpdateElsewhere(ctx, obj)
 		})},
 
@@ -172,7 +172,7 @@ var All = []Habit{
 
 // then returns the step after the first one: a child.
 func then(ctx context.Context, c Client, d *appsv1.Deployment, n int) (func() error, error) {
-	_, err := c.Child(ctx, informer.KeyOf(child(d, n)))
+	_, err := c.Child(ctx, kube.KeyOf(child(d, n)))
 	if apierrors.IsNotFound(err) {
 		return func() error { return c.Create(ctx, child(d, n)) }, nil
 	}
@@ -209,12 +209,12 @@ func children(add func(ctx context.Context, c Client, obj *corev1.ConfigMap) err
 
 func changed(change write) step {
 	return func(ctx context.Context, c Client, d *appsv1.Deployment) (func() error, error) {
-		is, err := c.Child(ctx, informer.KeyOf(child(d, 0)))
+		is, err := c.Child(ctx, kube.KeyOf(child(d, 0)))
 		if err != nil {
 			return nil, err
 		}
 		if is.Data["step"] == "" {
-			to := informer.Copy(is)
+			to := kube.Copy(is)
 			to.Data = map[string]string{"step": "1"}
 			return func() error { return change(ctx, c, to) }, nil
 		}
@@ -224,7 +224,7 @@ func changed(change write) step {
 
 func again(remove write) step {
 	return func(ctx context.Context, c Client, d *appsv1.Deployment) (func() error, error) {
-		is, err := c.Child(ctx, informer.KeyOf(child(d, 0)))
+		is, err := c.Child(ctx, kube.KeyOf(child(d, 0)))
 		if apierrors.IsNotFound(err) {
 			made := child(d, 0)
 			made.Data = map[string]string{"step": "1"}
@@ -234,7 +234,7 @@ func again(remove write) step {
 			return nil, err
 		}
 		if is.Data["step"] == "" {
-			return func() error { return remove(ctx, c, informer.Copy(is)) }, nil
+			return func() error { return remove(ctx, c, kube.Copy(is)) }, nil
 		}
 		return nil, nil
 	}
@@ -243,7 +243,7 @@ func again(remove write) step {
 func defaulted(set func(ctx context.Context, c Client, from, to *appsv1.Deployment) error) step {
 	return func(ctx context.Context, c Client, d *appsv1.Deployment) (func() error, error) {
 		if d.Spec.MinReadySeconds == 0 {
-			to := informer.Copy(d)
+			to := kube.Copy(d)
 			to.Spec.MinReadySeconds = 5
 			return func() error { return set(ctx, c, d, to) }, nil
 		}
@@ -254,7 +254,7 @@ func defaulted(set func(ctx context.Context, c Client, from, to *appsv1.Deployme
 func annotated(set write) step {
 	return func(ctx context.Context, c Client, d *appsv1.Deployment) (func() error, error) {
 		if d.Annotations[mark] == "" {
-			to := informer.Copy(d)
+			to := kube.Copy(d)
 			metav1.SetMetaDataAnnotation(&to.ObjectMeta, mark, "1")
 			return func() error { return set(ctx, c, to) }, nil
 		}
@@ -264,7 +264,7 @@ func annotated(set write) step {
 
 func cleanUp(ctx context.Context, c Client, d *appsv1.Deployment) (func() error, error) {
 	for n := range 2 {
-		is, err := c.Child(ctx, informer.KeyOf(child(d, n)))
+		is, err := c.Child(ctx, kube.KeyOf(child(d, n)))
 		if err == nil {
 			return func() error { return c.Delete(ctx, is, "", "") }, nil
 		}
@@ -290,7 +290,7 @@ func child(d *appsv1.Deployment, n int) *corev1.ConfigMap {
 // firstMissing returns the first of two children that is missing; 2: none is.
 func firstMissing(ctx context.Context, c Client, d *appsv1.Deployment) (int, error) {
 	for n := range 2 {
-		if _, err := c.Child(ctx, informer.KeyOf(child(d, n))); apierrors.IsNotFound(err) {
+		if _, err := c.Child(ctx, kube.KeyOf(child(d, n))); apierrors.IsNotFound(err) {
 			return n, nil
 		} else if err != nil {
 			return 0, err
@@ -346,7 +346,7 @@ func Seed(ctx context.Context, c *client.Client, namespace string) error {
 func Unfinished(ctx context.Context, c *client.Client, namespace string) (names []string, err error) {
 	for _, h := range All {
 		d := &appsv1.Deployment{}
-		err := c.Get(ctx, informer.Key{Namespace: namespace, Name: h.Name}, d)
+		err := c.Get(ctx, kube.Key{Namespace: namespace, Name: h.Name}, d)
 		if apierrors.IsNotFound(err) && h.ends {
 			continue
 		}
@@ -368,7 +368,7 @@ type live struct {
 	c *client.Client
 }
 
-func (l live) Child(ctx context.Context, key informer.Key) (*corev1.ConfigMap, error) {
+func (l live) Child(ctx context.Context, key kube.Key) (*corev1.ConfigMap, error) {
 	obj := &corev1.ConfigMap{}
 	return obj, l.c.Get(ctx, key, obj)
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 )
 
@@ -58,7 +58,7 @@ type step struct {
 func (p *program) steps(mgr *manager.Manager) []step {
 	c, ns := mgr.Client(), p.namespace
 	owner := client.FieldOwner("canary")
-	key := informer.Key{Namespace: ns, Name: firstSecret}
+	key := kube.Key{Namespace: ns, Name: firstSecret}
 	account := &corev1.ServiceAccount{ObjectMeta: metaOf(ns, "canary")}
 	return []step{
 		{"get", false, func(ctx context.Context) error { return c.Get(ctx, key, &corev1.Secret{}) }},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 )
@@ -28,7 +29,7 @@ func runController(ctx context.Context) error {
 		if err != nil {
 			return reconcile.Result{}, err
 		}
-		changed := informer.Copy(d)
+		changed := kube.Copy(d)
 		changed.Annotations = map[string]string{"example.dev/peers": fmt.Sprint(len(others))}
 		_, err = mgr.Client().PatchChanges(ctx, d, changed)
 		return reconcile.Result{}, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -38,7 +39,7 @@ func (r *reconciler) Reconcile(ctx context.Context, cron *batchv1.CronJob) (reco
 		return reconcile.Result{}, err
 	}
 	r.events.Eventf(cron, job, corev1.EventTypeNormal, "Started", "Create", "started Job %s", job.Name)
-	changed := informer.Copy(cron)
+	changed := kube.Copy(cron)
 	changed.Status.LastScheduleTime = job.CreationTimestamp.DeepCopy()
 	_, err = r.client.PatchChanges(ctx, cron, changed)
 	return reconcile.Result{}, err

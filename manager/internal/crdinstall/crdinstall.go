@@ -52,10 +52,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/manifest"
 	"github.com/flyball-dev/flyball/internal/sleep"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -247,7 +247,7 @@ func (i *Installer) read(ctx context.Context, crd *unstructured.Unstructured) (*
 	have := &unstructured.Unstructured{}
 	have.SetAPIVersion(apiVersion)
 	have.SetKind(manifest.Definition)
-	err := i.client.Get(ctx, informer.Key{Name: crd.GetName()}, have)
+	err := i.client.Get(ctx, kube.Key{Name: crd.GetName()}, have)
 	if apierrors.IsNotFound(err) {
 		return &unstructured.Unstructured{}, nil
 	}

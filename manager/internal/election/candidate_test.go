@@ -13,13 +13,13 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/writegate"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // candidateOf returns a candidate for the Lease of a server.
 func candidateOf(server *leaseServer, changed func(string)) *candidate {
-	l := &lease{client: server, reconnect: func() {}, key: informer.Key{Namespace: "default", Name: "l"}, gate: writegate.New(9 * time.Second)}
+	l := &lease{client: server, reconnect: func() {}, key: kube.Key{Namespace: "default", Name: "l"}, gate: writegate.New(9 * time.Second)}
 	l.setIdentity("me")
 	l.begin(func(error) {})
 	return &candidate{lease: l, changed: changed, opts: Options{LeaseDuration: 10 * time.Second, RenewDeadline: 6 * time.Second, RetryPeriod: 2 * time.Second}}

@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/internal/writegate"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // ErrLeadershipLost is wrapped by the error of Run when this process led and another
@@ -39,7 +40,7 @@ var ErrAbandoned = errors.New("the grace period has passed")
 // Options of an Elector. All fields but Identity are set and valid.
 type Options struct {
 	// Lease by its namespace and name.
-	Lease informer.Key
+	Lease kube.Key
 	// Identity of this process, to which a random suffix is added. Empty: the host
 	// name.
 	Identity string

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/writegate"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // releaseTime bounds the release of the lease. If it fails, the lease expires.
@@ -41,7 +41,7 @@ const (
 type lease struct {
 	client    requests
 	reconnect func() // makes the next request use a new connection
-	key       informer.Key
+	key       kube.Key
 	gate      *writegate.Gate
 	sign      func(l *coordinationv1.Lease, holder string, what LeaseWrite) // completes a Lease before it is written; nil: nothing to do
 	tries     atomic.Uint64                                                 // requests begun or ended
@@ -50,7 +50,7 @@ type lease struct {
 		identity string                  // empty: the elector does not run yet
 		base     *coordinationv1.Lease   // last read or written by the elector
 		seen     *coordinationv1.Lease   // the newest known
-		version  informer.Version        // of seen
+		version  kube.Version            // of seen
 		deleted  types.UID               // the last deleted one; empty: none
 		held     bool                    // by this process, as far as it knows
 		claiming bool                    // a write that takes it is in flight
@@ -135,7 +135,7 @@ func holderOf(got *coordinationv1.Lease) string {
 // learn records a Lease from the server; own means that the elector requested it. A
 // held lease with another identity, or none, is lost.
 func (l *lease) learn(got *coordinationv1.Lease, own bool) {
-	version := informer.ParseVersion(got.ResourceVersion)
+	version := kube.ParseVersion(got.ResourceVersion)
 	holder := holderOf(got)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -253,7 +253,7 @@ func (l *lease) claim(ctx context.Context, base *coordinationv1.Lease, write fun
 	if err != nil {
 		return err
 	}
-	version := informer.ParseVersion(got.ResourceVersion)
+	version := kube.ParseVersion(got.ResourceVersion)
 	if holder := holderOf(l.mu.seen); version < l.mu.version && holder != l.mu.identity {
 		return fmt.Errorf("%q has the lease since", holder) // the watch was faster than the answer
 	}

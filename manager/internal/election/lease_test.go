@@ -16,8 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/writegate"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 type leaseServer struct {
@@ -90,7 +90,7 @@ func (s *leaseServer) delete() *coordinationv1.Lease {
 // leading returns a lease held by "me".
 func leading(t *testing.T) (*lease, *leaseServer, coordinationv1.LeaseSpec) {
 	server := &leaseServer{}
-	l := &lease{client: server, reconnect: func() {}, key: informer.Key{Namespace: "default", Name: "l"}, gate: writegate.New(9 * time.Second)}
+	l := &lease{client: server, reconnect: func() {}, key: kube.Key{Namespace: "default", Name: "l"}, gate: writegate.New(9 * time.Second)}
 	l.setIdentity("me")
 	record := coordinationv1.LeaseSpec{HolderIdentity: new("me"), LeaseDurationSeconds: new(int32(10))}
 	if err := l.create(t.Context(), record); err != nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // requests are those for the Lease.
@@ -25,10 +25,10 @@ type requests interface {
 // sender sends requests to the API server.
 type sender struct {
 	client rest.Interface
-	key    informer.Key
+	key    kube.Key
 }
 
-func newSender(cfg *rest.Config, codec runtime.NegotiatedSerializer, key informer.Key) (*sender, error) {
+func newSender(cfg *rest.Config, codec runtime.NegotiatedSerializer, key kube.Key) (*sender, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.APIPath, cfg.GroupVersion, cfg.NegotiatedSerializer = "/apis", &coordinationv1.SchemeGroupVersion, codec
 	client, err := rest.RESTClientFor(cfg)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Within bounds how long a new leader waits. Then its controllers start with a warning.
@@ -88,8 +89,8 @@ func (h *Handover) catchUp(ctx context.Context, p plan) {
 
 // passedByAll returns the version that all informers of a kind have passed, for the kinds of
 // which it is known.
-func passedByAll(all []informer.CaughtUp, p plan) map[schema.GroupKind]informer.Version {
-	out, not := map[schema.GroupKind]informer.Version{}, map[schema.GroupKind]bool{}
+func passedByAll(all []informer.CaughtUp, p plan) map[schema.GroupKind]kube.Version {
+	out, not := map[schema.GroupKind]kube.Version{}, map[schema.GroupKind]bool{}
 	for _, c := range all {
 		kind := c.Kind.GroupKind()
 		out[kind] = max(out[kind], c.Version)

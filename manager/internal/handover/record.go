@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Annotation of the Lease that holds the record.
@@ -31,7 +32,7 @@ type record struct {
 	Released bool `json:"released,omitempty"`
 	// Written is the newest version per kind, in the form Kind.group; 0: none was written.
 	// Nothing is known about other kinds.
-	Written map[string]informer.Version `json:"written,omitempty"`
+	Written map[string]kube.Version `json:"written,omitempty"`
 }
 
 // about returns a record without kinds for a Lease that holder is about to write.
@@ -78,7 +79,7 @@ func decode(text string) (r record, ok bool) {
 type plan struct {
 	previous string // its identity; empty: unknown
 	released bool   // it has released the lease, and its record is complete
-	written  map[schema.GroupKind]informer.Version
+	written  map[schema.GroupKind]kube.Version
 }
 
 // planOf returns the plan from the Lease that was taken over; nil: there was none. Unless a
@@ -93,7 +94,7 @@ func planOf(was *coordinationv1.Lease) plan {
 		return p
 	}
 	p.previous, p.released = r.Holder, r.Released
-	p.written = make(map[schema.GroupKind]informer.Version, len(r.Written))
+	p.written = make(map[schema.GroupKind]kube.Version, len(r.Written))
 	for kind, v := range r.Written {
 		p.written[schema.ParseGroupKind(kind)] = v
 	}

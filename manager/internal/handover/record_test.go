@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var (
@@ -33,7 +34,7 @@ func held(holder string, transitions int32, second int, r *record) *coordination
 
 func TestPlan_OnlyACompleteRecordSparesTheQuestion_M14(t *testing.T) {
 	const at = "2030-01-01T00:00:05.123456Z"
-	wrote := map[string]informer.Version{"Secret": 7, "Website.example.com": 0}
+	wrote := map[string]kube.Version{"Secret": 7, "Website.example.com": 0}
 	by := func(change func(*record)) *record {
 		r := &record{Holder: "a", Transitions: 3, Renewed: at, Written: wrote}
 		change(r)
@@ -81,20 +82,20 @@ func describe(f informer.Floor) string {
 }
 
 func TestRecord_IsReadAsItWasWritten_M13(t *testing.T) {
-	r := record{Holder: `host_"x" =,`, Transitions: 4, Renewed: "now", Released: true, Written: map[string]informer.Version{"Secret": 1<<64 - 1, "Website.example.com": 0}}
+	r := record{Holder: `host_"x" =,`, Transitions: 4, Renewed: "now", Released: true, Written: map[string]kube.Version{"Secret": 1<<64 - 1, "Website.example.com": 0}}
 	back, ok := decode(r.encode())
 	if !ok || fmt.Sprint(back) != fmt.Sprint(r) {
 		t.Errorf("read %v, %v, want %v", back, ok, r)
 	}
-	if want := `{"holder":"a","transitions":1,"renewed":"now","written":{"A":1,"B":2}}`; (record{Holder: "a", Transitions: 1, Renewed: "now", Written: map[string]informer.Version{"B": 2, "A": 1}}).encode() != want {
+	if want := `{"holder":"a","transitions":1,"renewed":"now","written":{"A":1,"B":2}}`; (record{Holder: "a", Transitions: 1, Renewed: "now", Written: map[string]kube.Version{"B": 2, "A": 1}}).encode() != want {
 		t.Errorf("the record is not %s", want)
 	}
 }
 
 func TestRecord_IsBounded_M13(t *testing.T) {
-	r := record{Holder: "a", Written: map[string]informer.Version{}}
+	r := record{Holder: "a", Written: map[string]kube.Version{}}
 	for i := range 2000 {
-		r.Written[fmt.Sprintf("Kind%d.example.com", i)] = informer.Version(i)
+		r.Written[fmt.Sprintf("Kind%d.example.com", i)] = kube.Version(i)
 	}
 	text := r.encode()
 	if back, ok := decode(text); !ok || len(text) > maxRecord || back.Holder != "a" || back.Written != nil {
@@ -109,7 +110,7 @@ func TestRecord_IsBounded_M13(t *testing.T) {
 // Whatever stands in the annotation, only a record of this state of the Lease is believed.
 func FuzzDecode(f *testing.F) {
 	f.Add("")
-	f.Add(record{Holder: "a", Transitions: 3, Renewed: "x", Written: map[string]informer.Version{"Secret": 7}}.encode())
+	f.Add(record{Holder: "a", Transitions: 3, Renewed: "x", Written: map[string]kube.Version{"Secret": 7}}.encode())
 	f.Add(`{"written":{"Secret":-1}}`)
 	f.Add(`{"holder":"a","transitions":3,"renewed":"2030-01-01T00:00:05.123456Z","written":{"":5}}`)
 	f.Fuzz(func(t *testing.T, text string) {

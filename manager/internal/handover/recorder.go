@@ -14,15 +14,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager/internal/election"
 )
 
 // Receiver is told the effects of writes. client.Observer is one.
 type Receiver interface {
-	Observe(w informer.Written)
-	WhenPassed(kind schema.GroupVersionKind, key informer.Key, than informer.Version, do func()) (stop func())
+	Observe(w kube.Written)
+	WhenPassed(kind schema.GroupVersionKind, key kube.Key, than kube.Version, do func()) (stop func())
 }
 
 // Writes tells which requests are writes of watched kinds. *observer.Observer does.
@@ -47,13 +47,13 @@ type Recorder struct {
 
 // note is what is known about the writes to one kind.
 type note struct {
-	version informer.Version // the newest
-	open    int              // writes begun that were neither refused nor seen with a version
-	missed  bool             // an effect without a write that had begun
+	version kube.Version // the newest
+	open    int          // writes begun that were neither refused nor seen with a version
+	missed  bool         // an effect without a write that had begun
 }
 
 type passed struct {
-	version informer.Version
+	version kube.Version
 	known   bool
 }
 
@@ -68,8 +68,8 @@ func New(next Receiver, kinds func() []schema.GroupKind) *Recorder {
 func (r *Recorder) Recognize(w Writes) { r.writes = w }
 
 // Observe notes the effect of a write, and passes it on.
-func (r *Recorder) Observe(w informer.Written) {
-	if w.Effect != informer.Removed && w.Version != 0 {
+func (r *Recorder) Observe(w kube.Written) {
+	if w.Effect != kube.Removed && w.Version != 0 {
 		r.change(w.Kind.GroupKind(), func(n *note) {
 			n.version = max(n.version, w.Version)
 			n.open--
@@ -88,20 +88,20 @@ func (r *Recorder) change(kind schema.GroupKind, f func(*note)) {
 }
 
 // WhenPassed passes the call on.
-func (r *Recorder) WhenPassed(kind schema.GroupVersionKind, key informer.Key, than informer.Version, do func()) (stop func()) {
+func (r *Recorder) WhenPassed(kind schema.GroupVersionKind, key kube.Key, than kube.Version, do func()) (stop func()) {
 	return r.next.WhenPassed(kind, key, than, do)
 }
 
 // Shares passes the call on if the receiver has the method.
-func (r *Recorder) Shares(obj informer.Object) bool {
-	s, ok := r.next.(interface{ Shares(informer.Object) bool })
+func (r *Recorder) Shares(obj kube.Object) bool {
+	s, ok := r.next.(interface{ Shares(kube.Object) bool })
 	return ok && s.Shares(obj)
 }
 
 // Cached passes the call on if the receiver has the method.
-func (r *Recorder) Cached(kind schema.GroupVersionKind, key informer.Key, like informer.Object) informer.Object {
+func (r *Recorder) Cached(kind schema.GroupVersionKind, key kube.Key, like kube.Object) kube.Object {
 	if c, ok := r.next.(interface {
-		Cached(schema.GroupVersionKind, informer.Key, informer.Object) informer.Object
+		Cached(schema.GroupVersionKind, kube.Key, kube.Object) kube.Object
 	}); ok {
 		return c.Cached(kind, key, like)
 	}
@@ -151,7 +151,7 @@ func (r *Recorder) Sign(l *coordinationv1.Lease, holder string, what election.Le
 }
 
 // written returns the newest version of each kind about which all is known.
-func (r *Recorder) written(watched []schema.GroupKind, claim bool) map[string]informer.Version {
+func (r *Recorder) written(watched []schema.GroupKind, claim bool) map[string]kube.Version {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if claim {
@@ -161,7 +161,7 @@ func (r *Recorder) written(watched []schema.GroupKind, claim bool) map[string]in
 		}
 	}
 	maps.DeleteFunc(r.mu.inherited, func(kind schema.GroupKind, _ passed) bool { return !slices.Contains(watched, kind) })
-	out := map[string]informer.Version{}
+	out := map[string]kube.Version{}
 	for kind, before := range r.mu.inherited {
 		if n := r.mu.notes[kind]; before.known && n.open == 0 && !n.missed {
 			out[kind.String()] = max(before.version, n.version)
@@ -171,7 +171,7 @@ func (r *Recorder) written(watched []schema.GroupKind, claim bool) map[string]in
 }
 
 // inherit notes that this leader has passed version of kind.
-func (r *Recorder) inherit(kind schema.GroupKind, version informer.Version) {
+func (r *Recorder) inherit(kind schema.GroupKind, version kube.Version) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.mu.inherited[kind]; ok {

@@ -13,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager/internal/election"
 )
 
 type nobody struct{}
 
-func (nobody) Observe(informer.Written) {}
-func (nobody) WhenPassed(schema.GroupVersionKind, informer.Key, informer.Version, func()) func() {
+func (nobody) Observe(kube.Written) {}
+func (nobody) WhenPassed(schema.GroupVersionKind, kube.Key, kube.Version, func()) func() {
 	return func() {}
 }
 
@@ -64,8 +65,8 @@ func (d *desk) send(code int, method, path string) {
 	}
 }
 
-func (d *desk) effect(effect informer.WriteEffect, kind string, version informer.Version) {
-	d.Observe(informer.Written{Effect: effect, Kind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Version: version})
+func (d *desk) effect(effect kube.WriteEffect, kind string, version kube.Version) {
+	d.Observe(kube.Written{Effect: effect, Kind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Version: version})
 }
 
 // signed returns the kinds in the record of a write of the Lease.
@@ -86,31 +87,31 @@ func TestRecorder_KnowsAKindIfEachWriteWasSeen_M13(t *testing.T) {
 		want string
 	}{
 		{"nothing written", func(*desk) {}, "[Pod:5 Secret:5]"},
-		{"written", func(d *desk) { d.send(200, "PUT", "/Secret"); d.effect(informer.Stored, "Secret", 9) }, "[Pod:5 Secret:9]"},
+		{"written", func(d *desk) { d.send(200, "PUT", "/Secret"); d.effect(kube.Stored, "Secret", 9) }, "[Pod:5 Secret:9]"},
 		{"written twice, seen in the other order", func(d *desk) {
 			d.send(200, "PUT", "/Secret")
 			d.send(200, "PUT", "/Secret")
-			d.effect(informer.Stored, "Secret", 9)
-			d.effect(informer.Stored, "Secret", 8)
+			d.effect(kube.Stored, "Secret", 9)
+			d.effect(kube.Stored, "Secret", 8)
 		}, "[Pod:5 Secret:9]"},
-		{"unchanged by an update", func(d *desk) { d.send(200, "PUT", "/Secret"); d.effect(informer.Stored, "Secret", 3) }, "[Pod:5 Secret:5]"},
-		{"by a subresource with a version", func(d *desk) { d.send(200, "PUT", "/Secret"); d.effect(informer.Touched, "Secret", 9) }, "[Pod:5 Secret:9]"},
+		{"unchanged by an update", func(d *desk) { d.send(200, "PUT", "/Secret"); d.effect(kube.Stored, "Secret", 3) }, "[Pod:5 Secret:5]"},
+		{"by a subresource with a version", func(d *desk) { d.send(200, "PUT", "/Secret"); d.effect(kube.Touched, "Secret", 9) }, "[Pod:5 Secret:9]"},
 		{"refused", func(d *desk) { d.send(409, "PUT", "/Secret") }, "[Pod:5 Secret:5]"},
 		{"read", func(d *desk) { d.send(200, "GET", "/Secret") }, "[Pod:5 Secret:5]"},
 		{"a dry run", func(d *desk) { d.send(200, "PUT", "/Secret?dryRun=All") }, "[Pod:5 Secret:5]"},
 		{"no answer", func(d *desk) { d.send(0, "PUT", "/Secret") }, "[Pod:5]"},
 		{"an error of the server", func(d *desk) { d.send(500, "PUT", "/Secret") }, "[Pod:5]"},
 		{"in flight, or its answer was never read", func(d *desk) { d.send(200, "PUT", "/Secret") }, "[Pod:5]"},
-		{"deleted", func(d *desk) { d.send(200, "DELETE", "/Secret"); d.effect(informer.Removed, "Secret", 9) }, "[Pod:5]"},
-		{"touched", func(d *desk) { d.send(200, "POST", "/Secret"); d.effect(informer.Touched, "Secret", 0) }, "[Pod:5]"},
+		{"deleted", func(d *desk) { d.send(200, "DELETE", "/Secret"); d.effect(kube.Removed, "Secret", 9) }, "[Pod:5]"},
+		{"touched", func(d *desk) { d.send(200, "POST", "/Secret"); d.effect(kube.Touched, "Secret", 0) }, "[Pod:5]"},
 		{"deleted, then written", func(d *desk) {
 			d.send(200, "DELETE", "/Secret")
-			d.effect(informer.Removed, "Secret", 0)
+			d.effect(kube.Removed, "Secret", 0)
 			d.send(200, "PUT", "/Secret")
-			d.effect(informer.Stored, "Secret", 9)
+			d.effect(kube.Stored, "Secret", 9)
 		}, "[Pod:5]"},
 		{"an effect without a write", func(d *desk) {
-			d.effect(informer.Stored, "Secret", 9)
+			d.effect(kube.Stored, "Secret", 9)
 			d.send(200, "DELETE", "/Secret")
 		}, "[Pod:5]"},
 		{"an informer that has ended", func(d *desk) {
@@ -140,7 +141,7 @@ func TestRecorder_PredecessorsOfThePredecessorCount_M13(t *testing.T) {
 	d := newDesk(t)
 	d.signed(election.Claim)
 	d.send(200, "PUT", "/Secret")
-	d.effect(informer.Stored, "Secret", 3)
+	d.effect(kube.Stored, "Secret", 3)
 	if got := d.signed(election.Release); got != "[]" {
 		t.Errorf("the record is %s, want none: its predecessor may have written later versions", got)
 	}
@@ -166,12 +167,12 @@ type full struct {
 	asked []string
 }
 
-func (f *full) Shares(informer.Object) bool {
+func (f *full) Shares(kube.Object) bool {
 	f.asked = append(f.asked, "Shares")
 	return true
 }
 
-func (f *full) Cached(schema.GroupVersionKind, informer.Key, informer.Object) informer.Object {
+func (f *full) Cached(schema.GroupVersionKind, kube.Key, kube.Object) kube.Object {
 	f.asked = append(f.asked, "Cached")
 	return &metav1.PartialObjectMetadata{}
 }
@@ -179,10 +180,10 @@ func (f *full) Cached(schema.GroupVersionKind, informer.Key, informer.Object) in
 func TestRecorder_HidesNoMethodOfTheReceiver_M13(t *testing.T) {
 	f := &full{}
 	r := New(f, nil)
-	if !r.Shares(nil) || r.Cached(schema.GroupVersionKind{}, informer.Key{}, nil) == nil || len(f.asked) != 2 {
+	if !r.Shares(nil) || r.Cached(schema.GroupVersionKind{}, kube.Key{}, nil) == nil || len(f.asked) != 2 {
 		t.Errorf("asked %v, want both methods", f.asked)
 	}
-	if r := New(nobody{}, nil); r.Shares(nil) || r.Cached(schema.GroupVersionKind{}, informer.Key{}, nil) != nil {
+	if r := New(nobody{}, nil); r.Shares(nil) || r.Cached(schema.GroupVersionKind{}, kube.Key{}, nil) != nil {
 		t.Error("a receiver without the methods shares or holds something")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var (
@@ -114,8 +114,8 @@ func add(s *runtime.Scheme, of schema.GroupVersion, kind string, object, list ru
 // current returns an error unless obj still exists: a child of a deleted owner is
 // garbage-collected at once, and created again for as long as the cache has not seen
 // the deletion.
-func current(ctx context.Context, c *client.Client, obj, now informer.Object) error {
-	if err := c.Get(ctx, informer.KeyOf(obj), now); err != nil {
+func current(ctx context.Context, c *client.Client, obj, now kube.Object) error {
+	if err := c.Get(ctx, kube.KeyOf(obj), now); err != nil {
 		return err
 	}
 	if now.GetUID() != obj.GetUID() {

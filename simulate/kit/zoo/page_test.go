@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
@@ -95,11 +96,11 @@ func (r *pages) mark(ctx context.Context, p *page) error {
 		"metadata": map[string]any{"annotations": map[string]string{"zoo.example.dev/seen": fmt.Sprint(p.Spec)}},
 		"spec":     p.Spec,
 	})
-	return reconcile.IgnoreNotFound(r.client.Patch(ctx, informer.Copy(p), whole))
+	return reconcile.IgnoreNotFound(r.client.Patch(ctx, kube.Copy(p), whole))
 }
 
 func (r *pages) child(ctx context.Context, p *page) (again time.Duration, err error) {
-	child, err := r.children.Get(informer.KeyOf(p))
+	child, err := r.children.Get(kube.KeyOf(p))
 	switch {
 	case apierrors.IsNotFound(err):
 		return 0, r.create(ctx, p)
@@ -122,7 +123,7 @@ func (r *pages) child(ctx context.Context, p *page) (again time.Duration, err er
 	case child.Data["content"] == p.Spec.Content:
 		return 0, nil
 	}
-	child = informer.Copy(child)
+	child = kube.Copy(child)
 	child.Data["content"] = p.Spec.Content
 	if r.bug == "patch of all annotations" {
 		return 0, r.client.Patch(ctx, child, client.JSONPatch(
@@ -149,10 +150,10 @@ func (r *pages) report(ctx context.Context, p *page) error {
 	if p.Status.ObservedGeneration == p.Generation {
 		return nil
 	}
-	status := informer.Copy(p)
+	status := kube.Copy(p)
 	if r.bug == "status written from a stale object" {
 		latest := &page{TypeMeta: p.TypeMeta, ObjectMeta: meta(p.Name)}
-		if err := r.client.Get(ctx, informer.KeyOf(p), latest); err != nil { // avoids conflicts
+		if err := r.client.Get(ctx, kube.KeyOf(p), latest); err != nil { // avoids conflicts
 			return reconcile.IgnoreNotFound(err)
 		}
 		status = latest

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
@@ -122,7 +123,7 @@ func (r *pools) wants(ctx context.Context, p *pool) error {
 	is := &pool{TypeMeta: p.TypeMeta}
 	err := current(ctx, r.client, p, is)
 	if err == nil && is.Generation != p.Generation {
-		err = fmt.Errorf("%s has changed", informer.KeyOf(p))
+		err = fmt.Errorf("%s has changed", kube.KeyOf(p))
 	}
 	return err
 }
@@ -153,12 +154,12 @@ func (r *pools) hire(ctx context.Context, p *pool) (*corev1.ConfigMap, error) {
 		r.turn++
 		r.mu.Unlock()
 	case "UID remembered by name":
-		key := informer.KeyOf(p)
+		key := kube.KeyOf(p)
 		r.mu.Lock()
 		if r.owners[key] == "" {
 			r.owners[key] = p.UID
 		}
-		owner = informer.Copy(p)
+		owner = kube.Copy(p)
 		owner.UID = r.owners[key]
 		r.mu.Unlock()
 	}
@@ -187,7 +188,7 @@ func (r *pools) hire(ctx context.Context, p *pool) (*corev1.ConfigMap, error) {
 
 // ticket creates the ticket of a worker if it is missing.
 func (r *pools) ticket(ctx context.Context, p *pool, one *corev1.ConfigMap) error {
-	if _, err := r.tickets.Get(informer.KeyOf(one)); !apierrors.IsNotFound(err) {
+	if _, err := r.tickets.Get(kube.KeyOf(one)); !apierrors.IsNotFound(err) {
 		return err
 	}
 	ticket := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: one.Name, Labels: map[string]string{poolLabel: p.Name}}}
@@ -214,7 +215,7 @@ func (r *pools) report(ctx context.Context, p *pool, active int64) error {
 	if p.Status == status {
 		return nil
 	}
-	p = informer.Copy(p)
+	p = kube.Copy(p)
 	p.Status = status
 	return reconcile.IgnoreNotFound(r.client.Status().Update(ctx, p))
 }

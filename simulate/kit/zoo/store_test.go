@@ -24,6 +24,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
@@ -108,14 +109,14 @@ func (r *stores) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Re
 	if s.Status.ObservedGeneration == s.Generation {
 		return reconcile.Result{}, nil
 	}
-	s = informer.Copy(s)
+	s = kube.Copy(s)
 	s.Status.ObservedGeneration = s.Generation
 	return reconcile.Result{}, reconcile.IgnoreNotFound(r.client.Status().Update(ctx, s))
 }
 
 // bucket creates the bucket, and returns the Store with its ID in the status.
 func (r *stores) bucket(ctx context.Context, s *store) (*store, error) {
-	key := informer.KeyOf(s)
+	key := kube.KeyOf(s)
 	if r.bug == "bucket known to memory alone" || r.bug == "clean-up when the deletion is seen" {
 		r.mu.Lock()
 		known := r.buckets[key] != ""
@@ -133,7 +134,7 @@ func (r *stores) bucket(ctx context.Context, s *store) (*store, error) {
 	r.mu.Lock()
 	r.buckets[key] = id
 	r.mu.Unlock()
-	s = informer.Copy(s)
+	s = kube.Copy(s)
 	s.Status.Bucket = id
 	return s, r.client.Status().Update(ctx, s)
 }
@@ -153,8 +154,8 @@ func (r *stores) cleanUp(ctx context.Context, s *store) error {
 	switch r.bug {
 	case "bucket known to memory alone":
 		r.mu.Lock()
-		token, id = "none", r.buckets[informer.KeyOf(s)]
-		delete(r.buckets, informer.KeyOf(s))
+		token, id = "none", r.buckets[kube.KeyOf(s)]
+		delete(r.buckets, kube.KeyOf(s))
 		r.mu.Unlock()
 	case "clean-up by the status":
 		token, id = "none", s.Status.Bucket
@@ -190,7 +191,7 @@ func (r *stores) resize(ctx context.Context, s *store) error {
 		if i < s.Spec.Size {
 			break
 		}
-		for _, obj := range []informer.Object{&corev1.ConfigMap{ObjectMeta: meta(nth(s.Name, i))}, newVolume(nth(s.Name, i))} {
+		for _, obj := range []kube.Object{&corev1.ConfigMap{ObjectMeta: meta(nth(s.Name, i))}, newVolume(nth(s.Name, i))} {
 			if err := reconcile.IgnoreNotFound(r.client.Delete(ctx, obj)); err != nil {
 				return err
 			}
@@ -242,7 +243,7 @@ func (r *stores) member(ctx context.Context, s *store, i int64) error {
 	return cmp.Or(err, memberErr)
 }
 
-func (r *stores) make(ctx context.Context, s *store, obj informer.Object) error {
+func (r *stores) make(ctx context.Context, s *store, obj kube.Object) error {
 	if err := current(ctx, r.client, s, &store{TypeMeta: s.TypeMeta}); err != nil {
 		return err
 	}

@@ -1,83 +1,86 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package base
+package state
 
 import (
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // State is the state of one list and watch.
 type State string
 
 const (
-	// StateWaiting: not started yet.
-	StateWaiting State = "Waiting"
-	// StateNotServed: the server does not serve the kind; retried until it
+	// Waiting: not started yet.
+	Waiting State = "Waiting"
+	// NotServed: the server does not serve the kind; retried until it
 	// does.
-	StateNotServed State = "NotServed"
-	// StateForbidden: the server forbids the list or watch (403).
-	StateForbidden State = "Forbidden"
-	// StateUnauthorized: the server rejects the credentials (401).
-	StateUnauthorized State = "Unauthorized"
-	// StateListing: a list is being read, page by page.
-	StateListing State = "Listing"
-	// StateStreaming: a streaming list is being read.
-	StateStreaming State = "Streaming"
-	// StateLive: the watch is open.
-	StateLive State = "Live"
-	// StateDecodingErrors: the watch is open, as in Live, but some objects of
+	NotServed State = "NotServed"
+	// Forbidden: the server forbids the list or watch (403).
+	Forbidden State = "Forbidden"
+	// Unauthorized: the server rejects the credentials (401).
+	Unauthorized State = "Unauthorized"
+	// Listing: a list is being read, page by page.
+	Listing State = "Listing"
+	// Streaming: a streaming list is being read.
+	Streaming State = "Streaming"
+	// Live: the watch is open.
+	Live State = "Live"
+	// DecodingErrors: the watch is open, as in Live, but some objects of
 	// the scope, or even their names, cannot be decoded. Reason has their
 	// number and the first one.
-	StateDecodingErrors State = "DecodingErrors"
-	// StateDoesNotFit: the list does not fit into Options.MemoryBudget. It was
+	DecodingErrors State = "DecodingErrors"
+	// DoesNotFit: the list does not fit into Options.MemoryBudget. It was
 	// stopped and is tried again; what is cached stays readable. Reason has the
 	// numbers.
-	StateDoesNotFit State = "DoesNotFit"
-	// StateStale: the objects may be outdated; the server is unreachable or
+	DoesNotFit State = "DoesNotFit"
+	// Stale: the objects may be outdated; the server is unreachable or
 	// answers with errors.
-	StateStale State = "Stale"
-	// StateMisuse: the request is invalid; Reason says why.
-	StateMisuse State = "Misuse"
-	// StateStopped: Run has ended.
-	StateStopped State = "Stopped"
+	Stale State = "Stale"
+	// Misuse: the request is invalid; Reason says why.
+	Misuse State = "Misuse"
+	// Stopped: Run has ended.
+	Stopped State = "Stopped"
 )
 
-// States returns all states.
-func States() []State {
+// All returns all states.
+func All() []State {
 	return []State{
-		StateWaiting, StateNotServed, StateForbidden, StateUnauthorized, StateListing, StateStreaming, StateLive,
-		StateDecodingErrors, StateDoesNotFit, StateStale, StateMisuse, StateStopped,
+		Waiting, NotServed, Forbidden, Unauthorized, Listing, Streaming, Live,
+		DecodingErrors, DoesNotFit, Stale, Misuse, Stopped,
 	}
 }
 
-// HintOf returns what a person can do about a state, or what it means, or an empty text.
+// Hint returns what a person can do about the state, or what it means, or an empty text.
 // synced: the first list has arrived.
-func HintOf(s State, synced bool) string {
+func (s State) Hint(synced bool) string {
 	switch s {
-	case StateForbidden:
+	case Forbidden:
 		return "grant list and watch of it by a Role or ClusterRole; it is asked for again"
-	case StateStale:
+	case Stale:
 		if !synced {
 			return "it has never been listed: reads fail, and readiness and controllers wait for it; the server is asked again"
 		}
 		return "what is known stays readable; the server is asked again"
-	case StateDecodingErrors:
+	case DecodingErrors:
 		return "correct the objects; Lister.Undecodable lists those that have a name"
-	case StateDoesNotFit:
+	case DoesNotFit:
 		return "keep less: some fields, compact, metadata only, a selector or fewer namespaces; or give more memory: Options.MemoryBudget, GOMEMLIMIT or the container's limit; it is tried again"
-	case StateUnauthorized:
+	case Unauthorized:
 		return "check the credentials of the kubeconfig or the service account; they are tried again"
 	}
 	return ""
 }
 
-// ScopeState is the state of one list and watch at one moment.
-type ScopeState struct {
-	Scope WatchScope
+// Scope is the state of one list and watch at one moment.
+type Scope struct {
+	Scope listwatch.Scope
 	// NamespaceSelector by which a handle selects namespaces: the other fields
 	// then describe the watch of the namespaces, and Synced means that they are
 	// known. Empty: a list and watch of the kind.
@@ -93,7 +96,7 @@ type ScopeState struct {
 	// Synced: the first list is in the Indexer.
 	Synced bool
 	// Version is what the Indexer has reached.
-	Version Version
+	Version kube.Version
 	// LastContact is when the server last sent anything.
 	LastContact time.Time
 	// Relists counts lists since the start by reason, except the first.
@@ -125,7 +128,7 @@ type ScopeState struct {
 
 // String returns the state in one line, with the reason, a hint and the next
 // try.
-func (s ScopeState) String() string {
+func (s Scope) String() string {
 	scope := s.Scope.String()
 	if s.NamespaceSelector != "" {
 		scope = fmt.Sprintf("in namespaces with labels %q", s.NamespaceSelector)
@@ -137,7 +140,7 @@ func (s ScopeState) String() string {
 	if s.Reason != "" {
 		text += ": " + s.Reason
 	}
-	if hint := HintOf(s.State, s.Synced); hint != "" {
+	if hint := s.State.Hint(s.Synced); hint != "" {
 		text += " (" + hint + ")"
 	}
 	if !s.NextTry.IsZero() {
@@ -146,12 +149,12 @@ func (s ScopeState) String() string {
 	return text
 }
 
-// Snapshot is the state of one informer at one moment.
-type Snapshot struct {
+// Informer is the state of one informer at one moment.
+type Informer struct {
 	Kind schema.GroupVersionKind
 	// Synced: the first list of every scope is stored.
 	Synced bool
-	Scopes []ScopeState
+	Scopes []Scope
 	// Fields that are kept of the objects, besides those that always are; nil:
 	// all.
 	Fields []string
@@ -190,7 +193,7 @@ type Snapshot struct {
 	Mutations uint64
 	// Waiting counts deltas not yet in the Indexer.
 	Waiting  int
-	Handlers []HandlerSnapshot
+	Handlers []Handler
 }
 
 // Audits counts the results of comparing a scope with the server.
@@ -207,8 +210,8 @@ type Audits struct {
 	Last time.Time
 }
 
-// HandlerSnapshot is the state of one handler.
-type HandlerSnapshot struct {
+// Handler is the state of one handler.
+type Handler struct {
 	Name    string
 	Synced  bool
 	Backlog int // waiting keys (EveryEvent: events)
@@ -233,7 +236,7 @@ type HandlerSnapshot struct {
 
 // Slowest returns the handler whose first waiting event, or present call, is
 // the oldest. ok: a handler has something to do.
-func (s Snapshot) Slowest() (slowest HandlerSnapshot, ok bool) {
+func (s Informer) Slowest() (slowest Handler, ok bool) {
 	for _, h := range s.Handlers {
 		if h.lag() > slowest.lag() || !ok && (h.Running > 0 || h.Backlog > 0) {
 			slowest, ok = h, true
@@ -242,4 +245,4 @@ func (s Snapshot) Slowest() (slowest HandlerSnapshot, ok bool) {
 	return slowest, ok
 }
 
-func (h HandlerSnapshot) lag() time.Duration { return max(h.Running, h.Oldest) }
+func (h Handler) lag() time.Duration { return max(h.Running, h.Oldest) }

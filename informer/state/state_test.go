@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package base
+package state
 
 import (
 	"os"
@@ -16,13 +16,13 @@ func TestStates_AreAllThatAreDeclared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared := regexp.MustCompile(`State\w+ State = "(\w+)"`).FindAllStringSubmatch(string(text), -1)
+	declared := regexp.MustCompile(`\w+ +State = "(\w+)"`).FindAllStringSubmatch(string(text), -1)
 	for _, d := range declared {
-		if !slices.Contains(States(), State(d[1])) {
-			t.Errorf("States() lacks %s", d[1])
+		if !slices.Contains(All(), State(d[1])) {
+			t.Errorf("All() lacks %s", d[1])
 		}
 	}
-	if len(declared) != len(States()) {
-		t.Errorf("%d states are declared, and States() has %d", len(declared), len(States()))
+	if len(declared) != len(All()) {
+		t.Errorf("%d states are declared, and All() has %d", len(declared), len(All()))
 	}
 }

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package base
+package kube
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"reflect"
@@ -32,6 +33,11 @@ func KeyOf(obj metav1.Object) Key {
 		return Key{}
 	}
 	return Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// CompareKeys orders keys by namespace, then by name.
+func CompareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // Copy returns a deep copy of obj. All readers share the objects that a Lister

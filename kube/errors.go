@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package base
+package kube
 
 import (
 	"fmt"
@@ -139,3 +139,42 @@ type ReleasedError struct {
 func (e *ReleasedError) Error() string {
 	return fmt.Sprintf("use informer of %s: the handle was released; ask for another one with informer.For", e.Kind.Kind)
 }
+
+// TooLargeError means that a page or frame is too large to read, or that it or
+// an object in it would take too much memory when decoded.
+type TooLargeError struct {
+	Limit int64 // bytes
+	// Decoded is the least that decoding would allocate, in bytes; 0: Limit is
+	// for reading.
+	Decoded int64
+}
+
+func (e *TooLargeError) Error() string {
+	if e.Decoded > 0 {
+		return fmt.Sprintf("decoding takes about %d bytes of memory or more, and %d are allowed; nothing was decoded (few bytes become much in lists of empty elements: find what writes them)", e.Decoded, e.Limit)
+	}
+	return fmt.Sprintf("more than %d bytes in one page or frame, which is not read into memory (an API server stores no object of that size: find what sends it)", e.Limit)
+}
+
+// TooLarge returns Limit and Decoded.
+func (e *TooLargeError) TooLarge() (limit, decoded int64) { return e.Limit, e.Decoded }
+
+// UnexpectedAnswerError means that the answer is not from the Kubernetes API,
+// such as the page of a proxy, or is an object of another kind.
+type UnexpectedAnswerError struct {
+	URL         string
+	Code        int
+	ContentType string
+	Body        string // its start
+	Err         error  // what is wrong with it; may be nil
+}
+
+func (e *UnexpectedAnswerError) Error() string {
+	text := fmt.Sprintf("unexpected answer from %s (%d, content type %q): %q", e.URL, e.Code, e.ContentType, e.Body)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+func (e *UnexpectedAnswerError) Unwrap() error { return e.Err }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package base
+package feed
 
 import (
 	"fmt"
@@ -9,29 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
-
-// WatchScope is the extent of one list and watch: a Scope with one namespace.
-type WatchScope struct {
-	// Namespace to watch. Empty: all.
-	Namespace string
-	// LabelSelector and FieldSelector as in Scope.
-	LabelSelector, FieldSelector string
-}
-
-// String describes the scope for logs and errors.
-func (s WatchScope) String() string {
-	where := "in all namespaces"
-	if s.Namespace != "" {
-		where = fmt.Sprintf("in namespace %q", s.Namespace)
-	}
-	for _, sel := range []struct{ name, text string }{{"labels", s.LabelSelector}, {"fields", s.FieldSelector}} {
-		if sel.text != "" {
-			where += fmt.Sprintf(" with %s %q", sel.name, sel.text)
-		}
-	}
-	return where
-}
 
 type membership uint8
 
@@ -41,7 +22,7 @@ const (
 	Undecided // only the server can evaluate the field selector
 )
 
-// Matcher evaluates a WatchScope against objects.
+// Matcher evaluates a scope against objects.
 type Matcher struct {
 	Namespace string
 	labels    labels.Selector
@@ -49,7 +30,7 @@ type Matcher struct {
 }
 
 // NewMatcher parses the selectors of s.
-func NewMatcher(s WatchScope) (Matcher, error) {
+func NewMatcher(s listwatch.Scope) (Matcher, error) {
 	byLabel, err := labels.Parse(s.LabelSelector)
 	if err != nil {
 		return Matcher{}, fmt.Errorf("watch %s: parse label selector: %w", s, err)
@@ -64,12 +45,12 @@ func NewMatcher(s WatchScope) (Matcher, error) {
 // Match reports whether obj belongs to the scope. Only the fields metadata.name
 // and metadata.namespace can be evaluated here. A namespace does not limit a
 // cluster-scoped kind.
-func (m Matcher) Match(obj Object) membership {
-	return m.MatchKey(KeyOf(obj), labels.Set(obj.GetLabels()))
+func (m Matcher) Match(obj kube.Object) membership {
+	return m.MatchKey(kube.KeyOf(obj), labels.Set(obj.GetLabels()))
 }
 
 // MatchKey is Match of the object of that key and labels.
-func (m Matcher) MatchKey(key Key, has labels.Labels) membership {
+func (m Matcher) MatchKey(key kube.Key, has labels.Labels) membership {
 	if ns := key.Namespace; m.Namespace != "" && ns != "" && ns != m.Namespace {
 		return Outside
 	}
@@ -90,6 +71,3 @@ func (m Matcher) MatchKey(key Key, has labels.Labels) membership {
 	}
 	return result
 }
-
-// ScopeID numbers the watch scopes of one informer, from 0.
-type ScopeID uint32

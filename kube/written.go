@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package base
+package kube
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
