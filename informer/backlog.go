@@ -21,7 +21,7 @@ type waiting interface {
 	// take appends the next events to buf: none if nothing waits or the mark is
 	// reached. If buf is empty, the result may be shared with other handlers
 	// and must not be modified.
-	take(buf []Event[kube.Object]) (events []Event[kube.Object], marked bool)
+	take(buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked bool)
 	// begin records that the call for the next taken event begins. Until then
 	// the event counts as waiting.
 	begin()
@@ -259,7 +259,7 @@ func (b *backlog) clock(now uint32) {
 
 func (b *backlog) oldest() (at uint32, ok bool) { return b.ring.next.at, b.ring.next != &b.ring }
 
-func (b *backlog) take(buf []Event[kube.Object]) (events []Event[kube.Object], marked bool) {
+func (b *backlog) take(buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked bool) {
 	p := b.ring.next
 	if p == &b.ring {
 		return buf, false
@@ -277,7 +277,7 @@ func (b *backlog) take(buf []Event[kube.Object]) (events []Event[kube.Object], m
 // deleted and another has its name; one more if the present state is
 // undecodable. Old is what the handler was given, not the last state, so that
 // code which derived keys from it sees its end.
-func (p *pending) events(buf []Event[kube.Object]) []Event[kube.Object] {
+func (p *pending) events(buf []kube.Event[kube.Object]) []kube.Event[kube.Object] {
 	var bad quarantineChange
 	if p.bad != nil {
 		bad = *p.bad
@@ -285,8 +285,8 @@ func (p *pending) events(buf []Event[kube.Object]) []Event[kube.Object] {
 	knew, ok := p.knew()
 	ended := ok && (!p.hasNow && bad.now == nil || knew != p.nowUID || p.hasGiven && !p.hasNow)
 	if ended {
-		e := Event[kube.Object]{
-			Type: Deleted, Key: p.key, Old: p.given,
+		e := kube.Event[kube.Object]{
+			Type: kube.Deleted, Key: p.key, Old: p.given,
 			FinalStateUnknown: p.flags.has(endUnseen), LeftScope: p.flags.has(endLeft),
 		}
 		if !p.hasGiven {
@@ -298,13 +298,13 @@ func (p *pending) events(buf []Event[kube.Object]) []Event[kube.Object] {
 	switch known := p.hasGiven && !ended; {
 	case !p.hasNow:
 	case !known:
-		buf = append(buf, Event[kube.Object]{Type: Added, Key: p.key, New: p.now, Initial: initial})
+		buf = append(buf, kube.Event[kube.Object]{Type: kube.Added, Key: p.key, New: p.now, Initial: initial})
 	case bad.now == nil || any(p.given) != any(p.now):
-		buf = append(buf, Event[kube.Object]{Type: Updated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync(), Relisted: p.relisted(), Healed: p.bad != nil && bad.now == nil})
+		buf = append(buf, kube.Event[kube.Object]{Type: kube.Updated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync(), Relisted: p.relisted(), Healed: p.bad != nil && bad.now == nil})
 	}
 	if bad.now != nil && (bad.now != bad.given || ended || p.flags.has(isResync)) {
-		buf = append(buf, Event[kube.Object]{
-			Type: Undecoded, Key: p.key, Old: p.now, Undecodable: bad.now,
+		buf = append(buf, kube.Event[kube.Object]{
+			Type: kube.Undecoded, Key: p.key, Old: p.now, Undecodable: bad.now,
 			Initial: initial, Resync: p.resync(), Relisted: p.relisted(),
 		})
 	}

@@ -43,7 +43,7 @@ func became(name, old, new string) store.Change {
 	return c
 }
 
-func tell(events []Event[kube.Object]) (out []string) {
+func tell(events []kube.Event[kube.Object]) (out []string) {
 	for _, e := range events {
 		s := fmt.Sprintf("%s %s", e.Type, e.Key.Name)
 		if e.Old != nil {
@@ -62,7 +62,7 @@ func tell(events []Event[kube.Object]) (out []string) {
 	return out
 }
 
-func drain(w waiting) (events []Event[kube.Object]) {
+func drain(w waiting) (events []kube.Event[kube.Object]) {
 	for w.len() > 0 {
 		told, _ := w.take(nil)
 		events = append(events, told...)
@@ -86,7 +86,7 @@ func TestBacklog_HealingIsTold_I8(t *testing.T) {
 		told := drain(w)
 		w.push(rose, nil, false)
 		told = append(told, drain(w)...)
-		if len(told) != 2 || told[0].Type != Undecoded || told[0].Healed || told[1].Type != Updated || !told[1].Healed {
+		if len(told) != 2 || told[0].Type != kube.Undecoded || told[0].Healed || told[1].Type != kube.Updated || !told[1].Healed {
 			t.Errorf("%s: told %+v, want an undecodable version and an update that heals", name, told)
 		}
 		w.push(fell, nil, false)
@@ -220,7 +220,7 @@ func TestBacklog_KeepsTheEntriesOfABurstForTheNext_I7(t *testing.T) {
 		changes[i].Key, changes[i].Slot = fixture.Named(fmt.Sprint(i)), uint32(i)
 	}
 	b := newBacklog()
-	var buf [3]Event[kube.Object]
+	var buf [3]kube.Event[kube.Object]
 	burst := func(changes []store.Change) {
 		for _, c := range changes {
 			b.push(c, nil, false)
@@ -289,14 +289,14 @@ func TestEventStream_RelistsWaitOnceInABacklog(t *testing.T) {
 	if s.len() != 4 || merged != 8 || bytes != 4*store.EventBytes+store.UnknownBytes {
 		t.Errorf("%d events of %d bytes wait and %d merged, want 4 of %d, and 8: below the bound each waits, above it the object once", s.len(), bytes, merged, 4*store.EventBytes+store.UnknownBytes)
 	}
-	again, last := 0, Event[kube.Object]{}
+	again, last := 0, kube.Event[kube.Object]{}
 	for _, e := range drain(s) {
 		if e.Relisted {
 			again++
 		}
 		last = e
 	}
-	if got := tell([]Event[kube.Object]{last}); again != 3 || got[0] != "updated a from u@1 to u@2" {
+	if got := tell([]kube.Event[kube.Object]{last}); again != 3 || got[0] != "updated a from u@1 to u@2" {
 		t.Errorf("given again %d times and then %q, want 3 times and the update that followed", again, got)
 	}
 	if bytes, _ := s.size(); bytes != 0 {
@@ -311,7 +311,7 @@ func TestBacklog_RelistIsAnUpdateToItself(t *testing.T) {
 	b.push(c, nil, false)
 	b.push(c, nil, false)
 	got := drain(b)
-	if len(got) != 1 || got[0].Type != Updated || !got[0].Relisted || got[0].Resync || got[0].Old.GetResourceVersion() != got[0].New.GetResourceVersion() {
+	if len(got) != 1 || got[0].Type != kube.Updated || !got[0].Relisted || got[0].Resync || got[0].Old.GetResourceVersion() != got[0].New.GetResourceVersion() {
 		t.Errorf("told %+v, want one update to itself, because of a list", got)
 	}
 	b.push(c, nil, false)

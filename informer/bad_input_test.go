@@ -172,7 +172,7 @@ func TestInformer_TransformThatReturnsNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go i.Run(ctx)
-		join(t, i, func(e informer.Event[cmap]) { t.Errorf("told of %s %s, which has no object", e.Type, e.Key) }, informer.HandlerOptions{})
+		join(t, i, func(e kube.Event[cmap]) { t.Errorf("told of %s %s, which has no object", e.Type, e.Key) }, informer.HandlerOptions{})
 		<-i.Synced()
 		time.Sleep(time.Hour)
 		if _, err := i.Lister().Get(kube.Key{Namespace: "ns", Name: "a"}); err == nil || !strings.Contains(err.Error(), "returned no object") {
@@ -186,7 +186,7 @@ func TestInformer_MisuseSaysWhatToDo(t *testing.T) {
 	i := informer.New[cmap](newServer(), configMaps, informer.Options{})
 	_, nilHandler := i.AddHandler(nil, informer.HandlerOptions{Name: "h"})
 	orphan := informer.For[cmap](nil)
-	_, orphanHandler := orphan.AddHandler(func(informer.Event[cmap]) {}, informer.HandlerOptions{})
+	_, orphanHandler := orphan.AddHandler(func(kube.Event[cmap]) {}, informer.HandlerOptions{})
 	f, err := informer.NewSharedInformerFactory(&rest.Config{Host: "http://127.0.0.1:1"}, clientscheme.Scheme, informer.Options{})
 	must(t, err)
 	_, nilConfig := informer.NewSharedInformerFactory(nil, clientscheme.Scheme, informer.Options{})
@@ -228,7 +228,7 @@ func TestInformer_TypeThatIsNotInTheSchemeSaysWhatToDo(t *testing.T) {
 	i := informer.For[cmap](f)
 	_, kindErr := informer.KindOf[cmap](runtime.NewScheme())
 	_, lwErr := informer.NewListerWatcher[cmap](cfg, runtime.NewScheme(), listwatch.Scope{})
-	_, joinErr := i.AddHandler(func(informer.Event[cmap]) {}, informer.HandlerOptions{})
+	_, joinErr := i.AddHandler(func(kube.Event[cmap]) {}, informer.HandlerOptions{})
 	for name, err := range map[string]error{
 		"Err": i.Err(), "AddHandler": joinErr, "AddIndex": i.AddIndex("x", func(cmap) []string { return nil }),
 		"KindOf": kindErr, "NewListerWatcher": lwErr, "Run of the factory": f.Run(t.Context()),

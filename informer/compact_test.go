@@ -107,7 +107,7 @@ func (p *pair[T]) handler(name string, opts informer.HandlerOptions, k *kept[T])
 		k.states[name] = map[string]string{}
 		k.mu.Unlock()
 	}
-	_, err := k.AddHandler(func(e informer.Event[T]) {
+	_, err := k.AddHandler(func(e kube.Event[T]) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		bad := ""
@@ -134,9 +134,9 @@ func (p *pair[T]) handler(name string, opts informer.HandlerOptions, k *kept[T])
 			p.t.Errorf("D5: %s of %s has %s, and is given %s as the old state", name, e.Key, was, text(old))
 		}
 		switch e.Type {
-		case informer.Deleted:
+		case kube.Deleted:
 			delete(has, e.Key.String())
-		case informer.Undecoded:
+		case kube.Undecoded:
 			has[e.Key.String()] = text(old) + " undecodable " + bad
 		default:
 			has[e.Key.String()] = text(now)

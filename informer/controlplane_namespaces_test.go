@@ -24,7 +24,7 @@ type diary struct {
 	}
 }
 
-func (d *diary) handle(e informer.Event[*corev1.ConfigMap]) {
+func (d *diary) handle(e kube.Event[*corev1.ConfigMap]) {
 	line := e.Type.String() + " " + e.Key.String()
 	if e.LeftScope {
 		line += ", left"

@@ -253,9 +253,9 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		maps := informer.For[*corev1.ConfigMap](f)
 		Expect(f.WaitForSync(ctx)).Error().NotTo(HaveOccurred())
 		Eventually(contents(maps.Lister(), ns)).Should(Equal(live(ctx, ns)))
-		deleted := make(chan informer.Event[*corev1.ConfigMap], 10)
-		_, err := maps.AddHandler(func(e informer.Event[*corev1.ConfigMap]) {
-			if e.Type == informer.Deleted {
+		deleted := make(chan kube.Event[*corev1.ConfigMap], 10)
+		_, err := maps.AddHandler(func(e kube.Event[*corev1.ConfigMap]) {
+			if e.Type == kube.Deleted {
 				deleted <- e
 			}
 		}, informer.HandlerOptions{})

@@ -237,7 +237,7 @@ func TestCore_HandlersOfAReleasedHandleDoNotCount(t *testing.T) {
 	if _, err := c.handle([]Scope{{}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.join(func(Event[kube.Object]) {}, HandlerOptions{EveryEvent: true}); err != nil {
+	if _, err := h.join(func(kube.Event[kube.Object]) {}, HandlerOptions{EveryEvent: true}); err != nil {
 		t.Fatal(err)
 	}
 	if n := c.critical.handlers.every; n != 1 {

@@ -16,7 +16,7 @@ func isPacked(obj kube.Object) bool {
 }
 
 // open returns e with the objects that are packed in it.
-func open(e Event[kube.Object]) (Event[kube.Object], error) {
+func open(e kube.Event[kube.Object]) (kube.Event[kube.Object], error) {
 	var err error
 	if isPacked(e.Old) {
 		if e.Old, err = compact.Open(e.Old); err != nil {

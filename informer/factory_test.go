@@ -117,7 +117,7 @@ func TestFactory_InformerAskedForAfterTheEndIsStopped(t *testing.T) {
 		if err := late.Err(); err != nil {
 			t.Errorf("Err = %v, want nil: to be late is not misuse", err)
 		}
-		if _, err := late.AddHandler(func(Event[*corev1.Node]) {}, HandlerOptions{}); err == nil || !strings.Contains(err.Error(), "ended") {
+		if _, err := late.AddHandler(func(kube.Event[*corev1.Node]) {}, HandlerOptions{}); err == nil || !strings.Contains(err.Error(), "ended") {
 			t.Errorf("AddHandler: %v, want an error that says the run has ended: the handler would never be called", err)
 		}
 	})

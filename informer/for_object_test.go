@@ -97,7 +97,7 @@ func TestForObject_TakesWhatTheSchemeMakesOfAKind_B11(t *testing.T) {
 		}
 		i := ForObject(f, like)
 		added := make(chan kube.Object, 1)
-		if _, err := i.AddHandler(func(e Event[kube.Object]) { added <- e.New }, HandlerOptions{}); err != nil {
+		if _, err := i.AddHandler(func(e kube.Event[kube.Object]) { added <- e.New }, HandlerOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := i.AddIndex("k", func(obj kube.Object) []string { return []string{obj.(*corev1.ConfigMap).Data["k"]} }); err != nil {

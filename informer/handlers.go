@@ -30,7 +30,7 @@ type member struct {
 }
 
 // join adds a handler: it receives the present objects, and then every change.
-func (h *handle) join(handle func(Event[kube.Object]), opts HandlerOptions) (*Registration, error) {
+func (h *handle) join(handle func(kube.Event[kube.Object]), opts HandlerOptions) (*Registration, error) {
 	c := h.core
 	if opts.Resync == 0 {
 		opts.Resync = c.opts.resyncOf(c.kind.GroupKind())

@@ -491,24 +491,24 @@ func (d *dull) read(r *slowReader) bool {
 		d.record("%s: %s %s %s -> %s", r.name, e.Type, e.Key, fixture.Sketch(e.Old), fixture.Sketch(e.New))
 		delete(r.bad, e.Key)
 		switch e.Type {
-		case Undecoded:
+		case kube.Undecoded:
 			d.readUndecodable(r, e, held, bad)
 			continue
-		case Added:
+		case kube.Added:
 			if bad != nil && bad.UID != e.New.GetUID() {
 				d.failf("I8: %s: added %s, but it was told of %s, which cannot be decoded, and not of its end", r.name, fixture.Sketch(e.New), bad.UID)
 			}
 			if held != nil {
 				d.failf("I4: %s: added %s, but it has %s", r.name, fixture.Sketch(e.New), fixture.Sketch(held))
 			}
-		case Updated:
+		case kube.Updated:
 			if held != e.Old || held == nil || held.GetUID() != e.New.GetUID() {
 				d.failf("I4: %s: updated %s -> %s, but it has %s", r.name, fixture.Sketch(e.Old), fixture.Sketch(e.New), fixture.Sketch(held))
 			}
 			if fixture.Sketch(e.Old) == fixture.Sketch(e.New) && !e.Resync && bad == nil {
 				d.failf("I6: %s: %s was given again though nothing changed", r.name, fixture.Sketch(e.New))
 			}
-		case Deleted:
+		case kube.Deleted:
 			if e.Old == nil {
 				if held != nil || bad == nil || e.Undecodable == nil || e.Undecodable.UID != bad.UID {
 					d.failf("I8: %s: deleted what it was never told of: it has %s and %v", r.name, fixture.Sketch(held), bad)
@@ -532,7 +532,7 @@ func (d *dull) read(r *slowReader) bool {
 }
 
 // readUndecodable passes an undecodable object to a handler that wants it.
-func (d *dull) readUndecodable(r *slowReader, e Event[kube.Object], held kube.Object, bad *kube.Undecodable) {
+func (d *dull) readUndecodable(r *slowReader, e kube.Event[kube.Object], held kube.Object, bad *kube.Undecodable) {
 	u := e.Undecodable
 	switch {
 	case !r.asks:

@@ -102,14 +102,14 @@ func (i *SharedInformer[T]) Lister() Lister[T] {
 // a time from the handler's own goroutine, so a slow handler delays no other.
 // The handler ends with this handle. It is an error if handle is nil, if the
 // informer has misuse or was released, or if its run has ended.
-func (i *SharedInformer[T]) AddHandler(handle func(Event[T]), opts HandlerOptions) (*Registration, error) {
+func (i *SharedInformer[T]) AddHandler(handle func(kube.Event[T]), opts HandlerOptions) (*Registration, error) {
 	if err := i.Err(); err != nil {
 		return nil, err
 	}
 	if handle == nil {
 		return nil, i.core.errorf("add handler %q: the function is nil; give one that takes an informer.Event", opts.Name)
 	}
-	return i.handle.join(func(e Event[kube.Object]) { handle(eventAs[T](e)) }, opts)
+	return i.handle.join(func(e kube.Event[kube.Object]) { handle(eventAs[T](e)) }, opts)
 }
 
 // AddIndex indexes every object under the values that f returns for it, for

@@ -69,20 +69,20 @@ func (l *log) take() []string {
 	return lines
 }
 
-func (l *log) handle(e informer.Event[cmap]) {
+func (l *log) handle(e kube.Event[cmap]) {
 	text := e.Type.String() + " " + e.Key.Name
 	switch e.Type {
-	case informer.Added:
+	case kube.Added:
 		text += " " + e.New.Data["v"]
 		if e.Initial {
 			text += " initial"
 		}
-	case informer.Updated:
+	case kube.Updated:
 		text += " " + e.Old.Data["v"] + ">" + e.New.Data["v"]
 		if e.Resync {
 			text += " resync"
 		}
-	case informer.Deleted:
+	case kube.Deleted:
 		text += " " + e.Old.Data["v"]
 		if e.FinalStateUnknown {
 			text += " unseen"
@@ -98,7 +98,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-func join(t *testing.T, i *informer.SharedInformer[cmap], handle func(informer.Event[cmap]), opts informer.HandlerOptions) *informer.Registration {
+func join(t *testing.T, i *informer.SharedInformer[cmap], handle func(kube.Event[cmap]), opts informer.HandlerOptions) *informer.Registration {
 	t.Helper()
 	r, err := i.AddHandler(handle, opts)
 	if err != nil {
@@ -116,12 +116,12 @@ func TestInformer_StoreChangesBeforeHandlersAreTold_I2(t *testing.T) {
 		lister := i.Lister()
 		<-i.Synced()
 		told := 0 // by the handler, read when all is idle
-		join(t, i, func(e informer.Event[cmap]) {
+		join(t, i, func(e kube.Event[cmap]) {
 			told++
 			got, err := lister.Get(e.Key)
 			switch {
-			case e.Type == informer.Deleted && apierrors.IsNotFound(err):
-			case e.Type != informer.Deleted && err == nil && kube.ParseVersion(got.ResourceVersion) >= kube.ParseVersion(e.New.ResourceVersion):
+			case e.Type == kube.Deleted && apierrors.IsNotFound(err):
+			case e.Type != kube.Deleted && err == nil && kube.ParseVersion(got.ResourceVersion) >= kube.ParseVersion(e.New.ResourceVersion):
 			default:
 				t.Errorf("told of %s %s, but the store has %v, %v: handlers must find what they are told of", e.Type, e.Key, got, err)
 			}
@@ -180,7 +180,7 @@ func TestInformer_BlockedHandlerSeesTheCurrentStateInTheEnd_I4(t *testing.T) {
 		defer stop()
 		var slow, quick log
 		gate := make(chan struct{})
-		r := join(t, i, func(e informer.Event[cmap]) {
+		r := join(t, i, func(e kube.Event[cmap]) {
 			if e.Key.Name == "gate" {
 				<-gate
 				return
@@ -345,7 +345,7 @@ func TestInformer_PanickingHandlerCostsNobodyElse(t *testing.T) {
 		i, stop := run(t, s, informer.Options{})
 		defer stop()
 		var own, other log
-		r := join(t, i, func(e informer.Event[cmap]) {
+		r := join(t, i, func(e kube.Event[cmap]) {
 			if e.Key.Name == "bad" {
 				panic("a fault of the handler")
 			}
@@ -493,7 +493,7 @@ func TestInformer_StopInTheMiddleOfEverythingLeavesNothing(t *testing.T) {
 			s := newServer()
 			s.put("a", "1")
 			i, stop := run(t, s, informer.Options{Resync: time.Second})
-			join(t, i, func(informer.Event[cmap]) { time.Sleep(time.Millisecond) }, informer.HandlerOptions{})
+			join(t, i, func(kube.Event[cmap]) { time.Sleep(time.Millisecond) }, informer.HandlerOptions{})
 			<-i.Synced()
 			fault(s)
 			s.put("a", "2")

@@ -30,7 +30,7 @@ import (
 // backlog.
 type listener struct {
 	id     int // of the handler, as in Delta.Handler
-	handle func(Event[kube.Object])
+	handle func(kube.Event[kube.Object])
 	name   string
 	log    logr.Logger
 	guard  *mutationGuard // compares the given objects; nil: none
@@ -58,7 +58,7 @@ type listener struct {
 	}
 }
 
-func newListener(id int, handle func(Event[kube.Object]), opts HandlerOptions, filter *store.ScopeSet, log logr.Logger) *listener {
+func newListener(id int, handle func(kube.Event[kube.Object]), opts HandlerOptions, filter *store.ScopeSet, log logr.Logger) *listener {
 	l := &listener{
 		id: id, handle: handle, name: opts.Name, log: log,
 		ready: make(chan struct{}), made: time.Now(), every: opts.EveryEvent, relists: opts.Relists,
@@ -205,7 +205,7 @@ func (l *listener) run(ctx context.Context) error {
 	defer l.watch()()
 	l.goroutine.Store(uint64(stacks.Self()))
 	sim := simhook.Of(ctx)
-	var buf [3]Event[kube.Object]
+	var buf [3]kube.Event[kube.Object]
 	for {
 		events, marked, ok := l.next(ctx, buf[:0])
 		if !ok {
@@ -232,7 +232,7 @@ func (l *listener) run(ctx context.Context) error {
 
 // next blocks for the next events and begins the call of the first, or for the
 // mark. Not ok: the run must end.
-func (l *listener) next(ctx context.Context, buf []Event[kube.Object]) (events []Event[kube.Object], marked, ok bool) {
+func (l *listener) next(ctx context.Context, buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Since(l.made) // one clock reading for the end of a call and the start of the next
@@ -258,7 +258,7 @@ func (l *listener) next(ctx context.Context, buf []Event[kube.Object]) (events [
 
 // call passes one event to the handler. A panic affects only that event. Not
 // ok: the listener was removed.
-func (l *listener) call(e Event[kube.Object]) (ok bool) {
+func (l *listener) call(e kube.Event[kube.Object]) (ok bool) {
 	defer func() {
 		p := recover()
 		if ok {
@@ -392,14 +392,14 @@ func (l *listener) giveAgain(scope base.ScopeID, unchanged iter.Seq[store.Change
 
 // atOnesOwnInstant waits until the simulation is otherwise idle, and reports e.
 // It returns false if the run must end.
-func (l *listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e Event[kube.Object]) bool {
+func (l *listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e kube.Event[kube.Object]) bool {
 	sim.Step(ctx, simhook.Tell, fmt.Sprintf("%s %d %s", l.name, l.id, e.Key))
 	if ctx.Err() != nil {
 		return false
 	}
 	n := l.simNote(simhook.Told, e)
 	switch {
-	case e.Type == Deleted:
+	case e.Type == kube.Deleted:
 	case e.Undecodable != nil:
 		n.UID, n.Version = string(e.Undecodable.UID), uint64(e.Undecodable.Version)
 	case !base.IsNil(e.New):
@@ -409,10 +409,10 @@ func (l *listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e Ev
 	return true
 }
 
-func (l *listener) reportHandled(sim simhook.Hooks, e Event[kube.Object]) {
+func (l *listener) reportHandled(sim simhook.Hooks, e kube.Event[kube.Object]) {
 	sim.Note(l.simNote(simhook.Heard, e))
 }
 
-func (l *listener) simNote(what simhook.What, e Event[kube.Object]) simhook.Note {
+func (l *listener) simNote(what simhook.What, e kube.Event[kube.Object]) simhook.Note {
 	return simhook.Note{What: what, Kind: l.gvk().GroupKind().String(), Name: l.name, Key: e.Key.String(), Quiet: e.Resync, Count: l.id}
 }

@@ -84,7 +84,7 @@ func TestListener_SlowHandlerIsSeen_C1(t *testing.T) {
 					logged = append(logged, args)
 				}, funcr.Options{})
 				release := make(chan struct{})
-				l := newListener(0, func(Event[kube.Object]) { <-release }, HandlerOptions{Name: "mine", EveryEvent: every}, nil, log)
+				l := newListener(0, func(kube.Event[kube.Object]) { <-release }, HandlerOptions{Name: "mine", EveryEvent: every}, nil, log)
 				stop := listening(t, l)
 				defer stop()
 				time.Sleep(10 * time.Minute) // an idle handler costs nothing and is not logged

@@ -40,8 +40,8 @@ func isClosed(c <-chan struct{}) bool {
 
 func TestListener_SyncedWhenTheHandlerHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got []Event[kube.Object]
-		l := newListener(0, func(e Event[kube.Object]) { time.Sleep(time.Second); got = append(got, e) }, HandlerOptions{}, nil, logr.Discard())
+		var got []kube.Event[kube.Object]
+		l := newListener(0, func(e kube.Event[kube.Object]) { time.Sleep(time.Second); got = append(got, e) }, HandlerOptions{}, nil, logr.Discard())
 		stop := listening(t, l)
 		defer stop()
 		l.look(nil, slices.Values([]store.Change{became("a", "", "u@1"), became("b", "", "v@2")}))
@@ -75,7 +75,7 @@ func TestListener_PanicCostsOneEvent(t *testing.T) {
 		var logged []string
 		log := funcr.New(func(prefix, args string) { logged = append(logged, args) }, funcr.Options{})
 		var got []string
-		l := newListener(0, func(e Event[kube.Object]) {
+		l := newListener(0, func(e kube.Event[kube.Object]) {
 			if e.Key.Name == "b" {
 				panic("cannot")
 			}
@@ -101,7 +101,7 @@ func TestListener_PanicCostsOneEvent(t *testing.T) {
 // For example a test's FailNow in a handler.
 func TestListener_HandlerThatEndsItsGoroutineLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newListener(0, func(Event[kube.Object]) { runtime.Goexit() }, HandlerOptions{}, nil, logr.Discard())
+		l := newListener(0, func(kube.Event[kube.Object]) { runtime.Goexit() }, HandlerOptions{}, nil, logr.Discard())
 		stop := listening(t, l)
 		for i := range 10 {
 			l.push([]store.Change{became(fmt.Sprint(i), "", "u@1")}, nil)
@@ -119,7 +119,7 @@ func TestListener_NoCallBeginsAfterRemove(t *testing.T) {
 		calls, left := 0, 0
 		var r *Registration
 		var l *listener
-		l = newListener(0, func(Event[kube.Object]) {
+		l = newListener(0, func(kube.Event[kube.Object]) {
 			if calls++; calls == 2 {
 				r.Remove() // itself
 				l.push([]store.Change{became("z", "", "z@9")}, nil)
@@ -142,9 +142,9 @@ func TestListener_NoCallBeginsAfterRemove(t *testing.T) {
 func TestListener_StalledHandlerDelaysNobody_I7(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		slow := newListener(0, func(Event[kube.Object]) { <-release }, HandlerOptions{}, nil, logr.Discard())
+		slow := newListener(0, func(kube.Event[kube.Object]) { <-release }, HandlerOptions{}, nil, logr.Discard())
 		told := 0
-		fast := newListener(0, func(Event[kube.Object]) { told++ }, HandlerOptions{EveryEvent: true}, nil, logr.Discard())
+		fast := newListener(0, func(kube.Event[kube.Object]) { told++ }, HandlerOptions{EveryEvent: true}, nil, logr.Discard())
 		stopSlow, stopFast := listening(t, slow), listening(t, fast)
 		for i := range 1000 {
 			c := became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2))

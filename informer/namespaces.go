@@ -15,6 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // following is a namespace selector that a handle follows, through an informer
@@ -87,7 +88,7 @@ func unfollow(follows []*following) {
 // change.
 func (h *handle) keepUp(ctx context.Context, f *following) error {
 	changed := make(chan struct{}, 1)
-	tell := func(Event[*metav1.PartialObjectMetadata]) {
+	tell := func(kube.Event[*metav1.PartialObjectMetadata]) {
 		select {
 		case changed <- struct{}{}:
 		default:

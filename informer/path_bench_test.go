@@ -114,7 +114,7 @@ func BenchmarkPath_Waiting(b *testing.B) {
 		waiting waiting
 	}{{"level", newBacklog()}, {"every", &eventStream{}}} {
 		b.Run(kind.name, func(b *testing.B) {
-			var buf [2]Event[kube.Object]
+			var buf [2]kube.Event[kube.Object]
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {

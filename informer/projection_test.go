@@ -339,7 +339,7 @@ func TestProjection_WiderHandleWaitsForItsList_D4(t *testing.T) {
 		release := s.hold()
 		whole := For[*corev1.ConfigMap](f)
 		var events []string
-		if _, err := whole.AddHandler(func(e Event[*corev1.ConfigMap]) {
+		if _, err := whole.AddHandler(func(e kube.Event[*corev1.ConfigMap]) {
 			events = append(events, fmt.Sprintf("%s %s %s", e.Type, e.Key.Name, e.New.Data["v"]))
 		}, HandlerOptions{}); err != nil {
 			t.Fatal(err)
@@ -733,8 +733,8 @@ func TestProjection_NoHandleSeesLess_D4(t *testing.T) {
 				if err := u.Err(); err != nil {
 					t.Fatal(err)
 				}
-				_, err := u.AddHandler(func(e Event[*corev1.ConfigMap]) {
-					if e.New != nil && e.Type != Deleted {
+				_, err := u.AddHandler(func(e kube.Event[*corev1.ConfigMap]) {
+					if e.New != nil && e.Type != kube.Deleted {
 						if wrong := s.shows(e.New, u.set); wrong != "" {
 							t.Errorf("seed %d: event %s: %s", seed, e.Type, wrong)
 						}

@@ -47,7 +47,7 @@ func story(t *testing.T, steps ...string) (x *store.Indexer, changes [][]store.C
 }
 
 // tellUndecodable is tell with the undecodable objects.
-func tellUndecodable(events []Event[kube.Object]) []string {
+func tellUndecodable(events []kube.Event[kube.Object]) []string {
 	out := tell(events)
 	for i, e := range events {
 		if u := e.Undecodable; u != nil {

@@ -44,7 +44,7 @@ var _ = Describe("A changed schema", func() {
 			sync.Mutex
 			events []string
 		}
-		_, err := wheels.AddHandler(func(e informer.Event[*gear]) {
+		_, err := wheels.AddHandler(func(e kube.Event[*gear]) {
 			told.Lock()
 			defer told.Unlock()
 			told.events = append(told.events, fmt.Sprintf("%s %s=%d", e.Type, e.Key.Name, e.Latest().Teeth))
@@ -52,7 +52,7 @@ var _ = Describe("A changed schema", func() {
 		Expect(err).NotTo(HaveOccurred())
 		metadata := informer.ForMetadata(f, schema.GroupVersionKind{Group: "schema.flyball.dev", Version: "v1", Kind: "Wheel"})
 		var again atomic.Int32
-		_, err = metadata.AddHandler(func(e informer.Event[*metav1.PartialObjectMetadata]) {
+		_, err = metadata.AddHandler(func(e kube.Event[*metav1.PartialObjectMetadata]) {
 			if e.Resync {
 				again.Add(1)
 			}

@@ -107,7 +107,7 @@ func beginScopes(b *testing.B) (c *core, stop func()) {
 func withHandler(b *testing.B, c *core, scope Scope) *handle {
 	h, err := c.handle([]Scope{scope}, nil)
 	if err == nil {
-		_, err = h.join(func(Event[kube.Object]) {}, HandlerOptions{})
+		_, err = h.join(func(kube.Event[kube.Object]) {}, HandlerOptions{})
 	}
 	if err != nil {
 		b.Error(err)
@@ -141,7 +141,7 @@ func newWaitProbe(b *testing.B, c *core) *waitProbe {
 	p := &waitProbe{b: b, core: c, version: 10, heard: make(chan struct{}, 1), longest: make(map[string]time.Duration)}
 	var err error
 	if p.handle, err = c.handle([]Scope{{Namespaces: []string{"stays"}}}, nil); err == nil {
-		_, err = p.handle.join(func(Event[kube.Object]) { p.heard <- struct{}{} }, HandlerOptions{})
+		_, err = p.handle.join(func(kube.Event[kube.Object]) { p.heard <- struct{}{} }, HandlerOptions{})
 	}
 	if err != nil {
 		b.Fatal(err)

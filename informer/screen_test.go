@@ -67,7 +67,7 @@ func logTo(l *lines, opts Options) Options {
 func toldTo[T kube.Object](t *testing.T, i *SharedInformer[T]) *lines {
 	t.Helper()
 	l := &lines{}
-	_, err := i.AddHandler(func(e Event[T]) { l.add(fmt.Sprintf("%s %s", e.Type, e.Key)) }, HandlerOptions{Undecodable: true, EveryEvent: true})
+	_, err := i.AddHandler(func(e kube.Event[T]) { l.add(fmt.Sprintf("%s %s", e.Type, e.Key)) }, HandlerOptions{Undecodable: true, EveryEvent: true})
 	if err != nil {
 		t.Fatal(err)
 	}

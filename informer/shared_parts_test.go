@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // A handler modifies a part that objects share. The detector names it, and objects that
@@ -49,7 +50,7 @@ func TestInformer_ModifiedPartIsNamedAndDoesNotSpread_D2(t *testing.T) {
 		}})
 		configs := For[*corev1.ConfigMap](f)
 		seen := make(chan *corev1.ConfigMap, 10)
-		if _, err := configs.AddHandler(func(e Event[*corev1.ConfigMap]) {
+		if _, err := configs.AddHandler(func(e kube.Event[*corev1.ConfigMap]) {
 			if e.New.Name == "c" {
 				e.New.Data["key"] = "modified"
 			}

@@ -70,14 +70,14 @@ func (s *eventStream) push(c store.Change, filter *store.ScopeSet, initial bool)
 		return
 	case was && is && c.OldUID == c.NewUID:
 		if !c.Same && !(c.Resync && isBad != nil) {
-			e := Event[kube.Object]{Type: Updated, Key: c.Key, Old: c.Old, New: c.New, Resync: resync, Relisted: c.Relisted, Healed: wasBad != nil && isBad == nil}
+			e := kube.Event[kube.Object]{Type: kube.Updated, Key: c.Key, Old: c.Old, New: c.New, Resync: resync, Relisted: c.Relisted, Healed: wasBad != nil && isBad == nil}
 			s.mergeable(e, onlyHere(&c), full)
 		}
 	default:
 		s.cameOrWent(&c, was, is, wasBad, isBad, initial)
 	}
 	if isBad != nil && (isBad != wasBad || c.Resync) {
-		e := Event[kube.Object]{Type: Undecoded, Key: c.Key, Undecodable: isBad, Initial: initial, Resync: resync, Relisted: c.Relisted}
+		e := kube.Event[kube.Object]{Type: kube.Undecoded, Key: c.Key, Undecodable: isBad, Initial: initial, Resync: resync, Relisted: c.Relisted}
 		if is {
 			e.Old = c.New
 		}
@@ -99,20 +99,20 @@ func (s *eventStream) cameOrWent(c *store.Change, was, is bool, wasBad, isBad *k
 	delete(s.update, c.Key)
 	switch ended := wasBad != nil && (!is && isBad == nil || c.OldUID != c.NewUID); {
 	case was:
-		e := Event[kube.Object]{Type: Deleted, Key: c.Key, LeftScope: c.LeftScope}
+		e := kube.Event[kube.Object]{Type: kube.Deleted, Key: c.Key, LeftScope: c.LeftScope}
 		e.Old, e.FinalStateUnknown = c.End()
 		s.add(e, onlyHere(c))
 	case ended:
-		e := Event[kube.Object]{Type: Deleted, Key: c.Key, LeftScope: c.LeftScope, Undecodable: wasBad}
+		e := kube.Event[kube.Object]{Type: kube.Deleted, Key: c.Key, LeftScope: c.LeftScope, Undecodable: wasBad}
 		_, e.FinalStateUnknown = c.End()
 		s.add(e, 0)
 	}
 	if is {
-		s.add(Event[kube.Object]{Type: Added, Key: c.Key, New: c.New, Initial: initial}, 0)
+		s.add(kube.Event[kube.Object]{Type: kube.Added, Key: c.Key, New: c.New, Initial: initial}, 0)
 	}
 }
 
-func (s *eventStream) add(e Event[kube.Object], bytes uint32) eventPlace {
+func (s *eventStream) add(e kube.Event[kube.Object], bytes uint32) eventPlace {
 	p := s.open()
 	p.events = append(p.events, e)
 	p.costs = append(p.costs, cost{bytes: bytes, at: s.time})
@@ -123,7 +123,7 @@ func (s *eventStream) add(e Event[kube.Object], bytes uint32) eventPlace {
 
 // mergeable adds an update or an Undecoded, or merges it into an earlier one of
 // the same type.
-func (s *eventStream) mergeable(e Event[kube.Object], bytes uint32, full bool) {
+func (s *eventStream) mergeable(e kube.Event[kube.Object], bytes uint32, full bool) {
 	if !full {
 		delete(s.update, e.Key)
 		s.add(e, bytes)

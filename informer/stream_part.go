@@ -22,7 +22,7 @@ const (
 
 // part is a section of an eventStream that is delivered together, or the mark.
 type part struct {
-	events []Event[kube.Object]
+	events []kube.Event[kube.Object]
 	costs  []cost
 	// shared: other streams have the same events, which must not be modified.
 	shared bool
@@ -55,7 +55,7 @@ func (s *eventStream) open() *part {
 	next := s.spare
 	s.spare = part{}
 	if cap(next.events) == 0 {
-		next = part{events: make([]Event[kube.Object], 0, room), costs: make([]cost, 0, room)}
+		next = part{events: make([]kube.Event[kube.Object], 0, room), costs: make([]cost, 0, room)}
 	}
 	return s.parts.At(s.parts.Push(next))
 }
@@ -74,7 +74,7 @@ func (s *eventStream) oldest() (at uint32, ok bool) {
 
 // take returns a whole part, which must not be modified. The events taken
 // before were delivered.
-func (s *eventStream) take(buf []Event[kube.Object]) (events []Event[kube.Object], marked bool) {
+func (s *eventStream) take(buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked bool) {
 	for s.begun < len(s.taken.events) {
 		s.begin()
 	}

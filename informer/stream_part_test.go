@@ -153,7 +153,7 @@ func TestEventStream_ReusesThePartOfAHandlerThatKeepsUp(t *testing.T) {
 func TestListener_BacklogCountsWhatIsTakenAndNotYetGiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold, n := make(chan struct{}), 0
-		l := newListener(0, func(Event[kube.Object]) {
+		l := newListener(0, func(kube.Event[kube.Object]) {
 			if n++; n == 3 {
 				<-hold
 			}
@@ -176,14 +176,14 @@ func TestListener_BacklogCountsWhatIsTakenAndNotYetGiven(t *testing.T) {
 
 // Each field of an event reaches a typed handler.
 func TestEventAs_LosesNothing(t *testing.T) {
-	var e Event[kube.Object]
+	var e kube.Event[kube.Object]
 	v := reflect.ValueOf(&e).Elem()
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Kind() {
 		case reflect.Bool:
 			f.SetBool(true)
 		case reflect.Uint8:
-			f.SetUint(uint64(Updated))
+			f.SetUint(uint64(kube.Updated))
 		case reflect.Interface:
 			f.Set(reflect.ValueOf(&unstructured.Unstructured{}))
 		case reflect.Pointer:

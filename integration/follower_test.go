@@ -42,19 +42,19 @@ func follow[T kube.Object](f *informer.SharedInformerFactory, namespace string) 
 	for view, opts := range map[*map[string]string]informer.HandlerOptions{
 		&w.mu.states: {Name: "states"}, &w.mu.events: {Name: "events", EveryEvent: true},
 	} {
-		_, err := w.AddHandler(func(e informer.Event[T]) { w.note(*view, e, !opts.EveryEvent) }, opts)
+		_, err := w.AddHandler(func(e kube.Event[T]) { w.note(*view, e, !opts.EveryEvent) }, opts)
 		Expect(err).NotTo(HaveOccurred())
 	}
 	return w
 }
 
-func (w *follower[T]) note(view map[string]string, e informer.Event[T], log bool) {
+func (w *follower[T]) note(view map[string]string, e kube.Event[T], log bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if log {
 		w.mu.log = append(w.mu.log, e.Type.String()+" "+e.Key.Name)
 	}
-	if e.Type == informer.Deleted {
+	if e.Type == kube.Deleted {
 		delete(view, e.Key.Name)
 		return
 	}

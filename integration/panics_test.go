@@ -87,7 +87,7 @@ var _ = Describe("a function of the user that panics", func() {
 	})
 
 	It("a predicate: the event passes", func(ctx context.Context) {
-		w := sourced(p, "filtered", maps, source.Self, source.When(func(e informer.Event[kube.Object]) bool {
+		w := sourced(p, "filtered", maps, source.Self, source.When(func(e kube.Event[kube.Object]) bool {
 			blame("predicate", e.Latest())
 			return true
 		}))
@@ -140,7 +140,7 @@ var _ = Describe("a function of the user that panics", func() {
 	It("a handler: it is given the next event, and so are the others", func(ctx context.Context) {
 		var mu sync.Mutex
 		var given []string
-		reg, err := maps.AddHandler(func(e informer.Event[*corev1.ConfigMap]) {
+		reg, err := maps.AddHandler(func(e kube.Event[*corev1.ConfigMap]) {
 			blame("handler", e.New)
 			mu.Lock()
 			defer mu.Unlock()

@@ -136,7 +136,7 @@ var _ = Describe("a shutdown", func() {
 			// Each write is an event for a key that is being reconciled.
 			return p.Client().Patch(ctx, configMap(cm.Namespace, cm.Name, nil), client.MergePatch(increment(cm, "n")))
 		})
-		_, err := maps.informer.AddHandler(func(informer.Event[*corev1.ConfigMap]) { panic("again") }, informer.HandlerOptions{})
+		_, err := maps.informer.AddHandler(func(kube.Event[*corev1.ConfigMap]) { panic("again") }, informer.HandlerOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		p.start()
 		Eventually(maps.ran).WithArguments(key()).Should(BeNumerically(">", 20))

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -61,7 +62,7 @@ func TestManager_WhatBlocksAnInformerIsNotAlive_M10(t *testing.T) {
 		}, `handler "source kind ConfigMap", or a mapper or predicate that it calls, has not returned for 2m`, false},
 		{"a handler", func(t *testing.T, block func()) *manager.Manager {
 			return stage(t, func(i *informer.SharedInformer[*corev1.ConfigMap]) {
-				_, err := i.AddHandler(func(informer.Event[*corev1.ConfigMap]) { block() }, informer.HandlerOptions{Name: "mail"})
+				_, err := i.AddHandler(func(kube.Event[*corev1.ConfigMap]) { block() }, informer.HandlerOptions{Name: "mail"})
 				must(t, err)
 			}, noKeys)
 		}, `handler "mail", or`, true},
@@ -141,7 +142,7 @@ func TestManager_HangIsLoggedWithItsStack_M10(t *testing.T) {
 		release := make(chan struct{})
 		server := &configMaps{allowed: true, items: []*corev1.ConfigMap{newConfigMap("a"), newConfigMap("b")}}
 		i := informer.New(server, configMapKind, informer.Options{PagedLists: true})
-		_, err = i.AddHandler(func(informer.Event[*corev1.ConfigMap]) { neverObeys(release) }, informer.HandlerOptions{Name: "mail"})
+		_, err = i.AddHandler(func(kube.Event[*corev1.ConfigMap]) { neverObeys(release) }, informer.HandlerOptions{Name: "mail"})
 		must(t, err)
 		must(t, m.AddTo(manager.StageInformers, i))
 		stop, wait := run(t, m)
@@ -171,7 +172,7 @@ func TestManager_BlockedHandlerWithoutWorkIsAlive_M10(t *testing.T) {
 		server := &configMaps{allowed: true, items: []*corev1.ConfigMap{newConfigMap("a")}}
 		i := informer.New(server, configMapKind, informer.Options{PagedLists: true})
 		release := make(chan struct{})
-		reg, err := i.AddHandler(func(e informer.Event[*corev1.ConfigMap]) {
+		reg, err := i.AddHandler(func(e kube.Event[*corev1.ConfigMap]) {
 			if e.Resync {
 				<-release
 			}

@@ -127,8 +127,8 @@ func (c *cacheConflict) Unwrap() error { return c.error }
 
 func (c *cacheConflict) WhenPassed(do func()) func() {
 	than := kube.ParseVersion(c.stale.ResourceVersion)
-	reg, err := c.informer.AddHandler(func(e informer.Event[*appsv1.Deployment]) {
-		if e.Type != informer.Deleted && kube.ParseVersion(e.New.ResourceVersion) > than {
+	reg, err := c.informer.AddHandler(func(e kube.Event[*appsv1.Deployment]) {
+		if e.Type != kube.Deleted && kube.ParseVersion(e.New.ResourceVersion) > than {
 			do()
 		}
 	}, informer.HandlerOptions{})

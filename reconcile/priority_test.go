@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/workqueue"
@@ -108,7 +108,7 @@ func TestController_BackoffIsResetWhenSomethingElseIsWanted(t *testing.T) {
 	key, other := reconcile.Key{Namespace: "prod", Name: "a"}, reconcile.Key{Namespace: "prod", Name: "b"}
 	reset := []int{0, 1, 3, 7, 10, 11, 13, 17} // the delay until 15 is gone, too
 	goesOn := []int{0, 1, 3, 7, 10}            // and at 26
-	updated := source.Cause{Type: informer.Updated, Object: key, OldGeneration: 1, Generation: 1}
+	updated := source.Cause{Type: kube.Updated, Object: key, OldGeneration: 1, Generation: 1}
 	with := func(change func(c *source.Cause)) source.Cause {
 		c := updated
 		change(&c)
@@ -120,11 +120,11 @@ func TestController_BackoffIsResetWhenSomethingElseIsWanted(t *testing.T) {
 	}{
 		"another generation":          {with(func(c *source.Cause) { c.Generation = 2 }), reset},
 		"a deletionTimestamp":         {with(func(c *source.Cause) { c.Deleting = true }), reset},
-		"gone":                        {source.Cause{Type: informer.Deleted, Object: key}, reset},
-		"new":                         {source.Cause{Type: informer.Added, Object: key, Generation: 1}, reset},
+		"gone":                        {source.Cause{Type: kube.Deleted, Object: key}, reset},
+		"new":                         {source.Cause{Type: kube.Added, Object: key, Generation: 1}, reset},
 		"its status alone":            {updated, goesOn},
 		"it has no generation":        {with(func(c *source.Cause) { c.OldGeneration, c.Generation = 0, 0 }), goesOn},
-		"seen for the first time":     {source.Cause{Type: informer.Added, Object: key, Initial: true}, goesOn},
+		"seen for the first time":     {source.Cause{Type: kube.Added, Object: key, Initial: true}, goesOn},
 		"another object's generation": {with(func(c *source.Cause) { c.Object, c.Generation = other, 2 }), goesOn},
 		"a tick":                      {source.Cause{Object: key}, goesOn},
 	} {

@@ -66,13 +66,13 @@ func TestInformer_MutatedObjectIsFoundAndNamed_B4(t *testing.T) {
 		simulated(t, opts, func(t *testing.T, w *world) {
 			w.put(configMap("a", "1"), configMap("b", "1"))
 			i := informer.For[cmap](w.factory)
-			_, err := i.AddHandler(func(e informer.Event[cmap]) {
-				if e.Key.Name == "a" && e.Type != informer.Deleted {
+			_, err := i.AddHandler(func(e kube.Event[cmap]) {
+				if e.Key.Name == "a" && e.Type != kube.Deleted {
 					e.New.Data["v"] = "mine"
 				}
 			}, informer.HandlerOptions{Name: "culprit"})
 			w.must(err)
-			_, err = informer.For[*widget](w.factory).AddHandler(func(informer.Event[*widget]) {}, informer.HandlerOptions{Name: "innocent"})
+			_, err = informer.For[*widget](w.factory).AddHandler(func(kube.Event[*widget]) {}, informer.HandlerOptions{Name: "innocent"})
 			w.must(err)
 			start(w)
 			if got := found.next(); !strings.Contains(got, `ConfigMap a .data["v"] by `) || !strings.Contains(got, `handler "culprit" of ConfigMap`) || !strings.Contains(got, "repaired=true") || strings.Contains(got, "\n") {
@@ -101,8 +101,8 @@ func TestInformer_MutatedObjectIsFoundAndNamed_B4(t *testing.T) {
 		simulated(t, opts, func(t *testing.T, w *world) {
 			w.put(configMap("a", "1"))
 			i := informer.For[cmap](w.factory)
-			_, err := i.AddHandler(func(e informer.Event[cmap]) {
-				if e.Type == informer.Updated {
+			_, err := i.AddHandler(func(e kube.Event[cmap]) {
+				if e.Type == kube.Updated {
 					time.Sleep(time.Millisecond) // until the state that was replaced has been looked at
 					over(w)
 					e.Old.Labels = map[string]string{"app.kubernetes.io/name": "mine"}
@@ -196,7 +196,7 @@ func TestInformer_MutatedObjectIsFoundAndNamed_B4(t *testing.T) {
 				w.put(configMap(fmt.Sprint(n), "1"))
 			}
 			i := informer.For[cmap](w.factory)
-			_, err := i.AddHandler(func(e informer.Event[cmap]) { e.New.Data["v"] = "mine" }, informer.HandlerOptions{Name: "culprit"})
+			_, err := i.AddHandler(func(e kube.Event[cmap]) { e.New.Data["v"] = "mine" }, informer.HandlerOptions{Name: "culprit"})
 			w.must(err)
 			start(w)
 			if n := i.Snapshot().Mutations; n < 100 || n > 256 {
@@ -223,7 +223,7 @@ func TestInformer_DetectorRaisesNoFalseAlarm_B4(t *testing.T) {
 		w.must(i.AddIndex("v", func(cm cmap) []string { return []string{cm.Data["v"]} }))
 		var overlaid atomic.Int64
 		var kept []cmap
-		_, err := i.AddHandler(func(e informer.Event[cmap]) {
+		_, err := i.AddHandler(func(e kube.Event[cmap]) {
 			kept = append(kept, e.Latest())
 			for _, cm := range kept[max(0, len(kept)-5):] {
 				_ = cm.String()

@@ -109,7 +109,7 @@ func listed[T kube.Object](t *testing.T, i *informer.SharedInformer[T], when str
 func undecodableToldTo[T kube.Object](w *world, i *informer.SharedInformer[T]) (next func() string) {
 	w.t.Helper()
 	told := make(chan string, 100)
-	_, err := i.AddHandler(func(e informer.Event[T]) {
+	_, err := i.AddHandler(func(e kube.Event[T]) {
 		text := fmt.Sprintf("%s %s", e.Type, e.Key.Name)
 		if e.Undecodable != nil {
 			text += " of " + e.Undecodable.Metadata.Name
@@ -187,7 +187,7 @@ func TestInformer_PanickingHandlerHarmsOnlyItsCall_B2(t *testing.T) {
 		i := informer.For[cmap](w.factory)
 		h := told(w, i)
 		var calls atomic.Int64
-		r, err := i.AddHandler(func(informer.Event[cmap]) { calls.Add(1); panic("cannot") }, informer.HandlerOptions{})
+		r, err := i.AddHandler(func(kube.Event[cmap]) { calls.Add(1); panic("cannot") }, informer.HandlerOptions{})
 		w.must(err)
 		start(w)
 		w.put(configMap("a", "2"))
@@ -280,9 +280,9 @@ func TestInformer_SameNameWithAnotherUIDIsAnotherObject_B6(t *testing.T) {
 				i := informer.For[cmap](w.factory)
 				h := told(w, i)
 				var merged []string
-				_, err := i.AddHandler(func(e informer.Event[cmap]) {
+				_, err := i.AddHandler(func(e kube.Event[cmap]) {
 					text := e.Type.String()
-					if e.Type == informer.Updated && e.Old.UID != e.New.UID {
+					if e.Type == kube.Updated && e.Old.UID != e.New.UID {
 						text += " from another UID"
 					}
 					merged = append(merged, text+" "+e.Key.Name)
@@ -318,7 +318,7 @@ func TestInformer_BlockedHandlerCostsNoOtherAndLittleMemory_C1(t *testing.T) {
 		i := informer.For[cmap](w.factory)
 		release := make(chan struct{})
 		var last atomic.Value
-		blocked, err := i.AddHandler(func(e informer.Event[cmap]) {
+		blocked, err := i.AddHandler(func(e kube.Event[cmap]) {
 			<-release
 			last.Store(valueOf(e.Latest()))
 		}, informer.HandlerOptions{Name: "blocked"})

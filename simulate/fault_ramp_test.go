@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -171,9 +172,9 @@ func TestInformer_ResyncsAreNotInStep_A14(t *testing.T) {
 			}
 		}
 		for range 3 {
-			_, err := informer.For[cmap](w.factory).AddHandler(func(e informer.Event[cmap]) { resynced(e.Resync) }, informer.HandlerOptions{})
+			_, err := informer.For[cmap](w.factory).AddHandler(func(e kube.Event[cmap]) { resynced(e.Resync) }, informer.HandlerOptions{})
 			w.must(err)
-			_, err = informer.For[*widget](w.factory).AddHandler(func(e informer.Event[*widget]) { resynced(e.Resync) }, informer.HandlerOptions{})
+			_, err = informer.For[*widget](w.factory).AddHandler(func(e kube.Event[*widget]) { resynced(e.Resync) }, informer.HandlerOptions{})
 			w.must(err)
 		}
 		start(w)

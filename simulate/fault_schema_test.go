@@ -100,7 +100,7 @@ func TestInformer_ChangedSchemaWakesInformersOfMetadata_A9(t *testing.T) {
 				}
 				i := informer.ForMetadata(w.factory, widgetKind.GroupVersionKind)
 				var told []string
-				_, err := i.AddHandler(func(e informer.Event[*metav1.PartialObjectMetadata]) {
+				_, err := i.AddHandler(func(e kube.Event[*metav1.PartialObjectMetadata]) {
 					told = append(told, fmt.Sprintf("%s %s %t", e.Type, e.Key.Name, e.Resync))
 				}, informer.HandlerOptions{})
 				w.must(err)

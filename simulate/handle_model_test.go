@@ -37,14 +37,14 @@ func newBeliever(name string, i *informer.SharedInformer[cmap], scopes []informe
 	return b, err
 }
 
-func (b *believer) told(e informer.Event[cmap]) {
+func (b *believer) told(e kube.Event[cmap]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_, held := b.mu.holds[e.Key]
-	if held == (e.Type == informer.Added) && b.mu.fault == "" {
+	if held == (e.Type == kube.Added) && b.mu.fault == "" {
 		b.mu.fault = fmt.Sprintf("%s %s, but it had it: %v", e.Type, e.Key, held)
 	}
-	if e.Type == informer.Deleted {
+	if e.Type == kube.Deleted {
 		delete(b.mu.holds, e.Key)
 		return
 	}

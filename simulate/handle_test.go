@@ -41,7 +41,7 @@ type diary struct {
 	}
 }
 
-func (d *diary) handle(e informer.Event[cmap]) {
+func (d *diary) handle(e kube.Event[cmap]) {
 	line := e.Type.String() + " " + e.Key.String()
 	if e.LeftScope {
 		line += " left"
@@ -134,7 +134,7 @@ func TestInformer_ReleasedScopeEndsAndTheOthersGoOn_I10(t *testing.T) {
 		if _, err := one.Lister().List(informer.QueryOptions{}); !errors.As(err, &released) {
 			t.Errorf("List through a released handle: %v, want a ReleasedError", err)
 		}
-		_, adding := one.AddHandler(func(informer.Event[cmap]) {}, informer.HandlerOptions{})
+		_, adding := one.AddHandler(func(kube.Event[cmap]) {}, informer.HandlerOptions{})
 		for what, err := range map[string]error{
 			"AddHandler": adding,
 			"AddIndex":   one.AddIndex("i", func(cmap) []string { return nil }),
@@ -221,7 +221,7 @@ func TestInformer_ReleaseBeforeTheRunAndInAHandler_I10(t *testing.T) {
 		}
 		i := informer.For[cmap](w.factory)
 		calls := 0
-		_, err := i.AddHandler(func(informer.Event[cmap]) { calls++; i.Release() }, informer.HandlerOptions{})
+		_, err := i.AddHandler(func(kube.Event[cmap]) { calls++; i.Release() }, informer.HandlerOptions{})
 		w.must(err)
 		start(w)
 		if calls != 1 {
@@ -268,9 +268,9 @@ func TestInformer_ScopesChangeAtRunTime_I4(t *testing.T) {
 				other := informer.For[cmap](w.factory, scopeOf("c"))
 				lister := i.Lister()
 				d := &diary{}
-				r, err := i.AddHandler(func(e informer.Event[cmap]) {
+				r, err := i.AddHandler(func(e kube.Event[cmap]) {
 					_, err := lister.Get(e.Key)
-					if (e.Type == informer.Deleted) != (err != nil) {
+					if (e.Type == kube.Deleted) != (err != nil) {
 						t.Errorf("told of %s %s, but the store answers %v: it must change first", e.Type, e.Key, err)
 					}
 					d.handle(e)

@@ -100,8 +100,8 @@ func ofFlyball[T kube.Object](t *testing.T, r schema.GroupResource, i *informer.
 		}
 		return out
 	})
-	if _, err := i.AddHandler(func(e informer.Event[T]) {
-		if e.Type != informer.Deleted {
+	if _, err := i.AddHandler(func(e kube.Event[T]) {
+		if e.Type != kube.Deleted {
 			g.saw(e.New)
 		}
 	}, informer.HandlerOptions{}); err != nil {

@@ -306,7 +306,7 @@ type history struct {
 func told[T kube.Object](w *world, i *informer.SharedInformer[T]) *history {
 	w.t.Helper()
 	h := &history{}
-	_, err := i.AddHandler(func(e informer.Event[T]) {
+	_, err := i.AddHandler(func(e kube.Event[T]) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.mu.events = append(h.mu.events, fmt.Sprintf("%s %s=%s", e.Type, e.Key.Name, valueOf(e.Latest())))

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/source/sourcetest"
 )
@@ -197,7 +197,7 @@ func TestDebounce_ShowsWhatWaits(t *testing.T) {
 func TestDebounce_CauseIsThatOfAllThatWasHeldBack(t *testing.T) {
 	a, b := source.Key{Name: "a"}, source.Key{Name: "b"}
 	updated := func(object source.Key, from, to int64) source.Cause {
-		return source.Cause{Type: informer.Updated, Object: object, OldGeneration: from, Generation: to}
+		return source.Cause{Type: kube.Updated, Object: object, OldGeneration: from, Generation: to}
 	}
 	deleting, resync := updated(a, 2, 2), updated(a, 2, 2)
 	deleting.Deleting, resync.Resync = true, true
@@ -209,8 +209,8 @@ func TestDebounce_CauseIsThatOfAllThatWasHeldBack(t *testing.T) {
 		"a resync hides no change":               {[]source.Cause{updated(a, 1, 2), resync}, updated(a, 1, 2)},
 		"a deletion is not forgotten":            {[]source.Cause{deleting, updated(a, 2, 2)}, deleting},
 		"an addition is not forgotten": {
-			[]source.Cause{{Type: informer.Added, Object: a, Generation: 1}, updated(a, 1, 1)},
-			source.Cause{Type: informer.Added, Object: a, Generation: 1},
+			[]source.Cause{{Type: kube.Added, Object: a, Generation: 1}, updated(a, 1, 1)},
+			source.Cause{Type: kube.Added, Object: a, Generation: 1},
 		},
 		"the key's own object comes first": {[]source.Cause{updated(a, 1, 2), updated(b, 1, 5)}, updated(a, 1, 2)},
 		"what is wanted comes first":       {[]source.Cause{updated(b, 1, 2), updated(source.Key{Name: "c"}, 2, 2)}, updated(b, 1, 2)},

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -124,15 +123,15 @@ func equal(a, b any) (same bool) {
 // plainUpdate reports whether c is a change of a known object that may be
 // dropped.
 func (c change) plainUpdate() bool {
-	return !c.vital && c.Type == informer.Updated && !c.Resync
+	return !c.vital && c.Type == kube.Updated && !c.Resync
 }
 
 // vital reports whether e must not be lost because of what changed.
-func vital(e informer.Event[kube.Object]) bool {
-	if e.Type == informer.Deleted || e.Type == informer.Undecoded {
+func vital(e kube.Event[kube.Object]) bool {
+	if e.Type == kube.Deleted || e.Type == kube.Undecoded {
 		return true
 	}
-	if e.Type != informer.Updated {
+	if e.Type != kube.Updated {
 		return false
 	}
 	if e.Old == nil || e.New == nil || e.Healed {

@@ -152,7 +152,7 @@ type feed[T kube.Object, K comparable] struct {
 	keys   []K // of the present event
 }
 
-func (f *feed[T, K]) handle(typed informer.Event[T]) {
+func (f *feed[T, K]) handle(typed kube.Event[T]) {
 	if !f.gate.Enter() {
 		return
 	}
@@ -174,7 +174,7 @@ func (f *feed[T, K]) handle(typed informer.Event[T]) {
 }
 
 // keysOf returns the keys of e, each once, until the next call.
-func (f *feed[T, K]) keysOf(e informer.Event[kube.Object]) []K {
+func (f *feed[T, K]) keysOf(e kube.Event[kube.Object]) []K {
 	f.keys = f.keys[:0]
 	for _, obj := range states(e) {
 		f.collect(e.Key, obj)
@@ -190,7 +190,7 @@ func (f *feed[T, K]) judged(key Key, keys int) {
 	}
 }
 
-func (f *feed[T, K]) passes(e informer.Event[kube.Object]) (pass bool) {
+func (f *feed[T, K]) passes(e kube.Event[kube.Object]) (pass bool) {
 	pass = true
 	defer f.caught(e.Key, "Predicate panicked; the event passes")
 	return passes(f.source.filter, e)
@@ -212,9 +212,9 @@ func (f *feed[T, K]) caught(key Key, what string) {
 }
 
 // untyped returns e without T. Absent objects become nil.
-func untyped[T kube.Object](e informer.Event[T]) informer.Event[kube.Object] {
+func untyped[T kube.Object](e kube.Event[T]) kube.Event[kube.Object] {
 	var none T
-	u := informer.Event[kube.Object]{
+	u := kube.Event[kube.Object]{
 		Type: e.Type, Key: e.Key, Initial: e.Initial, Resync: e.Resync, Healed: e.Healed,
 		FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope, Undecodable: e.Undecodable,
 	}
@@ -229,7 +229,7 @@ func untyped[T kube.Object](e informer.Event[T]) informer.Event[kube.Object] {
 
 // states returns the objects to map: the old and the new one, and the metadata
 // of an undecodable one. An event without any still has its key.
-func states(e informer.Event[kube.Object]) []kube.Object {
+func states(e kube.Event[kube.Object]) []kube.Object {
 	if e.Undecodable != nil && e.Undecodable.Metadata != nil {
 		if e.Old == nil {
 			return []kube.Object{e.Undecodable.Metadata}
@@ -249,7 +249,7 @@ func states(e informer.Event[kube.Object]) []kube.Object {
 	return []kube.Object{e.Old, e.New}
 }
 
-func causeOf(name string, e informer.Event[kube.Object]) Cause {
+func causeOf(name string, e kube.Event[kube.Object]) Cause {
 	c := Cause{Source: name, Type: e.Type, Object: e.Key, Initial: e.Initial, Resync: e.Resync}
 	if e.Old != nil {
 		c.OldGeneration = e.Old.GetGeneration()
@@ -260,7 +260,7 @@ func causeOf(name string, e informer.Event[kube.Object]) Cause {
 	switch {
 	case e.New != nil:
 		c.Generation = e.New.GetGeneration()
-	case e.Type == informer.Undecoded && e.Undecodable.Metadata != nil:
+	case e.Type == kube.Undecoded && e.Undecodable.Metadata != nil:
 		c.Generation = e.Undecodable.Metadata.GetGeneration()
 	}
 	return c

@@ -104,10 +104,10 @@ func TestKind_AddsTheKeyOfEachEvent_R1(t *testing.T) {
 			do   func()
 			want source.Cause
 		}{
-			{func() {}, source.Cause{Type: informer.Added, Initial: true, Generation: 1}},
-			{func() { s.Write(deployment("a", generation(2))) }, source.Cause{Type: informer.Updated, OldGeneration: 1, Generation: 2}},
-			{func() { s.Delete(kube.Key{Namespace: "prod", Name: "a"}) }, source.Cause{Type: informer.Deleted, OldGeneration: 2}},
-			{func() { s.Write(deployment("a", generation(3))) }, source.Cause{Type: informer.Added, Generation: 3}},
+			{func() {}, source.Cause{Type: kube.Added, Initial: true, Generation: 1}},
+			{func() { s.Write(deployment("a", generation(2))) }, source.Cause{Type: kube.Updated, OldGeneration: 1, Generation: 2}},
+			{func() { s.Delete(kube.Key{Namespace: "prod", Name: "a"}) }, source.Cause{Type: kube.Deleted, OldGeneration: 2}},
+			{func() { s.Write(deployment("a", generation(3))) }, source.Cause{Type: kube.Added, Generation: 3}},
 		} {
 			step.do()
 			step.want.Source, step.want.Object = "kind Deployment", key
@@ -191,7 +191,7 @@ func TestKind_DoesNotMapWhatAPredicateDrops(t *testing.T) {
 		kind := source.Kind(watch(t, s), func(obj kube.Object) iter.Seq[source.Key] {
 			mapped = append(mapped, obj.GetName())
 			return source.Self(obj)
-		}, source.When(func(e informer.Event[kube.Object]) bool { return e.Latest().GetName() == "ours" }))
+		}, source.When(func(e kube.Event[kube.Object]) bool { return e.Latest().GetName() == "ours" }))
 		ctx, cancel := context.WithCancel(ownnews.WithFilter(t.Context(), ownnews.Filter[source.Key]{Ledger: new(ownnews.Ledger[source.Key])}))
 		ended := make(chan error, 1)
 		go func() { ended <- kind.Run(ctx, func(source.Key, source.Cause) {}) }()
@@ -235,7 +235,7 @@ func TestKind_PanicsHarmOnlyTheirOwnKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c collector
 		s := newServer()
-		angry := source.When(func(e informer.Event[kube.Object]) bool {
+		angry := source.When(func(e kube.Event[kube.Object]) bool {
 			if e.Latest().GetName() == "predicate" {
 				panic("predicate")
 			}

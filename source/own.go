@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/kube"
 )
 
 // quiet removes the keys that the event need not wake, in place.
-func (f *feed[T, K]) quiet(e informer.Event[kube.Object], keys []K, cause Cause) []K {
+func (f *feed[T, K]) quiet(e kube.Event[kube.Object], keys []K, cause Cause) []K {
 	if f.filter.Ledger == nil && f.filter.Absent == nil {
 		return keys
 	}
@@ -72,7 +71,7 @@ func (f *feed[T, K]) give(key K, cause Cause) {
 }
 
 // unheard records an event that a predicate has dropped. A resync changes nothing.
-func (f *feed[T, K]) unheard(e informer.Event[kube.Object]) {
+func (f *feed[T, K]) unheard(e kube.Event[kube.Object]) {
 	if f.filter.Ledger == nil || e.Resync {
 		return
 	}
@@ -83,13 +82,13 @@ func (f *feed[T, K]) unheard(e informer.Event[kube.Object]) {
 
 // stepOf returns the step from the state that the handler was last given to the present one.
 // plain: the event is no more than that.
-func stepOf(e informer.Event[kube.Object]) (step ownnews.Write, plain bool) {
+func stepOf(e kube.Event[kube.Object]) (step ownnews.Write, plain bool) {
 	if e.Initial || e.Resync || e.Relisted || e.Healed || e.LeftScope || e.Undecodable != nil {
 		return step, false
 	}
 	step.Key = e.Key
 	switch {
-	case e.Type == informer.Deleted && e.Old != nil:
+	case e.Type == kube.Deleted && e.Old != nil:
 		step.UID, step.From, step.Gone = e.Old.GetUID(), kube.ParseVersion(e.Old.GetResourceVersion()), true
 		return step, step.From != 0
 	case e.New == nil:

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -49,17 +48,17 @@ func verdictOf(b bool) verdict {
 
 // change is an event as predicates see it.
 type change struct {
-	informer.Event[kube.Object]
+	kube.Event[kube.Object]
 	// vital: it must not be lost because of what changed.
 	vital bool
 }
 
 // passes reports whether e passes p with the old or with the new object. Only
 // no drops an event.
-func passes(p Predicate, e informer.Event[kube.Object]) bool {
+func passes(p Predicate, e kube.Event[kube.Object]) bool {
 	c := change{e, vital(e)}
 	known := states(e)
-	if e.Type == informer.Undecoded {
+	if e.Type == kube.Undecoded {
 		known = known[:1] // use the last decodable state
 	}
 	for _, obj := range known {
@@ -91,9 +90,9 @@ func (w where[T]) check(of objects) error {
 
 // When passes the events for which f returns true. Events that must not be lost
 // pass without a call of f.
-func When(f func(e informer.Event[kube.Object]) bool) Predicate { return when(f) }
+func When(f func(e kube.Event[kube.Object]) bool) Predicate { return when(f) }
 
-type when func(e informer.Event[kube.Object]) bool
+type when func(e kube.Event[kube.Object]) bool
 
 func (w when) judge(c change, _ kube.Object) verdict {
 	if c.vital {

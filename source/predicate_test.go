@@ -14,11 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/kube"
 )
 
-type event = informer.Event[kube.Object]
+type event = kube.Event[kube.Object]
 
 // deployment returns a Deployment of generation 1 with changes.
 func deployment(changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
@@ -44,24 +43,24 @@ func orphaned(d *appsv1.Deployment) {
 }
 
 func added(changes ...func(*appsv1.Deployment)) event {
-	return event{Type: informer.Added, New: deployment(changes...)}
+	return event{Type: kube.Added, New: deployment(changes...)}
 }
 
 func updated(changes ...func(*appsv1.Deployment)) event {
-	return event{Type: informer.Updated, Old: deployment(), New: deployment(changes...)}
+	return event{Type: kube.Updated, Old: deployment(), New: deployment(changes...)}
 }
 
 func deleted(changes ...func(*appsv1.Deployment)) event {
-	return event{Type: informer.Deleted, Old: deployment(changes...)}
+	return event{Type: kube.Deleted, Old: deployment(changes...)}
 }
 
 func resync() event {
-	return event{Type: informer.Updated, Old: deployment(), New: deployment(), Resync: true}
+	return event{Type: kube.Updated, Old: deployment(), New: deployment(), Resync: true}
 }
 
 // healed is an update after undecodable versions.
 func healed() event {
-	return event{Type: informer.Updated, Old: deployment(), New: deployment(), Healed: true}
+	return event{Type: kube.Updated, Old: deployment(), New: deployment(), Healed: true}
 }
 
 func TestPredicate_PassesWhatItNames_R1(t *testing.T) {
@@ -142,24 +141,24 @@ func TestPredicate_PassesWhereItCannotSee(t *testing.T) {
 	configMap := func(value string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{Data: map[string]string{"k": value}}
 	}
-	e := event{Type: informer.Updated, Old: configMap("1"), New: configMap("2")}
+	e := event{Type: kube.Updated, Old: configMap("1"), New: configMap("2")}
 	if !passes(SpecChanged, e) {
 		t.Error("SpecChanged drops the change of a ConfigMap, which has no generation; its news would be lost")
 	}
 	if !passes(StatusChanged, e) {
 		t.Error("StatusChanged drops the change of an object whose status cannot be seen")
 	}
-	metadata := event{Type: informer.Updated, Old: &metav1.PartialObjectMetadata{}, New: &metav1.PartialObjectMetadata{}}
+	metadata := event{Type: kube.Updated, Old: &metav1.PartialObjectMetadata{}, New: &metav1.PartialObjectMetadata{}}
 	if !passes(StatusChanged, metadata) {
 		t.Error("StatusChanged drops the change of an object of which only metadata is there")
 	}
 	free := func(ready bool) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"ready": ready}}}
 	}
-	if !passes(StatusChanged, event{Type: informer.Updated, Old: free(false), New: free(true)}) {
+	if !passes(StatusChanged, event{Type: kube.Updated, Old: free(false), New: free(true)}) {
 		t.Error("StatusChanged drops the change of an unstructured object's status")
 	}
-	if passes(StatusChanged, event{Type: informer.Updated, Old: free(true), New: free(true)}) {
+	if passes(StatusChanged, event{Type: kube.Updated, Old: free(true), New: free(true)}) {
 		t.Error("StatusChanged passes an unstructured object whose status is the same")
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -39,7 +38,7 @@ type Cause struct {
 	// Source is the name of the source.
 	Source string
 	// Type of the event. Zero without an object.
-	Type informer.EventType
+	Type kube.EventType
 	// Object of the event. It may be of another kind than the key's.
 	Object Key
 	// OldGeneration and Generation of the object before and after; 0 if it has
@@ -58,11 +57,11 @@ type Cause struct {
 // status, an initial object and a resync do not count.
 func (c Cause) Renewed() bool {
 	switch c.Type {
-	case informer.Added:
+	case kube.Added:
 		return !c.Initial
-	case informer.Deleted:
+	case kube.Deleted:
 		return true
-	case informer.Updated:
+	case kube.Updated:
 		return c.Deleting || c.OldGeneration != 0 && c.Generation != c.OldGeneration
 	}
 	return false

@@ -37,7 +37,7 @@ func (s *SharedIndexInformer[T]) AddEventHandlerWithOptions(h cache.ResourceEven
 		return nil, s.stoppedError()
 	}
 	r := &registration{owner: s, shutdown: make(chan struct{})}
-	added, err := s.informer.AddHandler(func(e informer.Event[T]) {
+	added, err := s.informer.AddHandler(func(e kube.Event[T]) {
 		if r.enter() {
 			defer r.leave()
 			deliver(h, e)
@@ -81,11 +81,11 @@ func resyncOf(period *time.Duration) time.Duration {
 }
 
 // deliver calls h as client-go would.
-func deliver[T kube.Object](h cache.ResourceEventHandler, e informer.Event[T]) {
+func deliver[T kube.Object](h cache.ResourceEventHandler, e kube.Event[T]) {
 	switch {
-	case e.Type == informer.Added:
+	case e.Type == kube.Added:
 		h.OnAdd(e.New, e.Initial)
-	case e.Type == informer.Updated:
+	case e.Type == kube.Updated:
 		h.OnUpdate(e.Old, e.New)
 	case e.FinalStateUnknown:
 		h.OnDelete(cache.DeletedFinalStateUnknown{Key: keyOf(e.Key), Obj: e.Old})

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/source"
@@ -99,14 +98,14 @@ type feed[K comparable] struct {
 }
 
 func (f feed[K]) OnAdd(obj any, initial bool) {
-	f.forward(source.Cause{Type: informer.Added, Initial: initial}, nil, obj)
+	f.forward(source.Cause{Type: kube.Added, Initial: initial}, nil, obj)
 }
 
 func (f feed[K]) OnUpdate(before, after any) {
-	f.forward(source.Cause{Type: informer.Updated}, before, after)
+	f.forward(source.Cause{Type: kube.Updated}, before, after)
 }
 
-func (f feed[K]) OnDelete(obj any) { f.forward(source.Cause{Type: informer.Deleted}, obj, nil) }
+func (f feed[K]) OnDelete(obj any) { f.forward(source.Cause{Type: kube.Deleted}, obj, nil) }
 
 // forward adds the keys of both states, each once. If the mapper panics, the
 // remaining keys of this event are lost.

@@ -82,7 +82,7 @@ func newController(cfg *rest.Config, report func(string)) (*controller, error) {
 		queue:  workqueue.New(workqueue.Options[kube.Key]{Name: "pods"}),
 		report: report,
 	}
-	_, err = pods.AddHandler(func(e informer.Event[*corev1.Pod]) { c.queue.Add(e.Key) }, informer.HandlerOptions{Name: "classic"})
+	_, err = pods.AddHandler(func(e kube.Event[*corev1.Pod]) { c.queue.Add(e.Key) }, informer.HandlerOptions{Name: "classic"})
 	return c, err
 }
 

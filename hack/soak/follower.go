@@ -98,7 +98,7 @@ func follow[T kube.Object](f *informer.SharedInformerFactory, name string, cover
 	w.mu.told = map[string]view{}
 	for _, opts := range []informer.HandlerOptions{{Name: name + ", states"}, {Name: name + ", every event", EveryEvent: true}} {
 		w.mu.told[opts.Name] = view{}
-		if _, err := w.handle.AddHandler(func(e informer.Event[T]) { w.record(opts.Name, e) }, opts); err != nil {
+		if _, err := w.handle.AddHandler(func(e kube.Event[T]) { w.record(opts.Name, e) }, opts); err != nil {
 			return nil, err
 		}
 	}
@@ -107,12 +107,12 @@ func follow[T kube.Object](f *informer.SharedInformerFactory, name string, cover
 
 func (w *following[T]) String() string { return w.name }
 
-func (w *following[T]) record(handler string, e informer.Event[T]) {
+func (w *following[T]) record(handler string, e kube.Event[T]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.events++
 	told := w.mu.told[handler]
-	if e.Type == informer.Deleted {
+	if e.Type == kube.Deleted {
 		delete(told, e.Key)
 		return
 	}

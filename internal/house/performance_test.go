@@ -125,7 +125,7 @@ func TestPerformance_AllocationsPerUpdate(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for range c.handlers {
-			_, err := maps.AddHandler(func(e informer.Event[*corev1.ConfigMap]) { wg.Done() }, informer.HandlerOptions{EveryEvent: true, BacklogBytes: -1})
+			_, err := maps.AddHandler(func(e kube.Event[*corev1.ConfigMap]) { wg.Done() }, informer.HandlerOptions{EveryEvent: true, BacklogBytes: -1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/bridge/clientgo/factory"
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Every notification, for handlers of client-go's kind and of flyball's, is
@@ -77,7 +78,7 @@ func TestJudge_NotificationsAreEtcdsHistory_G13(t *testing.T) {
 	}
 	own := informer.For[*corev1.ConfigMap](flyball, scope)
 	for _, w := range witnesses[1:] {
-		_, err := own.AddHandler(func(e informer.Event[*corev1.ConfigMap]) { w.hear(noteOf(e)) },
+		_, err := own.AddHandler(func(e kube.Event[*corev1.ConfigMap]) { w.hear(noteOf(e)) },
 			informer.HandlerOptions{EveryEvent: w.every, Relists: w.again})
 		g.Expect(err).NotTo(HaveOccurred())
 	}
@@ -221,7 +222,7 @@ func stateOf(m *corev1.ConfigMap) *state {
 	return &state{revision: revision, uid: string(m.UID), value: m.Data["v"]}
 }
 
-func noteOf(e informer.Event[*corev1.ConfigMap]) note {
+func noteOf(e kube.Event[*corev1.ConfigMap]) note {
 	return note{key: e.Key.Name, old: stateOf(e.Old), new: stateOf(e.New), unseen: e.FinalStateUnknown}
 }
 

@@ -302,7 +302,7 @@ func TestHandler_GivesTheEventsAndAddsLater(t *testing.T) {
 		mu.Lock()
 		first := all[0]
 		mu.Unlock()
-		if first.key.Name != "a" || !first.cause.Initial || first.cause.Source != "handler of ConfigMap" || first.cause.Type != informer.Added {
+		if first.key.Name != "a" || !first.cause.Initial || first.cause.Source != "handler of ConfigMap" || first.cause.Type != kube.Added {
 			t.Errorf("the first key is %+v, want the initial object and its cause", first)
 		}
 		if err := server.Client.Delete(t.Context(), b); err != nil && !apierrors.IsNotFound(err) {

@@ -60,7 +60,7 @@ func (s *handled[T, O]) Run(ctx context.Context, add func(reconcile.Key, source.
 		return err
 	}
 	o := newOut(add)
-	reg, err := s.informer.AddHandler(func(e informer.Event[T]) {
+	reg, err := s.informer.AddHandler(func(e kube.Event[T]) {
 		if o.gate.Enter() {
 			defer o.gate.Leave()
 			s.handle(ctx, o, e)
@@ -102,25 +102,25 @@ func (s *handled[T, O]) Snapshot() source.Snapshot {
 	return snap
 }
 
-func (s *handled[T, O]) handle(ctx context.Context, o *out, e informer.Event[T]) {
+func (s *handled[T, O]) handle(ctx context.Context, o *out, e kube.Event[T]) {
 	q := queue{out: o, cause: source.Cause{Source: s.name, Type: e.Type, Object: e.Key, Initial: e.Initial, Resync: e.Resync}}
 	old, _ := any(e.Old).(O)
 	now, _ := any(e.New).(O)
 	switch e.Type {
-	case informer.Added:
+	case kube.Added:
 		q.cause.Generation = now.GetGeneration()
 		c := event.TypedCreateEvent[O]{Object: now, IsInInitialList: e.Initial}
 		if s.pass(func(p predicate.TypedPredicate[O]) bool { return p.Create(c) }) {
 			s.handler.Create(ctx, c, q)
 		}
-	case informer.Updated:
+	case kube.Updated:
 		q.cause.OldGeneration, q.cause.Generation = old.GetGeneration(), now.GetGeneration()
 		q.cause.Deleting = old.GetDeletionTimestamp().IsZero() && !now.GetDeletionTimestamp().IsZero()
 		u := event.TypedUpdateEvent[O]{ObjectOld: old, ObjectNew: now}
 		if s.pass(func(p predicate.TypedPredicate[O]) bool { return p.Update(u) }) {
 			s.handler.Update(ctx, u, q)
 		}
-	case informer.Deleted:
+	case kube.Deleted:
 		q.cause.OldGeneration = old.GetGeneration()
 		d := event.TypedDeleteEvent[O]{Object: old, DeleteStateUnknown: e.FinalStateUnknown}
 		if s.pass(func(p predicate.TypedPredicate[O]) bool { return p.Delete(d) }) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/webhook"
 )
@@ -57,7 +58,7 @@ func run(ctx context.Context, server, address, certificates string) error {
 		return nil
 	})
 	maps := informer.For[*corev1.ConfigMap](mgr.Informers())
-	if _, err := maps.AddHandler(func(e informer.Event[*corev1.ConfigMap]) {
+	if _, err := maps.AddHandler(func(e kube.Event[*corev1.ConfigMap]) {
 		if e.New != nil {
 			fmt.Println("seen", e.New.Name, e.New.Data["v"])
 		}

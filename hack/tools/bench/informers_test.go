@@ -27,6 +27,7 @@ import (
 	"github.com/flyball-dev/flyball/bridge/clientgo"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -131,7 +132,7 @@ func newFlyballOf(b testing.TB, pods *informer.SharedInformer[*corev1.Pod], opts
 }
 
 func (f *flyballInformer) handle(h handler) <-chan struct{} {
-	r, err := f.pods.AddHandler(func(e informer.Event[*corev1.Pod]) { h(e.Latest()) }, f.opts)
+	r, err := f.pods.AddHandler(func(e kube.Event[*corev1.Pod]) { h(e.Latest()) }, f.opts)
 	if err != nil {
 		f.b.Fatal(err)
 	}

@@ -34,6 +34,7 @@ import (
 
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 const (
@@ -403,7 +404,7 @@ func BenchmarkIsolation_ShortWatches(b *testing.B) {
 		b.Fatal(err)
 	}
 	ours := informer.For[*corev1.ConfigMap](f)
-	if _, err := ours.AddHandler(func(e informer.Event[*corev1.ConfigMap]) { note(0, e.Key.Name) }, informer.HandlerOptions{}); err != nil {
+	if _, err := ours.AddHandler(func(e kube.Event[*corev1.ConfigMap]) { note(0, e.Key.Name) }, informer.HandlerOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	running.Go(func() { _ = f.Run(ctx) })

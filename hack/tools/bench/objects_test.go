@@ -75,13 +75,13 @@ func informerOf(b testing.TB, w *wire, name string, like cluster.Object, f manag
 func flyballOf(b testing.TB, w *wire, factory *informer.SharedInformerFactory, like cluster.Object) (<-chan struct{}, func(context.Context)) {
 	var synced <-chan struct{}
 	if _, ok := like.(*unstructured.Unstructured); ok {
-		r, err := informer.ForKind(factory, w.kind).AddHandler(func(informer.Event[*unstructured.Unstructured]) {}, informer.HandlerOptions{})
+		r, err := informer.ForKind(factory, w.kind).AddHandler(func(kube.Event[*unstructured.Unstructured]) {}, informer.HandlerOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		synced = r.Synced()
 	} else {
-		r, err := informer.ForObject(factory, like).AddHandler(func(informer.Event[kube.Object]) {}, informer.HandlerOptions{})
+		r, err := informer.ForObject(factory, like).AddHandler(func(kube.Event[kube.Object]) {}, informer.HandlerOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -142,8 +142,8 @@ func ownConnection(cfg *rest.Config) (own *rest.Config, reconnect func()) {
 }
 
 // observeLease handles an event of the Lease's watch.
-func (e *Elector) observeLease(event informer.Event[*coordinationv1.Lease]) {
-	if event.Type == informer.Deleted {
+func (e *Elector) observeLease(event kube.Event[*coordinationv1.Lease]) {
+	if event.Type == kube.Deleted {
 		e.lease.gone(event.Old)
 		return
 	}

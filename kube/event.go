@@ -1,11 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
-
-import (
-	"github.com/flyball-dev/flyball/kube"
-)
+package kube
 
 // EventType is the kind of a change, as one handler saw it.
 type EventType uint8
@@ -39,9 +35,9 @@ func (t EventType) String() string {
 
 // Event is how one object changed since the handler's last event for it. Its
 // objects are shared and must not be modified.
-type Event[T kube.Object] struct {
+type Event[T Object] struct {
 	Type EventType
-	Key  kube.Key
+	Key  Key
 	// Old is what this handler was last given. Zero for Added. For a deletion,
 	// an EveryEvent handler gets the final state instead.
 	Old T
@@ -50,7 +46,7 @@ type Event[T kube.Object] struct {
 	// Undecodable describes an undecodable object: for an Undecoded, and for a
 	// Deleted without Old, which ends an object that the handler never had
 	// decoded. Nil otherwise.
-	Undecodable *kube.Undecodable
+	Undecodable *Undecodable
 	// Initial: an Added or Undecoded that existed when the handler joined.
 	Initial bool
 	// Resync: an Updated or Undecoded without a change; the handler's resync
