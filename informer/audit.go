@@ -178,7 +178,7 @@ func (a *auditor) identitiesIn(ctx context.Context, w *watched, enough func(kube
 		return nil, 0, err
 	}
 	lw = feed.ListerWatcher{From: lw, Screen: w.screen(&a.core.upstream)}
-	list, pages := make(map[kube.Key]auditedState), restclient.PageReader[kube.Object]{Lw: lw}
+	list, pages := make(map[kube.Key]auditedState), restclient.PageReader{Lw: lw}
 	opts := listwatch.ListOptions{Limit: cmp.Or(a.core.opts.PageSize, reflector.DefaultPageSize)}
 	for {
 		page, err := pages.Read(ctx, opts)

@@ -18,6 +18,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
+	"github.com/flyball-dev/flyball/informer/internal/mutation"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
@@ -40,7 +41,7 @@ type core struct {
 	fifo    *store.DeltaFIFO
 	indexer *store.Indexer
 	group   nursery.Nursery
-	guard   *mutationGuard   // nil: off
+	guard   *mutation.Guard  // nil: off
 	memory  *headroom.Budget // nil: no bound
 	packing packing          // empty: objects are held decoded
 
@@ -101,9 +102,13 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		return c.store(store.Batch{}, false, apply)
 	}
 	_ = c.group.Go(c.dispatch)
-	if c.guard = newMutationGuard(opts, c.gvk, c.indexer); c.guard != nil && opts.detector == nil {
-		_ = c.group.Go(c.guard.run)
+	detector := opts.detector
+	if detector == nil {
+		if detector = mutation.New(opts.DetectMutations, opts.Logger); detector != nil {
+			_ = c.group.Go(detector.Run)
+		}
 	}
+	c.guard = mutation.NewGuard(detector, c.gvk, c.indexer)
 	c.refusals.guard = c.guard
 	c.opener = opener{
 		upstream: &c.upstream, opts: &c.opts, log: c.log, table: &c.critical.scopes, fifo: c.fifo, indexer: c.indexer,
@@ -144,7 +149,7 @@ func (c *core) run(ctx context.Context) error {
 		return err
 	}
 	if c.guard != nil {
-		defer c.guard.leave()
+		defer c.guard.Leave()
 	}
 	return c.group.Run(logr.NewContext(ctx, c.log))
 }
@@ -160,7 +165,7 @@ func (c *core) snapshot() state.Informer {
 		s.Opened, s.Hot = stats.Decoded, stats.Hot
 	}
 	if c.guard != nil {
-		s.Mutations = c.guard.found.Load()
+		s.Mutations = c.guard.Found()
 	}
 	scopes, choices := c.membership.shown()
 	for _, f := range choices {
@@ -177,7 +182,7 @@ func (c *core) snapshot() state.Informer {
 	}
 	_, members := c.membership.all()
 	for _, m := range members {
-		s.Handlers = append(s.Handlers, m.snapshot())
+		s.Handlers = append(s.Handlers, m.Snapshot())
 	}
 	return s
 }
@@ -237,7 +242,7 @@ func (c *core) progress() Progress {
 		}
 	}
 	for _, m := range members {
-		p.Handlers = append(p.Handlers, m.snapshot())
+		p.Handlers = append(p.Handlers, m.Snapshot())
 	}
 	return p
 }

@@ -28,11 +28,11 @@ func (c *core) dispatch(ctx context.Context) error {
 		}
 		began := time.Now()
 		c.storing.Begin()
-		offered := c.guard.offerDeltas(batch.Deltas)
+		offered := c.guard.OfferDeltas(batch.Deltas)
 		changes := c.store(batch, false, func() ([]store.Change, error) { return c.applyLocked(batch) })
 		c.fifo.Applied()
 		c.memory.Look()
-		c.guard.retireReplaced(offered, changes)
+		c.guard.RetireReplaced(offered, changes)
 		c.reportBatch(len(batch.Deltas), began)
 		reportUndecodable(c.log, batch.Deltas)
 		c.refusals.schedule(batch.Deltas)

@@ -20,6 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
+	"github.com/flyball-dev/flyball/informer/internal/mutation"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
@@ -78,10 +79,10 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 	f.mu.informers = make(map[coreID]*core)
 	f.schemas = schemas.NewWatch(server, opts.Logger)
 	_ = f.group.Go(f.schemas.Run) // Run has not begun, so it has not ended
-	if d := newMutationDetector(opts.DetectMutations, opts.Logger); d != nil {
-		d.unshare = server.Parts().Reset
+	if d := mutation.New(opts.DetectMutations, opts.Logger); d != nil {
+		d.Unshare = server.Parts().Reset
 		f.opts.detector = d
-		_ = f.group.Go(d.run)
+		_ = f.group.Go(d.Run)
 	}
 	return f, nil
 }
@@ -137,7 +138,7 @@ func NewListerWatcher[T kube.Object](cfg *rest.Config, scheme *runtime.Scheme, s
 	if _, err := feed.NewMatcher(scope); err != nil {
 		return nil, err
 	}
-	lw, err := restclient.NewListerWatcher[kube.Object](reflect.TypeFor[T](), f.resolver, restclient.Target{Kind: kind}, scope, nil)
+	lw, err := restclient.NewListerWatcher(reflect.TypeFor[T](), f.resolver, restclient.Target{Kind: kind}, scope, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func keptBy(c *core) restclient.Kept {
 		Fields:        now.fields,
 		Parts:         c.settings.transform() == nil,
 		Alone:         c.packing.Load() != nil,
-		Checked:       c.guard != nil && c.guard.detection.Rate >= 1,
+		Checked:       c.guard != nil && c.guard.Complete(),
 	}
 }
 
@@ -174,7 +175,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	t := id.target()
 	var c *core
 	c = newCore(id.object, id.named(), f.opts, func(scope listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) {
-		return restclient.NewListerWatcher[kube.Object](id.object, f.resolver, t, scope, func() restclient.Kept { return keptBy(c) })
+		return restclient.NewListerWatcher(id.object, f.resolver, t, scope, func() restclient.Kept { return keptBy(c) })
 	})
 	c.shared, c.schemas, c.memory = true, f.schemas, f.resolver.Server.Memory
 	c.narrowed = func(set *fields.Set) { f.narrow.record(id, set) }
@@ -193,10 +194,10 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 		return slices.ContainsFunc(f.cores(), func(other *core) bool { return other.gvk() == c.gvk() && other.lend(t, from) })
 	}
 	c.settling = func(scope listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) {
-		return restclient.NewListerWatcher[kube.Object](id.object, f.resolver, t, scope, func() restclient.Kept { return allKeptBy(c) })
+		return restclient.NewListerWatcher(id.object, f.resolver, t, scope, func() restclient.Kept { return allKeptBy(c) })
 	}
 	c.auditList = func(scope listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) {
-		return restclient.NewListerWatcher[kube.Object](restclient.MetadataType, f.resolver, t, scope, nil)
+		return restclient.NewListerWatcher(restclient.MetadataType, f.resolver, t, scope, nil)
 	}
 	if f.opts.Audit > 0 {
 		_ = c.group.Go(c.auditor.run) // its run has not begun

@@ -23,6 +23,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-dev/flyball/informer/internal/delivery"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/informer/state"
@@ -274,4 +275,22 @@ func TestFactory_WatchedKindsAreKnownByResource_R14(t *testing.T) {
 		maps.Release()
 		check("after the last handle", map[schema.GroupVersionResource]string{core("configmaps"): ""})
 	})
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestRegistration_IsLeftOnce(t *testing.T) {
+	left := 0
+	r := newRegistration(delivery.New(func(kube.Event[kube.Object]) {}, delivery.Options{}, nil), func() { left++ })
+	r.Remove()
+	if r.Remove(); left != 1 {
+		t.Errorf("left %d times, want once", left)
+	}
 }

@@ -288,7 +288,7 @@ func (h *handle) releaseUnder() (left []*member, follows []*following, last bool
 		return m.of == h
 	})
 	for _, m := range left {
-		m.remove()
+		m.Remove()
 		h.core.membership.leave(m)
 	}
 	h.core.critical.handles = slices.DeleteFunc(h.core.critical.handles, func(other *handle) bool { return other == h })

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/delivery"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
@@ -22,7 +23,7 @@ import (
 
 // member is a handler, with the handle whose scopes it sees.
 type member struct {
-	*listener
+	*delivery.Listener
 	of      *handle
 	gone    chan struct{} // closed when it has left
 	left    func()        // closes gone, once
@@ -41,22 +42,24 @@ func (h *handle) join(handle func(kube.Event[kube.Object]), opts HandlerOptions)
 	if opts.Logger.GetSink() != nil {
 		log = textlog.Throttled(opts.Logger).WithValues("kind", c.kind.Kind)
 	}
-	m := &member{listener: newListener(id, handle, opts, store.ScopesOf(), log), of: h, gone: make(chan struct{})}
-	m.guard, m.gvk = c.guard, c.gvk
+	m := &member{of: h, gone: make(chan struct{}), Listener: delivery.New(handle, delivery.Options{
+		ID: id, Name: opts.Name, Log: log, Kind: c.gvk, Guard: c.guard,
+		EveryEvent: opts.EveryEvent, BacklogBytes: opts.BacklogBytes, Relists: opts.Relists, Undecodable: opts.Undecodable,
+	}, store.ScopesOf())}
 	m.left = sync.OnceFunc(func() { close(m.gone) })
 	var err error
-	if m.running, err = c.group.Spawn(m.run); err == nil && opts.Resync > 0 {
+	if m.running, err = c.group.Spawn(m.Run); err == nil && opts.Resync > 0 {
 		err = c.group.Go(func(ctx context.Context) error { return m.resync(ctx, opts.Resync) })
 	}
 	if err == nil {
 		err = m.enter()
 	}
 	if err != nil {
-		m.remove()
+		m.Remove()
 		m.end()
 		return nil, c.errorf("add handler %q: %w", opts.Name, err)
 	}
-	return newRegistration(m.listener, m.leave), nil
+	return newRegistration(m.Listener, m.leave), nil
 }
 
 // enter delivers the present objects to m and adds it to the members.
@@ -67,9 +70,9 @@ func (m *member) enter() error {
 		return &kube.ReleasedError{Kind: m.of.core.kind}
 	}
 	filter := m.of.view.Load().scopes
-	m.look(filter, m.of.core.indexer.SeenDifferently(store.ScopesOf(), filter))
+	m.Look(filter, m.of.core.indexer.SeenDifferently(store.ScopesOf(), filter))
 	if m.of.isSynced() {
-		m.mark()
+		m.Mark()
 	}
 	m.of.core.critical.handlers.add(m)
 	m.of.core.membership.join(m)
@@ -96,11 +99,11 @@ func (m *member) end() {
 // handlers do not fall into step.
 func (m *member) resync(ctx context.Context, period time.Duration) error {
 	for {
-		timer := time.NewTimer(period + simhook.Duration(simhook.Of(ctx), "resync "+m.name, period/10))
+		timer := time.NewTimer(period + simhook.Duration(simhook.Of(ctx), "resync "+m.Name, period/10))
 		select {
 		case <-timer.C:
 			for scope := range m.of.view.Load().scopes.All() {
-				m.of.core.fifo.Resync(scope, m.id, m.of.core.indexer.ObjectsIn(scope))
+				m.of.core.fifo.Resync(scope, m.ID, m.of.core.indexer.ObjectsIn(scope))
 			}
 			continue
 		case <-m.gone:
@@ -136,11 +139,11 @@ func (h *handlers) remove(gone func(*member) bool) {
 func (h *handlers) recount() {
 	n, bound := 0, int64(0)
 	for _, m := range h.members {
-		if !m.every {
+		if !m.EveryEvent {
 			continue
 		}
 		n++
-		switch b := m.bytes; {
+		switch b := m.BacklogBytes; {
 		case b < 0 || bound < 0:
 			bound = -1
 		default:
@@ -153,9 +156,9 @@ func (h *handlers) recount() {
 
 // push puts the changes of a batch into the backlogs.
 func (h *handlers) push(changes []store.Change, merged uint64) {
-	shared := share(changes, h.every, merged)
+	shared := delivery.Share(changes, h.every, merged)
 	for _, m := range h.members {
-		m.push(changes, shared)
+		m.Push(changes, shared)
 	}
 }
 
@@ -164,7 +167,7 @@ func (h *handlers) push(changes []store.Change, merged uint64) {
 func (h *handlers) giveAgain(scopes []base.ScopeID, table *scopeTable, changes []store.Change) {
 	var ask []*member
 	for _, m := range h.members {
-		if m.relists {
+		if m.Relists {
 			ask = append(ask, m)
 		}
 	}
@@ -181,7 +184,7 @@ func (h *handlers) giveAgain(scopes []base.ScopeID, table *scopeTable, changes [
 		}
 		unchanged := h.indexer.UnchangedIn(scope, given)
 		for _, m := range ask {
-			m.giveAgain(scope, unchanged)
+			m.GiveAgain(scope, unchanged)
 		}
 	}
 }
@@ -190,7 +193,7 @@ func (h *handlers) giveAgain(scopes []base.ScopeID, table *scopeTable, changes [
 func (h *handlers) look(of *handle, now *store.ScopeSet, differently iter.Seq[store.Change]) {
 	for _, m := range h.members {
 		if m.of == of {
-			m.look(now, differently)
+			m.Look(now, differently)
 		}
 	}
 }
@@ -199,7 +202,7 @@ func (h *handlers) look(of *handle, now *store.ScopeSet, differently iter.Seq[st
 func (h *handlers) markSynced() {
 	for _, m := range h.members {
 		if m.of.settled {
-			m.mark()
+			m.Mark()
 		}
 	}
 }

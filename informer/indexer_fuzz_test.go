@@ -20,6 +20,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/informer/internal/delivery"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/kube"
@@ -76,7 +77,7 @@ type written struct {
 type slowReader struct {
 	name   string
 	filter *store.ScopeSet
-	queue  waiting
+	queue  delivery.Backlog
 	every  bool
 	asks   bool // for undecodable objects
 	holds  map[kube.Key]kube.Object
@@ -114,12 +115,7 @@ func newDull(t *testing.T, scopes []scopeModel, packed bool) *dull {
 	add := func(name string, filter *store.ScopeSet, every bool) {
 		for _, asks := range []bool{false, true} {
 			r := &slowReader{name: name, filter: filter, every: every, asks: asks, holds: map[kube.Key]kube.Object{}, bad: map[kube.Key]*kube.Undecodable{}, newest: map[kube.Key]kube.Version{}}
-			level := newBacklog()
-			level.undecodable = asks
-			r.queue = level
-			if every {
-				r.queue = &eventStream{undecodable: asks}
-			}
+			r.queue = delivery.NewBacklog(delivery.Options{EveryEvent: every, Undecodable: asks})
 			if asks {
 				r.name += ", undecodable too"
 			}
@@ -466,24 +462,22 @@ func (d *dull) tell(changes []store.Change, err error) {
 	for _, do := range d.store.Passed() {
 		do()
 	}
-	shared := &sharing{changes: changes, off: slices.ContainsFunc(changes, func(c store.Change) bool { return c.Resync })}
+	shared := delivery.NewShared(changes)
 	for _, r := range d.readers {
-		if s, ok := r.queue.(*eventStream); ok {
-			if c := shared.events(r.filter, r.asks, false); c != nil && s.join(c) {
-				continue
-			}
+		if r.queue.Join(shared, r.filter, false) {
+			continue
 		}
 		for _, c := range changes {
-			r.queue.push(c, r.filter, false)
+			r.queue.Push(c, r.filter, false)
 		}
 	}
 }
 
 // read passes the next events to a handler.
 func (d *dull) read(r *slowReader) bool {
-	events, _ := r.queue.take(nil)
+	events, _ := r.queue.Take(nil)
 	for _, e := range events {
-		e, err := open(e)
+		e, err := delivery.Open(e)
 		if err != nil {
 			d.failf("D5: open the objects of %s: %v", e.Key, err)
 		}
@@ -594,7 +588,7 @@ func (d *dull) step(op, arg byte) {
 			if c.Trouble != nil {
 				c.Trouble.Before, c.Trouble.Was = c.Trouble.After, c.Trouble.Is
 			}
-			r.queue.push(c, r.filter, false)
+			r.queue.Push(c, r.filter, false)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/informer/internal/delivery"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/kube"
@@ -195,13 +196,13 @@ func TestIndexer_SeveralIndexValues(t *testing.T) {
 	want("b deleted", "[x]", "[]")
 }
 
-// toldOf returns what a handler without Undecodable receives.
-func toldOf(changes []store.Change) []string {
-	level := newBacklog()
+// waitingOf returns how many events a handler without Undecodable receives.
+func waitingOf(changes []store.Change) int {
+	level := delivery.NewBacklog(delivery.Options{})
 	for _, c := range changes {
-		level.push(c, nil, false)
+		level.Push(c, nil, false)
 	}
-	return tell(drain(level))
+	return level.Len()
 }
 
 func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
@@ -211,8 +212,8 @@ func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
 		return store.Delta{Type: store.Updated, Key: fixture.Named(name), UID: uid, Version: v, Err: errors.New("bad bytes")}
 	}
 	mustApply(t, x, seenDelta("a", "u", 1, ""), seenDelta("b", "v", 2, ""))
-	if got := toldOf(mustApply(t, x, broken("a", "u", 3), broken("new", "n", 4))); len(got) != 0 {
-		t.Errorf("told %q of what cannot be shown, want nothing", got)
+	if got := waitingOf(mustApply(t, x, broken("a", "u", 3), broken("new", "n", 4))); got != 0 {
+		t.Errorf("%d events of what cannot be shown, want none", got)
 	}
 	_, err := lister.Get(fixture.Named("a"))
 	if e, ok := errors.AsType[*kube.UndecodableError](err); !ok || e.Key != fixture.Named("a") {
@@ -231,8 +232,8 @@ func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
 	if changes := mustApply(t, x, broken("a", "w", 7)); len(changes) != 1 || !changes[0].After.Empty() || changes[0].Old == nil {
 		t.Error("another object that cannot be decoded has the name: the one before is not told as deleted")
 	}
-	if got := toldOf(mustApply(t, x, seenAs(store.Deleted, "a", "w", 8))); len(got) != 0 || x.Snapshot().Undecodable != 0 {
-		t.Errorf("told %q of the end of what was never shown, or its quarantine stays", got)
+	if got := waitingOf(mustApply(t, x, seenAs(store.Deleted, "a", "w", 8))); got != 0 || x.Snapshot().Undecodable != 0 {
+		t.Errorf("%d events of the end of what was never shown, or its quarantine stays", got)
 	}
 }
 

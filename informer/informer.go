@@ -233,7 +233,7 @@ func (i *SharedInformer[T]) MutationDetector() *MutationDetector {
 	if i.core.guard == nil {
 		return nil
 	}
-	return i.core.guard.MutationDetector
+	return i.core.guard.Detector
 }
 
 // Reached returns the resourceVersion that the store has reached in every scope

@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
+	"github.com/flyball-dev/flyball/informer/internal/mutation"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/internal/unsettled"
 	"github.com/flyball-dev/flyball/kube"
@@ -39,11 +40,11 @@ type view struct {
 	// known; nil: it never is.
 	namespaced func() (namespaced, known bool)
 	current    *atomic.Pointer[listerView]
-	guard      *mutationGuard // records reads; nil: none
-	unsettled  *unsettled.Set // nil: every state is known
+	guard      *mutation.Guard // records reads; nil: none
+	unsettled  *unsettled.Set  // nil: every state is known
 }
 
-func newLister[T kube.Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), current *atomic.Pointer[listerView], guard *mutationGuard, unsettled *unsettled.Set) Lister[T] {
+func newLister[T kube.Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), current *atomic.Pointer[listerView], guard *mutation.Guard, unsettled *unsettled.Set) Lister[T] {
 	return Lister[T]{&view{store, resource, namespaced, current, guard, unsettled}}
 }
 
@@ -115,7 +116,7 @@ func (l Lister[T]) opened(key kube.Key, stored kube.Object, err error) (T, error
 		return none, &kube.UndecodableError{Kind: l.v.store.Kind, Key: key, Err: corrupt}
 	}
 	if l.v.guard != nil && !base.IsNil(obj) {
-		l.v.guard.touch(obj)
+		l.v.guard.Touch(obj)
 	}
 	return as[T](obj), err
 }
@@ -217,7 +218,7 @@ func (l Lister[T]) objects(rows iter.Seq[*store.Row], s labels.Selector) iter.Se
 func (l Lister[T]) read(r *store.Row) (_ T, ok bool) {
 	obj, err := compact.Open(r.Object)
 	if err == nil && l.v.guard != nil {
-		l.v.guard.touch(obj)
+		l.v.guard.Touch(obj)
 	}
 	return as[T](obj), err == nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
+	"github.com/flyball-dev/flyball/informer/internal/mutation"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
@@ -73,7 +74,7 @@ type Options struct {
 	// Logger for messages to operators. Zero: nothing is logged.
 	Logger logr.Logger
 
-	detector *MutationDetector // of the factory
+	detector *mutation.Detector // of the factory
 }
 
 // resyncOf returns the resync period of kind; 0: never.
@@ -122,3 +123,31 @@ type Compact = compact.Options
 // IndexFunc returns the values under which an index finds obj. It may be
 // called concurrently and must not block.
 type IndexFunc[T kube.Object] = store.IndexFunc[T]
+
+// MutationDetection selects objects of which a copy is kept, to detect code that modifies what
+// all readers share. Copies are compared when a handler or reconciler that had the object
+// returns, before a newer version replaces it, about once a minute, and at the end of Run. A
+// mutation is counted in Snapshot, logged once per object and field, and repaired: the store gets
+// the copy. Handlers receive no event, and the process continues. The race detector reports
+// comparisons beside a write, and a concurrent write to a map ends the process, as with any reader.
+//
+//	Rate        fraction of objects to check; 0: none, unless the environment variable
+//	            KUBE_CACHE_MUTATION_DETECTOR is true; 1 and above: all, for tests,
+//	            which doubles the store's memory; below 1: a sample, at most 256 per
+//	            informer, replaced within two minutes
+//	OnMutation  is called with each mutation, from the goroutine that found it
+type MutationDetection = mutation.Detection
+
+// Mutation describes a modified object of the cache. It has no values, which may be secret.
+//
+//	Kind, Key, UID, Version  of the modified object
+//	Fields                   that differ, at most eight
+//	Suspects                 had the object since it was last seen unchanged; none:
+//	                         code that the informer does not run modified it
+//	Bystanders               also ran in that time
+//	Repaired                 the store has the unchanged object again
+type Mutation = mutation.Mutation
+
+// MutationDetector compares the objects of informers with copies, and knows which code ran
+// meanwhile: Begin records a call. Safe for concurrent use.
+type MutationDetector = mutation.Detector

@@ -95,7 +95,7 @@ func (s *ownWrites) storeAs(w kube.Written, as *generation) (stored, hidden bool
 // storeAnswer stores what the server has answered, and notifies the listeners. It stores
 // nothing if the object is not as of the present generation; nil: there is none.
 func (s *ownWrites) storeAnswer(o store.Observed, in, unsure []*watched, as *generation) (stored, hidden bool) {
-	offered := s.core.guard.offerWrite(o)
+	offered := s.core.guard.OfferWrite(o)
 	changes := s.core.store(store.Batch{}, true, func() (changes []store.Change, err error) {
 		if stored = as == nil || as == s.core.projection.current(); !stored {
 			return nil, nil
@@ -103,7 +103,7 @@ func (s *ownWrites) storeAnswer(o store.Observed, in, unsure []*watched, as *gen
 		changes, hidden, err = s.observeLocked(o, in, unsure)
 		return changes, err
 	})
-	s.core.guard.retireReplaced(offered, changes)
+	s.core.guard.RetireReplaced(offered, changes)
 	if stored && o.Err != nil {
 		s.core.refusals.scheduleOne(o.Key)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/informer/internal/delivery"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/kube"
@@ -111,8 +112,8 @@ func BenchmarkPath_Waiting(b *testing.B) {
 	}
 	for _, kind := range []struct {
 		name    string
-		waiting waiting
-	}{{"level", newBacklog()}, {"every", &eventStream{}}} {
+		waiting delivery.Backlog
+	}{{"level", delivery.NewBacklog(delivery.Options{})}, {"every", delivery.NewBacklog(delivery.Options{EveryEvent: true})}} {
 		b.Run(kind.name, func(b *testing.B) {
 			var buf [2]kube.Event[kube.Object]
 			b.ReportAllocs()
@@ -120,10 +121,10 @@ func BenchmarkPath_Waiting(b *testing.B) {
 			for b.Loop() {
 				c := &changes[n%len(changes)]
 				c.NewUID = "other" // an update to the same object is ignored
-				kind.waiting.push(*c, nil, false)
+				kind.waiting.Push(*c, nil, false)
 				if n++; n%benchBatch == 0 {
-					for kind.waiting.len() > 0 {
-						kind.waiting.take(buf[:0])
+					for kind.waiting.Len() > 0 {
+						kind.waiting.Take(buf[:0])
 					}
 				}
 			}

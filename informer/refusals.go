@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/mutation"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/internal/nursery"
@@ -23,7 +24,7 @@ type refusals struct {
 	// What an accepted object passes through.
 	settings *settings
 	packing  *packing
-	guard    *mutationGuard
+	guard    *mutation.Guard
 	indexer  *store.Indexer
 	store    func(apply func() ([]store.Change, error)) []store.Change
 	group    *nursery.Nursery // that run joins
@@ -165,9 +166,9 @@ func (r *refusals) retry(u *kube.Undecodable) (refused bool) {
 		return true
 	}
 	obj = r.packing.pack(obj)
-	offered := r.guard.offerWrite(store.Observed{Effect: kube.Stored, Key: u.Key, Object: obj})
+	offered := r.guard.OfferWrite(store.Observed{Effect: kube.Stored, Key: u.Key, Object: obj})
 	changes := r.store(func() ([]store.Change, error) { return r.indexer.Accept(u, obj) })
-	r.guard.retireReplaced(offered, changes)
+	r.guard.RetireReplaced(offered, changes)
 	r.log.Info("The transform now accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))
 	return false
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/flyball-dev/flyball/informer/internal/delivery"
 	"github.com/flyball-dev/flyball/informer/state"
 )
 
@@ -51,18 +52,18 @@ type HandlerOptions struct {
 // Registration is one handler of an informer.
 type Registration struct {
 	handler interface {
-		synced() <-chan struct{}
-		remove()
-		snapshot() state.Handler
+		Synced() <-chan struct{}
+		Remove()
+		Snapshot() state.Handler
 	}
 	left func()
 }
 
 // newRegistration wraps a listener. left is called once, after the listener is
 // removed.
-func newRegistration(l *listener, left func()) *Registration {
+func newRegistration(l *delivery.Listener, left func()) *Registration {
 	return &Registration{handler: l, left: sync.OnceFunc(func() {
-		l.remove()
+		l.Remove()
 		left()
 	})}
 }
@@ -70,11 +71,11 @@ func newRegistration(l *listener, left func()) *Registration {
 // Synced is closed when the handler has returned from all objects present when
 // it joined, or from the first list if it joined before that. It stays open if
 // the handler is removed or the run ends first.
-func (r *Registration) Synced() <-chan struct{} { return r.handler.synced() }
+func (r *Registration) Synced() <-chan struct{} { return r.handler.Synced() }
 
 // Remove ends the handler: no call begins after it returns. It does not wait
 // for a running call, so a handler may remove itself.
 func (r *Registration) Remove() { r.left() }
 
 // Snapshot returns the state of the handler.
-func (r *Registration) Snapshot() state.Handler { return r.handler.snapshot() }
+func (r *Registration) Snapshot() state.Handler { return r.handler.Snapshot() }

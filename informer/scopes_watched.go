@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
+	"github.com/flyball-dev/flyball/informer/internal/mutation"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
@@ -43,7 +44,7 @@ type opener struct {
 	packing    *packing
 	membership *membership
 	misuses    *misuses
-	guard      *mutationGuard // nil: off
+	guard      *mutation.Guard // nil: off
 	place      func(context.Context, listwatch.Scope) error
 	redeliver  func(*watched)
 }
@@ -195,8 +196,8 @@ func (o *opener) startPacking(lw listwatch.ListerWatcher[kube.Object]) {
 		kind.Whole = o.settings.decodesAll
 	}
 	if o.guard != nil {
-		kind.Shown = func(obj kube.Object) { o.guard.offer(nil, kube.KeyOf(obj), obj) }
-		kind.Hidden = o.guard.hide
+		kind.Shown = o.guard.Show
+		kind.Hidden = o.guard.Hide
 	}
 	p, err := compact.NewPacker(kind, how)
 	if err != nil {
@@ -243,7 +244,7 @@ func redeliver(c *core, w *watched) {
 	c.critical.Unlock()
 	for _, m := range members {
 		if m.of.view.Load().scopes.Has(w.id) {
-			c.fifo.Resync(w.id, m.id, c.indexer.ObjectsIn(w.id))
+			c.fifo.Resync(w.id, m.ID, c.indexer.ObjectsIn(w.id))
 		}
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/kube"
 )
 
 // A retried transform receives what the server sent, in either encoding and
@@ -76,7 +75,7 @@ func TestTransform_NeedsNoCopyOfWhatAServerSent_B9(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lw, err := restclient.NewListerWatcher[kube.Object](reflect.TypeFor[*corev1.ConfigMap](), f.resolver, restclient.Target{Kind: fixture.ConfigMapKind}, listwatch.Scope{}, nil)
+	lw, err := restclient.NewListerWatcher(reflect.TypeFor[*corev1.ConfigMap](), f.resolver, restclient.Target{Kind: fixture.ConfigMapKind}, listwatch.Scope{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

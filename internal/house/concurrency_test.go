@@ -35,7 +35,7 @@ var starters = map[string]string{
 	"informer/catch_up.go":                        "one scope each, which CatchUp waits for",
 	"informer/handlers.go":                        "listeners and their resync join the informer's run",
 	"informer/factory.go":                         "informers join the factory's run",
-	"informer/listener.go":                        "wakes the listener when its context ends",
+	"informer/internal/delivery/listener.go":      "wakes the listener when its context ends",
 	"informer/internal/restclient/answer_body.go": "ends the answer with its context",
 	"informer/internal/gate/enter.go":             "the alarm that lets pass who waited for a time",
 	"informer/internal/headroom/budget.go":        "the alarm that tries again a list that did not fit",

@@ -37,6 +37,12 @@ func Open(obj kube.Object) (kube.Object, error) {
 	return obj, nil
 }
 
+// IsPacked reports whether obj is packed.
+func IsPacked(obj kube.Object) bool {
+	_, ok := obj.(*Entry)
+	return ok
+}
+
 // Is reports whether readers of stored may hold obj.
 func Is(stored, obj kube.Object) bool {
 	if e, ok := stored.(*Entry); ok {

@@ -50,7 +50,7 @@ func ofType[T kube.Object](gvk schema.GroupVersionKind) compact.Kind {
 // managedFields.
 func decoding(t testing.TB, kind compact.Kind) compact.Kind {
 	t.Helper()
-	d, err := restclient.NewDecoder[kube.Object](kind.Object, kind.Name(), false)
+	d, err := restclient.NewDecoder(kind.Object, kind.Name(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ type textWatch struct {
 	asked   []string
 	watches []string      // after the last, a watch is silent
 	gap     time.Duration // before each line
-	decoder *restclient.Decoder[kube.Object]
+	decoder *restclient.Decoder
 }
 
 func (w *textWatch) List(context.Context, listwatch.ListOptions) (listwatch.Page[kube.Object], error) {
@@ -73,7 +73,7 @@ func configMapEvent(typ, name, version string) string {
 // A garbled frame affects no other: those before and after it count at once,
 // and a list makes up for what it may have hidden.
 func TestReflector_GarbageInAWatchCostsNoGoodObject_B12(t *testing.T) {
-	decoder, err := restclient.NewDecoder[kube.Object](reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
+	decoder, err := restclient.NewDecoder(reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestReflector_GarbageInAWatchCostsNoGoodObject_B12(t *testing.T) {
 // Repeated garbage leads to one list a minute, and garbage alone to another
 // watch.
 func TestReflector_GarbageLeadsToFewLists_B12(t *testing.T) {
-	decoder, err := restclient.NewDecoder[kube.Object](reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
+	decoder, err := restclient.NewDecoder(reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

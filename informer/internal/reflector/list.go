@@ -31,7 +31,7 @@ func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *gate.Pass)
 			replace.Abort()
 		}
 	}()
-	unreadable, size, pages := unreadables{}, 0, restclient.PageReader[kube.Object]{Lw: r.lw}
+	unreadable, size, pages := unreadables{}, 0, restclient.PageReader{Lw: r.lw}
 	for {
 		page, err := pages.Read(ctx, opts)
 		if errors.Is(err, gate.ErrHeld) && r.nextPage(ctx, pass) == nil {

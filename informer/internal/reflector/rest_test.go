@@ -43,7 +43,7 @@ func listerWatcher(t *testing.T, s *fixture.Server, scope listwatch.Scope) listw
 	if err != nil {
 		t.Fatal(err)
 	}
-	lw, err := restclient.NewListerWatcher[kube.Object](reflect.TypeFor[*corev1.ConfigMap](), restclient.NewResolver(server), restclient.Target{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, nil)
+	lw, err := restclient.NewListerWatcher(reflect.TypeFor[*corev1.ConfigMap](), restclient.NewResolver(server), restclient.Target{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

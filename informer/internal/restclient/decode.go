@@ -31,14 +31,14 @@ import (
 
 // Decoder decodes objects of one kind, each separately. Safe for concurrent
 // use.
-type Decoder[T kube.Object] struct {
+type Decoder struct {
 	kind            schema.GroupVersionKind
 	apiVersion      string
 	apiVersionField any // both as values of an unstructured object
 	kindField       any
-	object          reflect.Type // what T points to
-	protobuf        bool         // T supports protobuf
-	plainMeta       bool         // T embeds ObjectMeta as its field 1
+	object          reflect.Type // of the objects
+	protobuf        bool         // it supports protobuf
+	plainMeta       bool         // it embeds ObjectMeta as its field 1
 	metadataOnly    bool
 	kept            Kept
 	scale           *decodelimit.Scale
@@ -53,17 +53,17 @@ type protobufMessage interface {
 }
 
 // NewDecoder returns a decoder of objects of kind into t, a pointer to a
-// struct, which is T or implements it. Nobody may modify the objects: they
+// struct, whose pointer is an object. Nobody may modify the objects: they
 // share parts.
-func NewDecoder[T kube.Object](t reflect.Type, kind schema.GroupVersionKind, keepManagedFields bool) (*Decoder[T], error) {
-	return newDecoder[T](t, kind, Kept{ManagedFields: keepManagedFields, Parts: true}, newPlans())
+func NewDecoder(t reflect.Type, kind schema.GroupVersionKind, keepManagedFields bool) (*Decoder, error) {
+	return newDecoder(t, kind, Kept{ManagedFields: keepManagedFields, Parts: true}, newPlans())
 }
 
-func newDecoder[T kube.Object](t reflect.Type, kind schema.GroupVersionKind, kept Kept, plans *plans) (*Decoder[T], error) {
+func newDecoder(t reflect.Type, kind schema.GroupVersionKind, kept Kept, plans *plans) (*Decoder, error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("decode %s: %s is not a pointer to an API type", kind.Kind, t)
 	}
-	d := &Decoder[T]{object: t.Elem(), kept: kept, metadataOnly: OfMetadata(t), scale: decodelimit.Of(t), plans: plans}
+	d := &Decoder{object: t.Elem(), kept: kept, metadataOnly: OfMetadata(t), scale: decodelimit.Of(t), plans: plans}
 	if t == UnstructuredType {
 		d.scale = decodelimit.Tree()
 	}
@@ -78,19 +78,19 @@ func newDecoder[T kube.Object](t reflect.Type, kind schema.GroupVersionKind, kep
 
 // setPlans sets the plans for what d keeps, which are compiled when they are
 // needed.
-func (d *Decoder[T]) setPlans() {
+func (d *Decoder) setPlans() {
 	plans, t, sel, managed := d.plans, d.object, d.kept.Fields, d.kept.ManagedFields
 	d.json = sync.OnceValue(func() *jsonplan.Plan { return plans.json(t, sel, managed) })
 	d.proto = sync.OnceValue(func() *protoplan.Plan { return plans.protobuf(t, sel) })
 }
 
-func (d *Decoder[T]) setDecoded(kind schema.GroupVersionKind) {
+func (d *Decoder) setDecoded(kind schema.GroupVersionKind) {
 	d.kind, d.apiVersion = kind, kind.GroupVersion().String()
 	d.apiVersionField, d.kindField = d.apiVersion, kind.Kind
 }
 
 // ofKind returns d for objects of kind.
-func (d *Decoder[T]) ofKind(kind schema.GroupVersionKind) *Decoder[T] {
+func (d *Decoder) ofKind(kind schema.GroupVersionKind) *Decoder {
 	if d.kind == kind {
 		return d
 	}
@@ -99,13 +99,13 @@ func (d *Decoder[T]) ofKind(kind schema.GroupVersionKind) *Decoder[T] {
 	return &other
 }
 
-func (d *Decoder[T]) empty() T {
-	return reflect.New(d.object).Interface().(T)
+func (d *Decoder) empty() kube.Object {
+	return reflect.New(d.object).Interface().(kube.Object)
 }
 
 // notAList returns the Status in body as an error, or one that says what body
 // is.
-func (d *Decoder[T]) notAList(apiVersion, kind string, body []byte) error {
+func (d *Decoder) notAList(apiVersion, kind string, body []byte) error {
 	if status, ok := decodeStatus(body); ok {
 		return &apierrors.StatusError{ErrStatus: status}
 	}
@@ -116,13 +116,13 @@ func (d *Decoder[T]) notAList(apiVersion, kind string, body []byte) error {
 }
 
 // IsUnreadable reports whether not even the object's name could be read.
-func IsUnreadable[T kube.Object](i listwatch.Item[T]) bool { return i.Err != nil && i.Key.Name == "" }
+func IsUnreadable(i listwatch.Item[kube.Object]) bool { return i.Err != nil && i.Key.Name == "" }
 
 // protobufItem decodes one object, or if that fails its metadata.
-func (d *Decoder[T]) protobufItem(raw []byte, budget *decodelimit.Budget) listwatch.Item[T] {
+func (d *Decoder) protobufItem(raw []byte, budget *decodelimit.Budget) listwatch.Item[kube.Object] {
 	err := encoding.TooHeavy(budget.Protobuf(d.scale, raw))
 	if err == nil {
-		var item listwatch.Item[T]
+		var item listwatch.Item[kube.Object]
 		if err = encoding.Guard(func() (err error) { item, err = d.unmarshal(raw); return err }); err == nil {
 			return item
 		}
@@ -131,14 +131,14 @@ func (d *Decoder[T]) protobufItem(raw []byte, budget *decodelimit.Budget) listwa
 	if id.ResourceVersion == "" && idErr != nil {
 		id = encoding.Identity{} // fields are ordered: the namespace may be missing
 	}
-	item := broken[T](id, d.undecoded(err), d.undecoded(idErr))
+	item := broken(id, d.undecoded(err), d.undecoded(idErr))
 	item.Metadata = d.protobufMetadata(raw)
 	return item
 }
 
 // unmarshal decodes raw by the plan, or as the type does if the plan does not
 // read it.
-func (d *Decoder[T]) unmarshal(raw []byte) (item listwatch.Item[T], err error) {
+func (d *Decoder) unmarshal(raw []byte) (item listwatch.Item[kube.Object], err error) {
 	identity := func() (encoding.Identity, error) { return encoding.ProtobufIdentity(raw) }
 	if obj, sizes, ok := d.byPlan(raw); ok {
 		item = d.item(obj, len(raw)-int(sizes.Skipped), raw, identity)
@@ -156,7 +156,7 @@ func (d *Decoder[T]) unmarshal(raw []byte) (item listwatch.Item[T], err error) {
 
 // byPlan decodes raw by the plan. It returns false if there is none, or if it
 // does not read raw.
-func (d *Decoder[T]) byPlan(raw []byte) (obj T, sizes protoplan.Sizes, ok bool) {
+func (d *Decoder) byPlan(raw []byte) (obj kube.Object, sizes protoplan.Sizes, ok bool) {
 	plan := d.proto()
 	if plan == nil || !d.protobuf {
 		return obj, sizes, false
@@ -166,13 +166,13 @@ func (d *Decoder[T]) byPlan(raw []byte) (obj T, sizes protoplan.Sizes, ok bool) 
 	sizes, err := plan.Decode(raw, obj, opts)
 	if err == nil && d.kept.Parts && d.kept.Checked {
 		opts.Table = nil
-		err = d.check(obj, func(alone T) (err error) { sizes, err = plan.Decode(raw, alone, opts); return err })
+		err = d.check(obj, func(alone kube.Object) (err error) { sizes, err = plan.Decode(raw, alone, opts); return err })
 	}
 	return obj, sizes, err == nil
 }
 
 // table returns the parts that objects share, or nil.
-func (d *Decoder[T]) table() *share.Table {
+func (d *Decoder) table() *share.Table {
 	if d.kept.Alone {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (d *Decoder[T]) table() *share.Table {
 // check compares obj with what decode makes of its bytes without shared parts.
 // If they differ, code has modified a part: obj gets what its bytes mean, and
 // later objects do not get the part.
-func (d *Decoder[T]) check(obj T, decode func(T) error) error {
+func (d *Decoder) check(obj kube.Object, decode func(kube.Object) error) error {
 	alone := d.empty()
 	if err := decode(alone); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (d *Decoder[T]) check(obj T, decode func(T) error) error {
 // unmarshalInto decodes raw into obj by the type's own method and returns how
 // many bytes it used. It skips managed fields, which are up to half of an
 // object.
-func (d *Decoder[T]) unmarshalInto(obj T, raw []byte) (size int, err error) {
+func (d *Decoder) unmarshalInto(obj kube.Object, raw []byte) (size int, err error) {
 	message, ok := any(obj).(protobufMessage)
 	if !ok {
 		return 0, fmt.Errorf("the server answered in protobuf, which %s cannot be read from", d.object)
@@ -233,7 +233,7 @@ func (d *Decoder[T]) unmarshalInto(obj T, raw []byte) (size int, err error) {
 }
 
 // objectMeta returns the metadata of obj if it is decoded separately, else nil.
-func (d *Decoder[T]) objectMeta(obj T) *metav1.ObjectMeta {
+func (d *Decoder) objectMeta(obj kube.Object) *metav1.ObjectMeta {
 	if !d.plainMeta || d.kept.ManagedFields {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (d *Decoder[T]) objectMeta(obj T) *metav1.ObjectMeta {
 
 // jsonItem decodes one object, or if that fails its metadata. named: the object
 // must name its kind. It may modify raw.
-func (d *Decoder[T]) jsonItem(raw []byte, named bool, budget *decodelimit.Budget) listwatch.Item[T] {
+func (d *Decoder) jsonItem(raw []byte, named bool, budget *decodelimit.Budget) listwatch.Item[kube.Object] {
 	if !d.kept.ManagedFields {
 		raw = encoding.CutManagedFields(raw)
 	}
@@ -271,13 +271,13 @@ func (d *Decoder[T]) jsonItem(raw []byte, named bool, budget *decodelimit.Budget
 	if apiVersion, kind := encoding.JSONKind(raw); kind != "" && !d.isKind(apiVersion, kind) {
 		return d.stranger(id, apiVersion, kind, idErr)
 	}
-	item := broken[T](id, d.undecoded(err), d.undecoded(idErr))
+	item := broken(id, d.undecoded(err), d.undecoded(idErr))
 	item.Metadata = d.jsonMetadata(raw)
 	return item
 }
 
 // leaveOut removes from obj what is not kept.
-func (d *Decoder[T]) leaveOut(obj T) {
+func (d *Decoder) leaveOut(obj kube.Object) {
 	if !d.kept.ManagedFields {
 		dropManagedFields(obj)
 	}
@@ -285,21 +285,21 @@ func (d *Decoder[T]) leaveOut(obj T) {
 }
 
 // item completes a decoded object. An object without a name is an error.
-func (d *Decoder[T]) item(obj T, size int, raw []byte, id func() (encoding.Identity, error)) listwatch.Item[T] {
+func (d *Decoder) item(obj kube.Object, size int, raw []byte, id func() (encoding.Identity, error)) listwatch.Item[kube.Object] {
 	if obj.GetName() == "" {
 		_, idErr := id()
-		return broken[T](encoding.Identity{}, errors.New("the object has no name"), idErr)
+		return broken(encoding.Identity{}, errors.New("the object has no name"), idErr)
 	}
 	if d.kept.Fields != nil {
 		ownVersion(obj)
 		raw = nil // it is more than the object
 	}
 	d.setKind(obj)
-	return listwatch.Item[T]{Key: kube.KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), Notes: base.Notes[T]{Raw: raw}}
+	return listwatch.Item[kube.Object]{Key: kube.KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), Notes: base.Notes[kube.Object]{Raw: raw}}
 }
 
 // Again decodes item's bytes again.
-func (d *Decoder[T]) Again(item listwatch.Item[T]) (T, error) {
+func (d *Decoder) Again(item listwatch.Item[kube.Object]) (kube.Object, error) {
 	switch {
 	case len(item.Raw) == 0:
 		return item.Object, errors.New("the bytes that the object was decoded from are no longer available")
@@ -312,7 +312,7 @@ func (d *Decoder[T]) Again(item listwatch.Item[T]) (T, error) {
 }
 
 // setKind sets apiVersion and kind to strings shared by all objects.
-func (d *Decoder[T]) setKind(obj T) {
+func (d *Decoder) setKind(obj kube.Object) {
 	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
 		meta.APIVersion, meta.Kind = d.apiVersion, d.kind.Kind
 		return
@@ -326,12 +326,12 @@ func (d *Decoder[T]) setKind(obj T) {
 
 // stranger returns the item of an object of another kind. Without a name it
 // counts as unreadable, since it may be any object.
-func (d *Decoder[T]) stranger(id encoding.Identity, apiVersion, kind string, idErr error) listwatch.Item[T] {
+func (d *Decoder) stranger(id encoding.Identity, apiVersion, kind string, idErr error) listwatch.Item[kube.Object] {
 	err := fmt.Errorf("the object is of kind %q, not %s", kind, d.kind.Kind)
 	if kind == d.kind.Kind {
 		err = fmt.Errorf("the object is a %s in %s, not in %s", kind, apiVersion, d.apiVersion)
 	}
-	item := broken[T](id, err, idErr)
+	item := broken(id, err, idErr)
 	if !IsUnreadable(item) {
 		item.Anomaly = base.OtherKind
 	}
@@ -339,14 +339,14 @@ func (d *Decoder[T]) stranger(id encoding.Identity, apiVersion, kind string, idE
 }
 
 // broken returns the item of an undecodable object.
-func broken[T kube.Object](id encoding.Identity, err, idErr error) listwatch.Item[T] {
+func broken(id encoding.Identity, err, idErr error) listwatch.Item[kube.Object] {
 	if id.Name == "" {
 		if idErr == nil {
 			idErr = errors.New("it has no name")
 		}
-		return listwatch.Item[T]{Err: fmt.Errorf("decode object whose metadata cannot be read: %w (metadata: %w)", err, idErr)}
+		return listwatch.Item[kube.Object]{Err: fmt.Errorf("decode object whose metadata cannot be read: %w (metadata: %w)", err, idErr)}
 	}
-	return listwatch.Item[T]{
+	return listwatch.Item[kube.Object]{
 		Key: kube.Key{Namespace: id.Namespace, Name: id.Name},
 		UID: types.UID(id.UID), ResourceVersion: id.ResourceVersion,
 		Err: fmt.Errorf("decode object: %w", err),
@@ -369,7 +369,7 @@ type Kept struct {
 }
 
 // keeping returns d for objects of which that is kept.
-func (d *Decoder[T]) keeping(what Kept) *Decoder[T] {
+func (d *Decoder) keeping(what Kept) *Decoder {
 	if d.kept == what {
 		return d
 	}

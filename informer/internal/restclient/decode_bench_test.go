@@ -61,7 +61,7 @@ func BenchmarkDecode_Watch(b *testing.B) {
 			wire = append(wire, form.p.Frame(b, listwatch.FrameAdded, benchPod(i))...)
 		}
 		b.Run(form.name+"/flyball", func(b *testing.B) {
-			d, err := NewDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
+			d, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func BenchmarkDecode_List(b *testing.B) {
 		body := form.p.Encode(b, list)
 		scratch := make([]byte, len(body))
 		b.Run(form.name+"/flyball", func(b *testing.B) {
-			d, err := NewDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
+			d, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
 			if err != nil {
 				b.Fatal(err)
 			}

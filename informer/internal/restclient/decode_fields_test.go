@@ -57,7 +57,7 @@ func projections(t *testing.T) []*fields.Set {
 
 // prunes decodes the list whole and projected: the objects differ by what is pruned.
 func prunes[T kube.Object](t *testing.T, form fixture.Peer) {
-	whole, err := NewDecoder[T](reflect.TypeFor[T](), podKind, false)
+	whole, err := NewDecoder(reflect.TypeFor[T](), podKind, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func prunes[T kube.Object](t *testing.T, form fixture.Peer) {
 			t.Fatal(err)
 		}
 		in := encoding.NewWindow(bytes.NewReader(form.Encode(t, sidecars())), encoding.MaxFrame, &encoding.Buffers{})
-		page, _, err := d.Page(form.Media, in, false, func(item listwatch.Item[T]) listwatch.Item[T] {
+		page, _, err := d.Page(form.Media, in, false, func(item listwatch.Item[kube.Object]) listwatch.Item[kube.Object] {
 			if item.Raw != nil {
 				t.Errorf("%s, fields %q: an item has bytes, which would be packed in place of the object", form.Media, s)
 			}
@@ -101,7 +101,7 @@ func TestDecoder_KeepsTheFields_D4(t *testing.T) {
 }
 
 func TestDecoder_KeepsTheFieldsOfBrokenObjects_D4(t *testing.T) {
-	whole, err := NewDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), podKind, false)
+	whole, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), podKind, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func text(t *testing.T, v any) string {
 // Objects of which fields are dropped are told from whole ones by their resourceVersion.
 func TestDecoder_ProjectedObjectHasAnOriginOfItsOwn_D4(t *testing.T) {
 	for _, form := range []fixture.Peer{fixture.ProtobufPeer(fixture.TestScheme()), fixture.JSONPeer(fixture.TestScheme())} {
-		whole, err := NewDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), podKind, false)
+		whole, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), podKind, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestDecoder_ProjectedObjectHasAnOriginOfItsOwn_D4(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := unsafe.StringData(page.Items[0].Object.ResourceVersion)
+			at := unsafe.StringData(page.Items[0].Object.GetResourceVersion())
 			if i%2 == 0 && seen[at] {
 				t.Errorf("%s: decoding %d shares its resourceVersion with another", form.Media, i)
 			}

@@ -21,7 +21,7 @@ import (
 
 // frame decodes one frame of a watch. The objects do not share memory with raw.
 // After an error the stream is not reliable.
-func (d *Decoder[T]) frame(protobuf bool, raw []byte) (frame listwatch.Frame[T], err error) {
+func (d *Decoder) frame(protobuf bool, raw []byte) (frame listwatch.Frame[kube.Object], err error) {
 	var typ, object []byte
 	if protobuf {
 		typ, object, err = encoding.SplitProtobufEvent(raw)
@@ -45,7 +45,7 @@ func (d *Decoder[T]) frame(protobuf bool, raw []byte) (frame listwatch.Frame[T],
 		frame.Type = listwatch.FrameBookmark
 		return d.bookmark(protobuf, object)
 	case listwatch.FrameError:
-		return listwatch.Frame[T]{Type: listwatch.FrameError, Err: discreet(d.kind, statusError(object))}, nil
+		return listwatch.Frame[kube.Object]{Type: listwatch.FrameError, Err: discreet(d.kind, statusError(object))}, nil
 	default:
 		return frame, fmt.Errorf("read watch event: type %q is not known", shorten(typ))
 	}
@@ -67,7 +67,7 @@ func (d *Decoder[T]) frame(protobuf bool, raw []byte) (frame listwatch.Frame[T],
 }
 
 // bookmark decodes the metadata of a bookmark's object.
-func (d *Decoder[T]) bookmark(protobuf bool, object []byte) (frame listwatch.Frame[T], err error) {
+func (d *Decoder) bookmark(protobuf bool, object []byte) (frame listwatch.Frame[kube.Object], err error) {
 	var meta metav1.ObjectMeta
 	if err := encoding.MetadataFits(protobuf, object); err != nil {
 		return frame, fmt.Errorf("read bookmark: %w", err)
@@ -95,29 +95,29 @@ func (d *Decoder[T]) bookmark(protobuf bool, object []byte) (frame listwatch.Fra
 	if meta.ResourceVersion == "" {
 		return frame, errors.New("read bookmark: it has no resourceVersion")
 	}
-	return listwatch.Frame[T]{
+	return listwatch.Frame[kube.Object]{
 		Type:             listwatch.FrameBookmark,
-		Item:             listwatch.Item[T]{ResourceVersion: meta.ResourceVersion},
+		Item:             listwatch.Item[kube.Object]{ResourceVersion: meta.ResourceVersion},
 		InitialEventsEnd: meta.Annotations[metav1.InitialEventsAnnotationKey] == "true",
 	}, nil
 }
 
-type wireStream[T kube.Object] struct {
+type wireStream struct {
 	ctx     context.Context
 	body    io.ReadCloser
 	frames  *encoding.FrameReader
-	decoder *Decoder[T]
+	decoder *Decoder
 	server  *Server
 }
 
 // NewStream returns a stream that reads frames from body until Close. If the
 // stream proves dead, server closes its idle connections; it may be nil.
-func NewStream[T kube.Object](ctx context.Context, body io.ReadCloser, protobuf bool, decoder *Decoder[T], server *Server) *wireStream[T] {
-	return &wireStream[T]{ctx: ctx, body: body, frames: encoding.NewFrameReader(body, protobuf, encoding.MaxFrame), decoder: decoder, server: server}
+func NewStream(ctx context.Context, body io.ReadCloser, protobuf bool, decoder *Decoder, server *Server) *wireStream {
+	return &wireStream{ctx: ctx, body: body, frames: encoding.NewFrameReader(body, protobuf, encoding.MaxFrame), decoder: decoder, server: server}
 }
 
 // Next blocks for the next frame. io.EOF is a clean end.
-func (s *wireStream[T]) Next() (listwatch.Frame[T], error) {
+func (s *wireStream) Next() (listwatch.Frame[kube.Object], error) {
 	raw, err := s.frames.Next()
 	switch {
 	case err == nil:
@@ -127,21 +127,21 @@ func (s *wireStream[T]) Next() (listwatch.Frame[T], error) {
 		}
 		return frame, err
 	case s.ctx.Err() != nil:
-		return listwatch.Frame[T]{}, context.Cause(s.ctx)
+		return listwatch.Frame[kube.Object]{}, context.Cause(s.ctx)
 	case errors.Is(err, io.EOF):
-		return listwatch.Frame[T]{}, io.EOF
+		return listwatch.Frame[kube.Object]{}, io.EOF
 	case errors.Is(err, http.ErrBodyReadAfterClose):
-		return listwatch.Frame[T]{}, errors.New("read watch: the stream is closed")
+		return listwatch.Frame[kube.Object]{}, errors.New("read watch: the stream is closed")
 	}
 	wrapped := fmt.Errorf("read watch of %s: %w", s.decoder.kind.Kind, err)
 	if _, is := err.(*encoding.GarbledFrame); is {
 		wrapped = &encoding.GarbledFrame{Err: wrapped}
 	}
-	return listwatch.Frame[T]{}, wrapped
+	return listwatch.Frame[kube.Object]{}, wrapped
 }
 
 // Close ends the stream and frees its connection.
-func (s *wireStream[T]) Close() error {
+func (s *wireStream) Close() error {
 	if s.server != nil {
 		s.server.distrust(s.ctx)
 	}

@@ -28,7 +28,7 @@ func FuzzDecode_Page(f *testing.F) {
 	f.Add(true, fixture.ProtobufPeer(s).Encode(f, list))
 	f.Add(false, fixture.JSONPeer(s).Encode(f, list))
 	f.Add(false, []byte(`{"kind":"PodList","items":[{"metadata":{"managedFields":[{"a":"\\""}],"name":"x"}}]}`))
-	d, err := NewDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
+	d, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func FuzzDecode_Page(f *testing.F) {
 			if item.Key.Name == "" || (item.Object == nil) == (item.Err == nil) {
 				t.Fatalf("got item %+v: without a name, or neither object nor error", item)
 			}
-			if item.Err == nil && len(item.Object.ManagedFields) > 0 {
+			if item.Err == nil && len(item.Object.GetManagedFields()) > 0 {
 				t.Fatal("managedFields are left")
 			}
 		}
@@ -63,13 +63,13 @@ func FuzzDecode_Stream(f *testing.F) {
 	}
 	f.Add(true, []byte{0x07, 0xff, 0xff, 0xff, 1})
 	f.Add(false, []byte("{\"type\":\"ADDED\",\n \"object\": {}}"))
-	d, err := NewDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
+	d, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, proto bool, wire []byte) {
 		r := encoding.NewFrameReader(bytes.NewReader(wire), proto, encoding.MaxFrame)
-		stream := &wireStream[*corev1.Pod]{ctx: tContext, body: io.NopCloser(nil), frames: r, decoder: d}
+		stream := &wireStream{ctx: tContext, body: io.NopCloser(nil), frames: r, decoder: d}
 		for n := 0; ; n++ {
 			frame, err := stream.Next()
 			if err != nil {

@@ -19,13 +19,13 @@ import (
 )
 
 // pageReader decodes the items of a page one by one as they arrive.
-type pageReader[T kube.Object] struct {
-	d    *Decoder[T]
+type pageReader struct {
+	d    *Decoder
 	in   *encoding.Window
-	page listwatch.Page[T]
+	page listwatch.Page[kube.Object]
 	// each takes each item while its Raw is valid, and returns what the page
 	// holds; nil: the item.
-	each   func(listwatch.Item[T]) listwatch.Item[T]
+	each   func(listwatch.Item[kube.Object]) listwatch.Item[kube.Object]
 	budget decodelimit.Budget
 	whole  bool // the budget grows with the bytes that arrive
 
@@ -42,8 +42,8 @@ type pageReader[T kube.Object] struct {
 // has no pages, so what decoding may allocate grows with its bytes. An error of
 // the source is an *encoding.ReadError, the Status in the answer an
 // *apierrors.StatusError. shown is what an error may show of the answer.
-func (d *Decoder[T]) Page(media string, in *encoding.Window, whole bool, each func(listwatch.Item[T]) listwatch.Item[T]) (page listwatch.Page[T], shown []byte, err error) {
-	r := &pageReader[T]{d: d, in: in, each: each, whole: whole, budget: decodelimit.Budget{Limit: decodelimit.Page}}
+func (d *Decoder) Page(media string, in *encoding.Window, whole bool, each func(listwatch.Item[kube.Object]) listwatch.Item[kube.Object]) (page listwatch.Page[kube.Object], shown []byte, err error) {
+	r := &pageReader{d: d, in: in, each: each, whole: whole, budget: decodelimit.Budget{Limit: decodelimit.Page}}
 	switch media {
 	case ContentProtobuf:
 		shown, err = r.protobuf()
@@ -55,15 +55,15 @@ func (d *Decoder[T]) Page(media string, in *encoding.Window, whole bool, each fu
 		}
 	}
 	if err != nil {
-		return listwatch.Page[T]{}, shown, err
+		return listwatch.Page[kube.Object]{}, shown, err
 	}
 	return r.page, shown, nil
 }
 
-func (r *pageReader[T]) protobuf() (shown []byte, err error) {
+func (r *pageReader) protobuf() (shown []byte, err error) {
 	d := r.d
 	begin := func(apiVersion, kind string) bool {
-		r.page = listwatch.Page[T]{}
+		r.page = listwatch.Page[kube.Object]{}
 		return d.isList(apiVersion, kind)
 	}
 	list, err := encoding.ReadProtobufList(r.in, encoding.ListReader{Begin: begin, Item: func(raw []byte) error {
@@ -82,7 +82,7 @@ func (r *pageReader[T]) protobuf() (shown []byte, err error) {
 }
 
 // wholeProtobuf decodes a message that does not begin as a list.
-func (r *pageReader[T]) wholeProtobuf(body []byte) error {
+func (r *pageReader) wholeProtobuf(body []byte) error {
 	d := r.d
 	e, err := encoding.OpenEnvelope(body)
 	if err != nil {
@@ -96,10 +96,10 @@ func (r *pageReader[T]) wholeProtobuf(body []byte) error {
 	return err
 }
 
-func (r *pageReader[T]) json() (outside []byte, err error) {
+func (r *pageReader) json() (outside []byte, err error) {
 	d := r.d
 	begin := func(apiVersion, kind string) bool {
-		r.page, r.strangers, r.kindless = listwatch.Page[T]{}, false, false
+		r.page, r.strangers, r.kindless = listwatch.Page[kube.Object]{}, false, false
 		r.unnamed = kind == ""
 		r.named = !r.unnamed && !d.isList(apiVersion, kind)
 		r.refused = !d.mayBeList(apiVersion, kind)
@@ -140,7 +140,7 @@ func (r *pageReader[T]) json() (outside []byte, err error) {
 }
 
 // ends completes the page with the metadata of its list.
-func (r *pageReader[T]) ends(meta *metav1.ListMeta) {
+func (r *pageReader) ends(meta *metav1.ListMeta) {
 	r.page.ResourceVersion, r.page.Continue = meta.ResourceVersion, meta.Continue
 	if meta.RemainingItemCount != nil {
 		r.page.Remaining = max(*meta.RemainingItemCount, 0)
@@ -150,7 +150,7 @@ func (r *pageReader[T]) ends(meta *metav1.ListMeta) {
 // jsonItem decodes an item of a JSON list. The lists of custom kinds have their
 // kind after their items, so whether an item may lack its kind is then decided
 // at the end.
-func (r *pageReader[T]) jsonItem(raw []byte) listwatch.Item[T] {
+func (r *pageReader) jsonItem(raw []byte) listwatch.Item[kube.Object] {
 	d := r.d
 	if r.unnamed && !d.kept.ManagedFields {
 		raw = encoding.CutManagedFields(raw) // now, so that decoding leaves raw as it is
@@ -164,14 +164,14 @@ func (r *pageReader[T]) jsonItem(raw []byte) listwatch.Item[T] {
 	r.strangers = r.strangers || item.Anomaly != base.Sound
 	if IsUnreadable(item) {
 		if id := encoding.GarbledIdentity(raw); id.Name != "" {
-			return broken[T](id, item.Err, nil)
+			return broken(id, item.Err, nil)
 		}
 	}
 	return item
 }
 
 // ration returns the budget for the next item.
-func (r *pageReader[T]) ration() *decodelimit.Budget {
+func (r *pageReader) ration() *decodelimit.Budget {
 	if r.whole {
 		r.budget.Limit = max(r.budget.Limit, decodelimit.Whole(r.in.Size()))
 	}
@@ -183,7 +183,7 @@ const ofItem = 512
 
 // add adds item to the page, or counts it if it has no key. It returns an error
 // if the page becomes too large.
-func (r *pageReader[T]) add(item listwatch.Item[T]) error {
+func (r *pageReader) add(item listwatch.Item[kube.Object]) error {
 	if err := encoding.TooHeavy(r.budget.Charge(ofItem)); err != nil {
 		return err
 	}

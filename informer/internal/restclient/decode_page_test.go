@@ -28,11 +28,11 @@ import (
 )
 
 // page decodes a page that has arrived.
-func (d *Decoder[T]) page(media string, body []byte) (listwatch.Page[T], error) {
+func (d *Decoder) page(media string, body []byte) (listwatch.Page[kube.Object], error) {
 	return d.pageFrom(media, bytes.NewReader(body))
 }
 
-func (d *Decoder[T]) pageFrom(media string, src io.Reader) (listwatch.Page[T], error) {
+func (d *Decoder) pageFrom(media string, src io.Reader) (listwatch.Page[kube.Object], error) {
 	in := encoding.NewWindow(src, encoding.MaxFrame, &encoding.Buffers{})
 	defer in.Close()
 	page, _, err := d.Page(media, in, false, nil)
@@ -40,8 +40,8 @@ func (d *Decoder[T]) pageFrom(media string, src io.Reader) (listwatch.Page[T], e
 }
 
 // wholePage is page as it is simplest: the whole body is split at once.
-func (d *Decoder[T]) wholePage(media string, body []byte) (page listwatch.Page[T], err error) {
-	r := &pageReader[T]{d: d, budget: decodelimit.Budget{Limit: decodelimit.Page}}
+func (d *Decoder) wholePage(media string, body []byte) (page listwatch.Page[kube.Object], err error) {
+	r := &pageReader{d: d, budget: decodelimit.Budget{Limit: decodelimit.Page}}
 	if media == ContentProtobuf {
 		err := r.wholeProtobuf(body)
 		return r.page, err
@@ -72,7 +72,7 @@ func (d *Decoder[T]) wholePage(media string, body []byte) (page listwatch.Page[T
 }
 
 // samePage returns how two pages differ, or an empty text.
-func samePage[T kube.Object](got, want listwatch.Page[T], gotErr, wantErr error) string {
+func samePage(got, want listwatch.Page[kube.Object], gotErr, wantErr error) string {
 	if (gotErr == nil) != (wantErr == nil) {
 		return fmt.Sprintf("error %v, want %v", gotErr, wantErr)
 	}
@@ -148,7 +148,7 @@ func TestDecode_PageAsItArrivesIsTheWholeOne_D6(t *testing.T) {
 	}
 }
 
-func comparePages[T kube.Object](t *testing.T, d *Decoder[T], media string, body []byte) {
+func comparePages(t *testing.T, d *Decoder, media string, body []byte) {
 	t.Helper()
 	want, wantErr := d.wholePage(media, bytes.Clone(body))
 	for name, src := range map[string]io.Reader{
@@ -169,7 +169,7 @@ func FuzzDecode_PageAsItArrives(f *testing.F) {
 	for _, body := range json {
 		f.Add(false, body)
 	}
-	typed, err := NewDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), fixture.PodKind, false)
+	typed, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), fixture.PodKind, false)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestDecode_NoBodyStandsInMemory_D6(t *testing.T) {
 	in := encoding.NewWindow(src, encoding.MaxWholeList, &encoding.Buffers{})
 	defer in.Close()
 	most := 0
-	_, _, err := decoderOf[*unstructured.Unstructured](t, fixture.PodKind).Page(ContentJSON, in, true, func(item listwatch.Item[*unstructured.Unstructured]) listwatch.Item[*unstructured.Unstructured] {
+	_, _, err := decoderOf[*unstructured.Unstructured](t, fixture.PodKind).Page(ContentJSON, in, true, func(item listwatch.Item[kube.Object]) listwatch.Item[kube.Object] {
 		taken++
 		most = max(most, src.sent-taken*len(src.item))
 		item.Object = nil

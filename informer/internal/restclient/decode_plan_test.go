@@ -32,20 +32,20 @@ func podBytes(t testing.TB, n int) (raws [][]byte) {
 	return raws
 }
 
-func podDecoder(t testing.TB) *Decoder[*corev1.Pod] {
-	d, err := NewDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
+func podDecoder(t testing.TB) *Decoder {
+	d, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-func decodePod(t testing.TB, d *Decoder[*corev1.Pod], raw []byte) *corev1.Pod {
+func decodePod(t testing.TB, d *Decoder, raw []byte) *corev1.Pod {
 	item := d.protobufItem(raw, decodelimit.Alone())
 	if item.Err != nil {
 		t.Fatal(item.Err)
 	}
-	return item.Object
+	return item.Object.(*corev1.Pod)
 }
 
 func TestDecoder_ObjectsShareTheirParts_D2(t *testing.T) {
@@ -60,7 +60,7 @@ func TestDecoder_ObjectsShareTheirParts_D2(t *testing.T) {
 		if i == 0 {
 			first = item.Heap
 		}
-		earlier, last, later = last, item.Object, item.Heap
+		earlier, last, later = last, item.Object.(*corev1.Pod), item.Heap
 	}
 	if reflect.ValueOf(last.Labels).Pointer() != reflect.ValueOf(earlier.Labels).Pointer() || &last.Spec.Containers[0] != &earlier.Spec.Containers[0] {
 		t.Error("Pods of one owner do not share labels and containers")
@@ -90,10 +90,10 @@ func TestDecoder_ObjectsToBeModifiedShareOnlyStrings_D2(t *testing.T) {
 func TestDecoder_ModifiedPartIsNotInTheNextObject_D2(t *testing.T) {
 	for name, test := range map[string]struct {
 		kept  Kept
-		found func(*Decoder[*corev1.Pod])
+		found func(*Decoder)
 	}{
-		"after it was detected":     {Kept{Parts: true}, func(d *Decoder[*corev1.Pod]) { d.plans.table.Reset() }},
-		"in a test that checks all": {Kept{Parts: true, Checked: true}, func(*Decoder[*corev1.Pod]) {}},
+		"after it was detected":     {Kept{Parts: true}, func(d *Decoder) { d.plans.table.Reset() }},
+		"in a test that checks all": {Kept{Parts: true, Checked: true}, func(*Decoder) {}},
 	} {
 		d := podDecoder(t).keeping(test.kept)
 		raws := podBytes(t, 6)
@@ -149,11 +149,11 @@ func TestDecoder_RefusalIsThatOfTheType_D1(t *testing.T) {
 // The kinds of one server have their parts in common.
 func TestDecoder_KindsShareParts_D2(t *testing.T) {
 	plans := newPlans()
-	pods, err := newDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), Kept{Parts: true}, plans)
+	pods, err := newDecoder(reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), Kept{Parts: true}, plans)
 	if err != nil {
 		t.Fatal(err)
 	}
-	deployments, err := newDecoder[*appsv1.Deployment](reflect.TypeFor[*appsv1.Deployment](), appsv1.SchemeGroupVersion.WithKind("Deployment"), Kept{Parts: true}, plans)
+	deployments, err := newDecoder(reflect.TypeFor[*appsv1.Deployment](), appsv1.SchemeGroupVersion.WithKind("Deployment"), Kept{Parts: true}, plans)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestDecoder_KindsShareParts_D2(t *testing.T) {
 		pod = decodePod(t, pods, raw)
 	}
 	item := deployments.protobufItem(of, decodelimit.Alone())
-	if item.Err != nil || &item.Object.Spec.Template.Spec.Containers[0] != &pod.Spec.Containers[0] {
+	if item.Err != nil || &item.Object.(*appsv1.Deployment).Spec.Template.Spec.Containers[0] != &pod.Spec.Containers[0] {
 		t.Errorf("the template's containers are not those of its Pods (%v)", item.Err)
 	}
 }

@@ -27,22 +27,22 @@ const metadataKind = "PartialObjectMetadata"
 
 // isKind reports whether an object may be of that kind. Some servers omit the
 // apiVersion.
-func (d *Decoder[T]) isKind(apiVersion, kind string) bool {
+func (d *Decoder) isKind(apiVersion, kind string) bool {
 	return kind == d.kind.Kind && d.isVersion(apiVersion) || kind == metadataKind && d.metadataOnly
 }
 
-func (d *Decoder[T]) isList(apiVersion, kind string) bool {
+func (d *Decoder) isList(apiVersion, kind string) bool {
 	return kind == d.kind.Kind+"List" && d.isVersion(apiVersion) || kind == metadataKind+"List" && d.metadataOnly
 }
 
-func (d *Decoder[T]) isVersion(apiVersion string) bool {
+func (d *Decoder) isVersion(apiVersion string) bool {
 	return apiVersion == "" || apiVersion == d.apiVersion
 }
 
 // mayBeList reports whether a JSON list can be of the kind if its items are.
 // The list of a custom kind may have any name, that of a built-in kind may not:
 // an empty list of another kind must not count as a list without objects.
-func (d *Decoder[T]) mayBeList(apiVersion, kind string) bool {
+func (d *Decoder) mayBeList(apiVersion, kind string) bool {
 	switch {
 	case d.isList(apiVersion, kind), kind == "", kind == "List" && apiVersion == "v1":
 		return true
@@ -54,13 +54,13 @@ func (d *Decoder[T]) mayBeList(apiVersion, kind string) bool {
 
 // readJSON decodes what is kept of raw into obj, by plan if its type has one.
 // Parts of it may be shared: nothing below obj may be modified.
-func (d *Decoder[T]) readJSON(raw []byte, obj T) (jsonplan.Sizes, error) {
+func (d *Decoder) readJSON(raw []byte, obj kube.Object) (jsonplan.Sizes, error) {
 	if plan := d.json(); plan != nil {
 		opts := jsonplan.Options{Table: d.table(), StringsOnly: !d.kept.Parts}
 		sizes, err := plan.Decode(raw, obj, opts)
 		if err == nil && d.kept.Parts && d.kept.Checked {
 			opts.Table = nil
-			err = d.check(obj, func(alone T) (err error) { sizes, err = plan.Decode(raw, alone, opts); return err })
+			err = d.check(obj, func(alone kube.Object) (err error) { sizes, err = plan.Decode(raw, alone, opts); return err })
 		}
 		return sizes, err
 	}
@@ -73,7 +73,7 @@ func (d *Decoder[T]) readJSON(raw []byte, obj T) (jsonplan.Sizes, error) {
 
 // ownVersion gives obj a resourceVersion in memory of its own: see package
 // origin. Nothing below obj is modified.
-func ownVersion[T kube.Object](obj T) {
+func ownVersion(obj kube.Object) {
 	v := strings.Clone(obj.GetResourceVersion())
 	u, ok := any(obj).(*unstructured.Unstructured)
 	if !ok {
@@ -87,7 +87,7 @@ func ownVersion[T kube.Object](obj T) {
 	}
 }
 
-func readByReference[T kube.Object](raw []byte, obj T) error {
+func readByReference(raw []byte, obj kube.Object) error {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
 		// The UnmarshalJSON of Unstructured parses the text twice, to detect a
 		// list.
@@ -100,7 +100,7 @@ func readByReference[T kube.Object](raw []byte, obj T) error {
 }
 
 // kindIn returns the apiVersion and kind in a decoded object, possibly empty.
-func kindIn[T kube.Object](obj T) (apiVersion, kind string) {
+func kindIn(obj kube.Object) (apiVersion, kind string) {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
 		return u.GetAPIVersion(), u.GetKind() // its schema.ObjectKind parses the apiVersion too
 	}
@@ -110,7 +110,7 @@ func kindIn[T kube.Object](obj T) (apiVersion, kind string) {
 	return obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 }
 
-func dropManagedFields[T kube.Object](obj T) {
+func dropManagedFields(obj kube.Object) {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
 		// Also if it is null, as after CutManagedFields.
 		if metadata, ok := u.Object["metadata"].(map[string]any); ok {
@@ -125,7 +125,7 @@ func dropManagedFields[T kube.Object](obj T) {
 
 // jsonMetadata returns the metadata of an undecodable object, nil if it is not
 // fully decodable.
-func (d *Decoder[T]) jsonMetadata(raw []byte) *metav1.PartialObjectMetadata {
+func (d *Decoder) jsonMetadata(raw []byte) *metav1.PartialObjectMetadata {
 	var object struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 	}
@@ -136,7 +136,7 @@ func (d *Decoder[T]) jsonMetadata(raw []byte) *metav1.PartialObjectMetadata {
 }
 
 // protobufMetadata is jsonMetadata for protobuf.
-func (d *Decoder[T]) protobufMetadata(raw []byte) *metav1.PartialObjectMetadata {
+func (d *Decoder) protobufMetadata(raw []byte) *metav1.PartialObjectMetadata {
 	_, metadata, _, _ := encoding.CutField(raw, encoding.ObjectMetadata)
 	var meta metav1.ObjectMeta
 	if encoding.MetadataFits(true, raw) != nil || encoding.Guard(func() error { return meta.Unmarshal(metadata) }) != nil {
@@ -145,7 +145,7 @@ func (d *Decoder[T]) protobufMetadata(raw []byte) *metav1.PartialObjectMetadata 
 	return d.metadata(meta)
 }
 
-func (d *Decoder[T]) metadata(meta metav1.ObjectMeta) *metav1.PartialObjectMetadata {
+func (d *Decoder) metadata(meta metav1.ObjectMeta) *metav1.PartialObjectMetadata {
 	if meta.Name == "" {
 		return nil
 	}

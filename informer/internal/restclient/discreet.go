@@ -15,7 +15,7 @@ import (
 
 // undecoded returns a decoding error for d's kind; for a Secret without the
 // value. nil stays nil.
-func (d *Decoder[T]) undecoded(err error) error {
+func (d *Decoder) undecoded(err error) error {
 	if err == nil || !redact.Kind(d.kind.GroupKind(), "") {
 		return err
 	}

@@ -165,38 +165,38 @@ func (r Request) group() string {
 }
 
 // restListerWatcher lists and watches one kind in one scope.
-type restListerWatcher[T kube.Object] struct {
+type restListerWatcher struct {
 	server      *Server
 	resolver    *Resolver
 	of          Target
 	scope       listwatch.Scope
 	kept        func() Kept
-	decoder     *Decoder[T] // of a resource, without its kind
+	decoder     *Decoder    // of a resource, without its kind
 	plainAnswer atomic.Bool // the server does not serve metadata alone
 }
 
 // NewListerWatcher returns a ListerWatcher for of in scope on the server of
 // resolver, with objects of type t. It sends nothing. kept is called with each
 // request and says what to keep of the objects in the answer; nil: the zero Kept.
-func NewListerWatcher[T kube.Object](t reflect.Type, resolver *Resolver, of Target, scope listwatch.Scope, kept func() Kept) (*restListerWatcher[T], error) {
+func NewListerWatcher(t reflect.Type, resolver *Resolver, of Target, scope listwatch.Scope, kept func() Kept) (*restListerWatcher, error) {
 	if kept == nil {
 		kept = func() Kept { return Kept{} }
 	}
-	decoder, err := newDecoder[T](t, of.Kind, Kept{}, resolver.Server.plans)
+	decoder, err := newDecoder(t, of.Kind, Kept{}, resolver.Server.plans)
 	if err != nil {
 		return nil, err
 	}
-	return &restListerWatcher[T]{server: resolver.Server, resolver: resolver, of: of, scope: scope, kept: kept, decoder: decoder}, nil
+	return &restListerWatcher{server: resolver.Server, resolver: resolver, of: of, scope: scope, kept: kept, decoder: decoder}, nil
 }
 
-func (lw *restListerWatcher[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
+func (lw *restListerWatcher) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[kube.Object], error) {
 	return lw.ListEach(ctx, opts, nil)
 }
 
 // ListEach is List with a function that takes each item as soon as it is
 // decoded, while its Raw is valid, and returns what the page holds; nil: the
 // item.
-func (lw *restListerWatcher[T]) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[T]) listwatch.Item[T]) (listwatch.Page[T], error) {
+func (lw *restListerWatcher) ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listwatch.Item[kube.Object]) listwatch.Item[kube.Object]) (listwatch.Page[kube.Object], error) {
 	if lw.server.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, lw.server.timeout)
@@ -212,16 +212,16 @@ func (lw *restListerWatcher[T]) ListEach(ctx context.Context, opts listwatch.Lis
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return listwatch.Page[T]{}, lw.errorf("list", err)
+		return listwatch.Page[kube.Object]{}, lw.errorf("list", err)
 	}
 	return page, nil
 }
 
-func (lw *restListerWatcher[T]) errorf(verb string, err error) error {
+func (lw *restListerWatcher) errorf(verb string, err error) error {
 	return fmt.Errorf("%s %s %s: %w", verb, lw.of.named().Kind, lw.scope, discreet(lw.of.named(), err))
 }
 
-func (lw *restListerWatcher[T]) list(ctx context.Context, opts listwatch.ListOptions, alarm *time.Timer, each func(listwatch.Item[T]) listwatch.Item[T]) (listwatch.Page[T], error) {
+func (lw *restListerWatcher) list(ctx context.Context, opts listwatch.ListOptions, alarm *time.Timer, each func(listwatch.Item[kube.Object]) listwatch.Item[kube.Object]) (listwatch.Page[kube.Object], error) {
 	q := lw.selectors()
 	if opts.Limit > 0 {
 		q.Set("limit", strconv.FormatInt(opts.Limit, 10))
@@ -237,17 +237,17 @@ func (lw *restListerWatcher[T]) list(ctx context.Context, opts listwatch.ListOpt
 	// for it.
 	answer, decoder, err := lw.get(bodylimit.WithLimit(ctx, limit+1), "list", q)
 	if err != nil {
-		return listwatch.Page[T]{}, err
+		return listwatch.Page[kube.Object]{}, err
 	}
 	defer answer.Body.Close()
 	in := encoding.NewWindow(speaking{answer.Body, alarm, gate.PassOf(ctx)}, limit, &lw.server.buffers)
 	defer in.Close()
 	page, shown, err := decoder.Page(mediaType(answer), in, whole, each)
 	if read, ok := errors.AsType[*encoding.ReadError](err); ok {
-		return listwatch.Page[T]{}, fmt.Errorf("read list: %w", read.Err)
+		return listwatch.Page[kube.Object]{}, fmt.Errorf("read list: %w", read.Err)
 	}
 	if err != nil {
-		return listwatch.Page[T]{}, notAsExpected(answer, shown, in.Size(), err)
+		return listwatch.Page[kube.Object]{}, notAsExpected(answer, shown, in.Size(), err)
 	}
 	return page, nil
 }
@@ -268,7 +268,7 @@ func (s speaking) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (lw *restListerWatcher[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
+func (lw *restListerWatcher) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[kube.Object], error) {
 	q := lw.selectors()
 	q.Set("watch", "true")
 	q.Set("allowWatchBookmarks", "true")
@@ -295,7 +295,7 @@ func (lw *restListerWatcher[T]) Watch(ctx context.Context, opts listwatch.WatchO
 }
 
 // get sends one request to the resource and returns a decoder for the answer.
-func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.Values) (*http.Response, *Decoder[T], error) {
+func (lw *restListerWatcher) get(ctx context.Context, verb string, query url.Values) (*http.Response, *Decoder, error) {
 	kind, m, err := lw.resolver.Resolve(ctx, lw.of)
 	if err != nil {
 		return nil, nil, err
@@ -327,7 +327,7 @@ func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.
 
 // accept returns the Accept header. For metadata, the server sends nothing else
 // if it can.
-func (lw *restListerWatcher[T]) accept(verb string) string {
+func (lw *restListerWatcher) accept(verb string) string {
 	if !lw.decoder.metadataOnly || lw.plainAnswer.Load() {
 		return lw.acceptPlain()
 	}
@@ -338,7 +338,7 @@ func (lw *restListerWatcher[T]) accept(verb string) string {
 	return ContentProtobuf + as + "," + ContentJSON + as + "," + lw.acceptPlain()
 }
 
-func (lw *restListerWatcher[T]) acceptPlain() string {
+func (lw *restListerWatcher) acceptPlain() string {
 	if lw.decoder.protobuf {
 		return ContentProtobuf + "," + ContentJSON
 	}
@@ -346,22 +346,22 @@ func (lw *restListerWatcher[T]) acceptPlain() string {
 }
 
 // CloseIdleConnections closes the connections that no request uses.
-func (lw *restListerWatcher[T]) CloseIdleConnections() { lw.server.CloseIdle() }
+func (lw *restListerWatcher) CloseIdleConnections() { lw.server.CloseIdle() }
 
-func (lw *restListerWatcher[T]) Host() (*Server, schema.GroupVersionKind) {
+func (lw *restListerWatcher) Host() (*Server, schema.GroupVersionKind) {
 	return lw.server, lw.of.named()
 }
 
-func (lw *restListerWatcher[T]) Again(item listwatch.Item[T]) (T, error) {
+func (lw *restListerWatcher) Again(item listwatch.Item[kube.Object]) (kube.Object, error) {
 	kind, _ := lw.resolver.KindOf(lw.of)
 	return lw.decoder.ofKind(kind).keeping(lw.kept()).Again(item)
 }
 
-func (lw *restListerWatcher[T]) Namespaced() (namespaced, known bool) {
+func (lw *restListerWatcher) Namespaced() (namespaced, known bool) {
 	return lw.resolver.Namespaced(lw.of)
 }
 
-func (lw *restListerWatcher[T]) selectors() url.Values {
+func (lw *restListerWatcher) selectors() url.Values {
 	q := url.Values{}
 	setIf(q, "labelSelector", lw.scope.LabelSelector)
 	setIf(q, "fieldSelector", lw.scope.FieldSelector)

@@ -70,15 +70,15 @@ func put[K comparable](set *map[K]struct{}, k K) {
 }
 
 // PageReader reads the pages of one list.
-type PageReader[T kube.Object] struct {
-	Lw    listwatch.ListerWatcher[T]
+type PageReader struct {
+	Lw    listwatch.ListerWatcher[kube.Object]
 	Trail pageTrail
 	left  time.Duration // for the next page with objects
 }
 
 // Read reads one page. It fails with ErrSlow if pages with objects are too
 // slow, and with ErrStuck or ErrMixed if the pages do not belong together.
-func (r *PageReader[T]) Read(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
+func (r *PageReader) Read(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[kube.Object], error) {
 	if r.Trail.N == 0 && r.left == 0 {
 		r.left = PageWithin
 	}

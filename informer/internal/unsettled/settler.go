@@ -126,7 +126,7 @@ func (s *Settler) list(ctx context.Context, scope listwatch.Scope) (found map[ku
 		return nil, 0, err
 	}
 	found = make(map[kube.Key]bool)
-	pages := restclient.PageReader[kube.Object]{Lw: lw}
+	pages := restclient.PageReader{Lw: lw}
 	opts := listwatch.ListOptions{Limit: s.PageSize}
 	for {
 		page, err := pages.Read(ctx, opts)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package delivery
 
 import (
 	"fmt"
@@ -62,9 +62,9 @@ func tell(events []kube.Event[kube.Object]) (out []string) {
 	return out
 }
 
-func drain(w waiting) (events []kube.Event[kube.Object]) {
-	for w.len() > 0 {
-		told, _ := w.take(nil)
+func drain(w Backlog) (events []kube.Event[kube.Object]) {
+	for w.Len() > 0 {
+		told, _ := w.Take(nil)
 		events = append(events, told...)
 	}
 	return events
@@ -81,20 +81,20 @@ func TestBacklog_HealingIsTold_I8(t *testing.T) {
 	rose.Trouble = &store.Trouble{Before: rose.Before, After: rose.After, Was: bad}
 	level := newBacklog()
 	level.undecodable = true
-	for name, w := range map[string]waiting{"level-triggered": level, "every event": &eventStream{undecodable: true}} {
-		w.push(fell, nil, false)
+	for name, w := range map[string]Backlog{"level-triggered": level, "every event": &eventStream{undecodable: true}} {
+		w.Push(fell, nil, false)
 		told := drain(w)
-		w.push(rose, nil, false)
+		w.Push(rose, nil, false)
 		told = append(told, drain(w)...)
 		if len(told) != 2 || told[0].Type != kube.Undecoded || told[0].Healed || told[1].Type != kube.Updated || !told[1].Healed {
 			t.Errorf("%s: told %+v, want an undecodable version and an update that heals", name, told)
 		}
-		w.push(fell, nil, false)
-		w.push(rose, nil, false)
+		w.Push(fell, nil, false)
+		w.Push(rose, nil, false)
 		if told := drain(w); len(told) == 0 || !told[len(told)-1].Healed {
 			t.Errorf("%s: told %+v at once, want an update that heals", name, told)
 		}
-		w.push(became("a", "u@3", "u@4"), nil, false)
+		w.Push(became("a", "u@3", "u@4"), nil, false)
 		if told := drain(w); len(told) != 1 || told[0].Healed {
 			t.Errorf("%s: told %+v of a plain update, want that it heals nothing", name, told)
 		}
@@ -137,8 +137,8 @@ func TestBacklog_EndsInTheCurrentState_I4(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			level, every := newBacklog(), &eventStream{}
 			for _, c := range test.push {
-				level.push(c, nil, false)
-				every.push(c, nil, false)
+				level.Push(c, nil, false)
+				every.Push(c, nil, false)
 			}
 			if got := tell(drain(level)); !slices.Equal(got, test.want) {
 				t.Errorf("level-triggered:\n got %q\nwant %q", got, test.want)
@@ -180,11 +180,11 @@ func TestBacklog_ShowsItsScopes(t *testing.T) {
 			{"left by an own write", left, store.ScopesOf(0), []string{"deleted a from u@1 left"}},
 		}
 		for _, test := range tests {
-			var w waiting = newBacklog()
+			var w Backlog = newBacklog()
 			if every {
 				w = &eventStream{}
 			}
-			w.push(test.c, test.filter, false)
+			w.Push(test.c, test.filter, false)
 			if got := tell(drain(w)); !slices.Equal(got, test.want) {
 				t.Errorf("%s, every event %v: got %q, want %q", test.what, every, got, test.want)
 			}
@@ -197,15 +197,15 @@ func TestBacklog_IsBoundedByTheObjects_I7(t *testing.T) {
 	for i := range 100_000 {
 		v := 3*i + 1
 		a, b1, c := fmt.Sprintf("u@%d", v), fmt.Sprintf("u@%d", v+1), fmt.Sprintf("u@%d", v+2)
-		b.push(became("lives", a, b1), nil, false)
-		b.push(became(fmt.Sprint("passes", i), "", c), nil, false)
-		b.push(became(fmt.Sprint("passes", i), c, ""), nil, false)
+		b.Push(became("lives", a, b1), nil, false)
+		b.Push(became(fmt.Sprint("passes", i), "", c), nil, false)
+		b.Push(became(fmt.Sprint("passes", i), c, ""), nil, false)
 	}
 	places := 0
 	for p := b.ring.next; p != &b.ring; p = p.next {
 		places++
 	}
-	if places != 1 || b.len() != 1 {
+	if places != 1 || b.Len() != 1 {
 		t.Errorf("%d places wait for 1 object after 300,000 changes: the backlog grows with the events", places)
 	}
 }
@@ -223,10 +223,10 @@ func TestBacklog_KeepsTheEntriesOfABurstForTheNext_I7(t *testing.T) {
 	var buf [3]kube.Event[kube.Object]
 	burst := func(changes []store.Change) {
 		for _, c := range changes {
-			b.push(c, nil, false)
+			b.Push(c, nil, false)
 		}
-		for b.len() > 0 {
-			b.take(buf[:0])
+		for b.Len() > 0 {
+			b.Take(buf[:0])
 		}
 	}
 	burst(changes)
@@ -234,7 +234,7 @@ func TestBacklog_KeepsTheEntriesOfABurstForTheNext_I7(t *testing.T) {
 		t.Errorf("a burst of %d keys after others of the same size allocates %v times, want 0", keys, n)
 	}
 	for second := range uint32(10) {
-		b.clock((second + 1) * halvedEvery)
+		b.Clock((second + 1) * halvedEvery)
 		burst(changes[:freeEntries])
 	}
 	if limit := 2 * freeEntries; b.frees > limit {
@@ -245,26 +245,26 @@ func TestBacklog_KeepsTheEntriesOfABurstForTheNext_I7(t *testing.T) {
 func TestEventStream_MergesUpdatesOnlyInABacklog(t *testing.T) {
 	const below = 200
 	// The size of an Object is unknown.
-	s := newEventStream(HandlerOptions{BacklogBytes: below * (store.EventBytes + store.UnknownBytes)})
+	s := newEventStream(Options{BacklogBytes: below * (store.EventBytes + store.UnknownBytes)})
 	for i := range below {
-		s.push(became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2)), nil, false)
+		s.Push(became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2)), nil, false)
 	}
-	if s.len() != below {
-		t.Fatalf("%d events wait, want %d: none merges below the bound", s.len(), below)
+	if s.Len() != below {
+		t.Fatalf("%d events wait, want %d: none merges below the bound", s.Len(), below)
 	}
 	for range 1000 {
-		s.push(became("a", "u@1", "u@9"), nil, false)
-		s.push(became("b", "v@1", "v@9"), nil, false)
+		s.Push(became("a", "u@1", "u@9"), nil, false)
+		s.Push(became("b", "v@1", "v@9"), nil, false)
 	}
-	if got, want := s.len(), below+2; got != want {
+	if got, want := s.Len(), below+2; got != want {
 		t.Errorf("%d events wait, want %d: above the bound an update goes into the one before", got, want)
 	}
 	for range 1000 {
-		s.push(became("a", "u@9", ""), nil, false)
-		s.push(became("a", "", "u@9"), nil, false)
-		s.push(became("a", "u@9", "u@9"), nil, false)
+		s.Push(became("a", "u@9", ""), nil, false)
+		s.Push(became("a", "", "u@9"), nil, false)
+		s.Push(became("a", "u@9", "u@9"), nil, false)
 	}
-	if got, want := s.len(), below+2+3000; got != want {
+	if got, want := s.Len(), below+2+3000; got != want {
 		t.Errorf("%d events wait, want %d: additions and deletions are never dropped, and nothing merges across them", got, want)
 	}
 	drain(s)
@@ -279,15 +279,15 @@ func TestEventStream_RelistsWaitOnceInABacklog(t *testing.T) {
 		c.Relisted = true
 		return c
 	}
-	s := newEventStream(HandlerOptions{BacklogBytes: 3 * store.EventBytes})
+	s := newEventStream(Options{BacklogBytes: 3 * store.EventBytes})
 	for range 10 {
-		s.push(relisted("u@1"), nil, false)
+		s.Push(relisted("u@1"), nil, false)
 	}
-	s.push(became("a", "u@1", "u@2"), nil, false)
-	s.push(relisted("u@2"), nil, false)
-	bytes, merged := s.size()
-	if s.len() != 4 || merged != 8 || bytes != 4*store.EventBytes+store.UnknownBytes {
-		t.Errorf("%d events of %d bytes wait and %d merged, want 4 of %d, and 8: below the bound each waits, above it the object once", s.len(), bytes, merged, 4*store.EventBytes+store.UnknownBytes)
+	s.Push(became("a", "u@1", "u@2"), nil, false)
+	s.Push(relisted("u@2"), nil, false)
+	bytes, merged := s.Size()
+	if s.Len() != 4 || merged != 8 || bytes != 4*store.EventBytes+store.UnknownBytes {
+		t.Errorf("%d events of %d bytes wait and %d merged, want 4 of %d, and 8: below the bound each waits, above it the object once", s.Len(), bytes, merged, 4*store.EventBytes+store.UnknownBytes)
 	}
 	again, last := 0, kube.Event[kube.Object]{}
 	for _, e := range drain(s) {
@@ -299,7 +299,7 @@ func TestEventStream_RelistsWaitOnceInABacklog(t *testing.T) {
 	if got := tell([]kube.Event[kube.Object]{last}); again != 3 || got[0] != "updated a from u@1 to u@2" {
 		t.Errorf("given again %d times and then %q, want 3 times and the update that followed", again, got)
 	}
-	if bytes, _ := s.size(); bytes != 0 {
+	if bytes, _ := s.Size(); bytes != 0 {
 		t.Errorf("empty, it counts %d bytes", bytes)
 	}
 }
@@ -308,14 +308,14 @@ func TestBacklog_RelistIsAnUpdateToItself(t *testing.T) {
 	b := newBacklog()
 	c := becameAgain("a", "u@1")
 	c.Relisted = true
-	b.push(c, nil, false)
-	b.push(c, nil, false)
+	b.Push(c, nil, false)
+	b.Push(c, nil, false)
 	got := drain(b)
 	if len(got) != 1 || got[0].Type != kube.Updated || !got[0].Relisted || got[0].Resync || got[0].Old.GetResourceVersion() != got[0].New.GetResourceVersion() {
 		t.Errorf("told %+v, want one update to itself, because of a list", got)
 	}
-	b.push(c, nil, false)
-	b.push(became("a", "u@1", "u@2"), nil, false)
+	b.Push(c, nil, false)
+	b.Push(became("a", "u@1", "u@2"), nil, false)
 	if got := drain(b); len(got) != 1 || got[0].Relisted {
 		t.Errorf("told %+v, want an update whose cause is the change", got)
 	}

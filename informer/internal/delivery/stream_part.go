@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package delivery
 
 import (
 	"slices"
@@ -60,9 +60,9 @@ func (s *eventStream) open() *part {
 	return s.parts.At(s.parts.Push(next))
 }
 
-func (s *eventStream) mark() { s.parts.Push(part{isMark: true, at: s.time}) }
+func (s *eventStream) Mark() { s.parts.Push(part{isMark: true, at: s.time}) }
 
-func (s *eventStream) oldest() (at uint32, ok bool) {
+func (s *eventStream) Oldest() (at uint32, ok bool) {
 	switch {
 	case s.begun < len(s.taken.events):
 		return s.taken.since(s.begun), true
@@ -74,9 +74,9 @@ func (s *eventStream) oldest() (at uint32, ok bool) {
 
 // take returns a whole part, which must not be modified. The events taken
 // before were delivered.
-func (s *eventStream) take(buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked bool) {
+func (s *eventStream) Take(buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked bool) {
 	for s.begun < len(s.taken.events) {
-		s.begin()
+		s.Begin()
 	}
 	s.putBack(s.taken)
 	s.taken, s.begun = part{}, 0
@@ -95,7 +95,7 @@ func (s *eventStream) take(buf []kube.Event[kube.Object]) (events []kube.Event[k
 	return append(buf, p.events...), false
 }
 
-func (s *eventStream) begin() {
+func (s *eventStream) Begin() {
 	if s.begun < len(s.taken.events) {
 		s.count--
 		s.bytes -= store.EventBytes + int64(s.taken.costs[s.begun].bytes)
@@ -111,6 +111,14 @@ func (s *eventStream) putBack(p part) {
 	}
 	clear(p.events)
 	s.spare = part{events: p.events[:0], costs: p.costs[:0]}
+}
+
+func (s *eventStream) Join(shared *Shared, filter *store.ScopeSet, initial bool) bool {
+	if shared != nil {
+		s.merged += shared.merged
+	}
+	c := shared.events(filter, s.undecodable, initial)
+	return c != nil && s.join(c)
 }
 
 // join adds parts shared with other streams, if they fit within the bound and
@@ -129,9 +137,9 @@ func (s *eventStream) join(c *common) bool {
 	return true
 }
 
-// sharing makes the events of a batch once for all EveryEvent handlers with the
+// Shared makes the events of a batch once for all EveryEvent handlers with the
 // same view.
-type sharing struct {
+type Shared struct {
 	changes []store.Change
 	merged  uint64 // updates merged before the store
 	off     bool   // too few changes, or not for all handlers
@@ -145,19 +153,25 @@ type common struct {
 	stream  eventStream
 }
 
-// share returns a sharing for that many EveryEvent handlers, nil if there is
+// Share returns a Shared for that many EveryEvent handlers, nil if there is
 // nothing to share.
-func share(changes []store.Change, handlers int, merged uint64) *sharing {
-	off := handlers < 2 || len(changes) < sharedFrom || slices.ContainsFunc(changes, func(c store.Change) bool { return c.Resync })
-	if off && merged == 0 {
+func Share(changes []store.Change, handlers int, merged uint64) *Shared {
+	s := NewShared(changes)
+	s.merged, s.off = merged, s.off || handlers < 2 || len(changes) < sharedFrom
+	if s.off && merged == 0 {
 		return nil
 	}
-	return &sharing{changes: changes, merged: merged, off: off}
+	return s
+}
+
+// NewShared shares the events of changes, unless one of them is for a single handler.
+func NewShared(changes []store.Change) *Shared {
+	return &Shared{changes: changes, off: slices.ContainsFunc(changes, func(c store.Change) bool { return c.Resync })}
 }
 
 // events returns the events of the batch for handlers with filter, nil if each
 // makes its own.
-func (s *sharing) events(filter *store.ScopeSet, undecodable, initial bool) *common {
+func (s *Shared) events(filter *store.ScopeSet, undecodable, initial bool) *common {
 	if s == nil || s.off {
 		return nil
 	}
@@ -168,7 +182,7 @@ func (s *sharing) events(filter *store.ScopeSet, undecodable, initial bool) *com
 	}
 	c := &common{filter: filter, initial: initial, stream: eventStream{limit: -1, undecodable: undecodable}}
 	for i := range s.changes {
-		c.stream.push(s.changes[i], filter, initial)
+		c.stream.Push(s.changes[i], filter, initial)
 	}
 	s.made = append(s.made, c)
 	return c

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package delivery
 
 import (
 	"cmp"
@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/compact"
+	"github.com/flyball-dev/flyball/informer/internal/mutation"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/simhook"
@@ -26,26 +28,18 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// listener delivers the events of one handler, from its own goroutine and
+// Listener delivers the events of one handler, from its own goroutine and
 // backlog.
-type listener struct {
-	id     int // of the handler, as in Delta.Handler
-	handle func(kube.Event[kube.Object])
-	name   string
-	log    logr.Logger
-	guard  *mutationGuard // compares the given objects; nil: none
-	gvk    func() schema.GroupVersionKind
-	woken  *sync.Cond // on mu: something waits, or the run must end
-	ready  chan struct{}
-	made   time.Time
-	every  bool  // every event is delivered, so keys do not bound the backlog
-	bytes  int64 // bound of the backlog if every event is delivered; negative: none
-	// relists: redeliver objects that a list has unchanged.
-	relists   bool
+type Listener struct {
+	Options
+	handle    func(kube.Event[kube.Object])
+	woken     *sync.Cond // on mu: something waits, or the run must end
+	ready     chan struct{}
+	made      time.Time
 	goroutine atomic.Uint64 // that calls the handler
 	mu        struct {
 		sync.Mutex
-		waiting   waiting
+		waiting   Backlog
 		pacing    pacing
 		alarm     *time.Timer // watches for long calls; nil: not running
 		armed     bool
@@ -58,97 +52,94 @@ type listener struct {
 	}
 }
 
-func newListener(id int, handle func(kube.Event[kube.Object]), opts HandlerOptions, filter *store.ScopeSet, log logr.Logger) *listener {
-	l := &listener{
-		id: id, handle: handle, name: opts.Name, log: log,
-		ready: make(chan struct{}), made: time.Now(), every: opts.EveryEvent, relists: opts.Relists,
-		bytes: cmp.Or(opts.BacklogBytes, defaultBacklogBytes),
-	}
+// Options of a Listener.
+type Options struct {
+	ID   int    // of the handler, as in Delta.Handler
+	Name string // in logs and snapshots
+	Log  logr.Logger
+	Kind func() schema.GroupVersionKind
+	// Guard compares the objects that are given. Nil: none.
+	Guard *mutation.Guard
+	// EveryEvent delivers each event, so keys do not bound the backlog.
+	EveryEvent bool
+	// BacklogBytes bounds the backlog if every event is delivered. 0: 64 MiB. Negative: no bound.
+	BacklogBytes int64
+	// Relists redelivers objects that a list has unchanged.
+	Relists bool
+	// Undecodable delivers undecodable objects too.
+	Undecodable bool
+}
+
+// New returns a Listener that calls handle with what filter shows. Run delivers.
+func New(handle func(kube.Event[kube.Object]), opts Options, filter *store.ScopeSet) *Listener {
+	opts.BacklogBytes = cmp.Or(opts.BacklogBytes, defaultBacklogBytes)
+	l := &Listener{Options: opts, handle: handle, ready: make(chan struct{}), made: time.Now()}
 	l.woken = sync.NewCond(&l.mu)
 	l.mu.filter = filter
-	if opts.EveryEvent {
-		l.mu.waiting = newEventStream(opts)
-	} else {
-		b := newBacklog()
-		b.undecodable = opts.Undecodable
-		l.mu.waiting = b
-	}
+	l.mu.waiting = NewBacklog(opts)
 	return l
 }
 
-// push adds the changes that the handler sees. It never blocks. shared has the
+// Push adds the changes that the handler sees. It never blocks. shared has the
 // same changes; nil: they are for this handler only.
-func (l *listener) push(changes []store.Change, shared *sharing) {
+func (l *Listener) Push(changes []store.Change, shared *Shared) {
 	if len(changes) == 0 && (shared == nil || shared.merged == 0) {
 		return
 	}
 	n, over := l.add(changes, shared)
 	if n > 0 {
-		textlog.Warn(l.log, nil, "A handler falls behind; shorten its calls, or let it receive states instead of every event", "handler", l.name, "backlog", n)
+		textlog.Warn(l.Log, nil, "A handler falls behind; shorten its calls, or let it receive states instead of every event", "handler", l.Name, "backlog", n)
 	}
 	if over > 0 {
-		textlog.Warn(l.log, nil, "The backlog of a handler has reached its bound; merging consecutive updates of an object until it shrinks", "handler", l.name, "bytes", over)
+		textlog.Warn(l.Log, nil, "The backlog of a handler has reached its bound; merging consecutive updates of an object until it shrinks", "handler", l.Name, "bytes", over)
 	}
 }
 
 // add returns the size of the backlog in events and in bytes if it should be
 // logged, else 0.
-func (l *listener) add(changes []store.Change, shared *sharing) (behind int, over int64) {
+func (l *Listener) add(changes []store.Change, shared *Shared) (behind int, over int64) {
 	now := time.Since(l.made)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
 		return 0, 0
 	}
-	l.mu.waiting.clock(millis(now))
-	if !l.joinLocked(shared) {
+	l.mu.waiting.Clock(millis(now))
+	if !l.mu.waiting.Join(shared, l.mu.filter, !l.mu.marked) {
 		for i := range changes {
-			if c := &changes[i]; c.Resync && c.Handler != l.id {
+			if c := &changes[i]; c.Resync && c.Handler != l.ID {
 				continue
 			}
-			l.mu.waiting.push(changes[i], l.mu.filter, !l.mu.marked)
+			l.mu.waiting.Push(changes[i], l.mu.filter, !l.mu.marked)
 		}
 	}
 	l.woken.Signal()
-	if n := l.mu.waiting.len(); l.every && l.mu.pacing.behind(n, l.oldestLocked(now)) {
+	if n := l.mu.waiting.Len(); l.EveryEvent && l.mu.pacing.behind(n, l.oldestLocked(now)) {
 		behind = n
 	}
-	if bytes, merged := l.mu.waiting.size(); l.mu.pacing.over(merged, now) {
+	if bytes, merged := l.mu.waiting.Size(); l.mu.pacing.over(merged, now) {
 		over = bytes
 	}
 	return behind, over
 }
 
-// joinLocked adds the events shared with other handlers, if possible.
-func (l *listener) joinLocked(shared *sharing) bool {
-	stream, ok := l.mu.waiting.(*eventStream)
-	if !ok {
-		return false
-	}
-	if shared != nil {
-		stream.merged += shared.merged
-	}
-	c := shared.events(l.mu.filter, stream.undecodable, !l.mu.marked)
-	return c != nil && stream.join(c)
-}
-
 // oldestLocked returns how long the first waiting event has waited.
-func (l *listener) oldestLocked(now time.Duration) time.Duration {
-	at, ok := l.mu.waiting.oldest()
+func (l *Listener) oldestLocked(now time.Duration) time.Duration {
+	at, ok := l.mu.waiting.Oldest()
 	if !ok {
 		return 0
 	}
 	return ageOf(at, now)
 }
 
-// look changes the handler's filter and delivers what appears and disappears.
-func (l *listener) look(filter *store.ScopeSet, differently iter.Seq[store.Change]) {
+// Look changes the handler's filter and delivers what appears and disappears.
+func (l *Listener) Look(filter *store.ScopeSet, differently iter.Seq[store.Change]) {
 	l.setFilter(filter)
 	l.giveAll(differently)
 }
 
 // giveAll adds changes in parts, so that the handler can be called meanwhile.
-func (l *listener) giveAll(changes iter.Seq[store.Change]) {
+func (l *Listener) giveAll(changes iter.Seq[store.Change]) {
 	var batch []store.Change
 	for c := range changes {
 		if batch = append(batch, c); len(batch) == 256 {
@@ -159,29 +150,29 @@ func (l *listener) giveAll(changes iter.Seq[store.Change]) {
 	l.give(batch)
 }
 
-func (l *listener) setFilter(filter *store.ScopeSet) {
+func (l *Listener) setFilter(filter *store.ScopeSet) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.filter = filter
 }
 
 // give adds changes regardless of the filter.
-func (l *listener) give(changes []store.Change) {
+func (l *Listener) give(changes []store.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
 		return
 	}
-	l.mu.waiting.clock(millis(time.Since(l.made)))
+	l.mu.waiting.Clock(millis(time.Since(l.made)))
 	for _, c := range changes {
-		l.mu.waiting.push(c, nil, !l.mu.marked)
+		l.mu.waiting.Push(c, nil, !l.mu.marked)
 	}
 	l.woken.Signal()
 }
 
-// mark records that all initial objects are in the backlog: synced is closed
+// Mark records that all initial objects are in the backlog: synced is closed
 // when the handler has returned from them. It may be called twice.
-func (l *listener) mark() {
+func (l *Listener) Mark() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.marked {
@@ -189,14 +180,14 @@ func (l *listener) mark() {
 	}
 	l.mu.marked = true
 	if !l.mu.removed {
-		l.mu.waiting.mark()
+		l.mu.waiting.Mark()
 		l.woken.Signal()
 	}
 }
 
-// run delivers events until ctx ends or the listener is removed, and returns
+// Run delivers events until ctx ends or the listener is removed, and returns
 // nil.
-func (l *listener) run(ctx context.Context) error {
+func (l *Listener) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -232,7 +223,7 @@ func (l *listener) run(ctx context.Context) error {
 
 // next blocks for the next events and begins the call of the first, or for the
 // mark. Not ok: the run must end.
-func (l *listener) next(ctx context.Context, buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked, ok bool) {
+func (l *Listener) next(ctx context.Context, buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Since(l.made) // one clock reading for the end of a call and the start of the next
@@ -241,7 +232,7 @@ func (l *listener) next(ctx context.Context, buf []kube.Event[kube.Object]) (eve
 		if l.mu.removed || ctx.Err() != nil {
 			return nil, false, false
 		}
-		events, marked = l.mu.waiting.take(buf)
+		events, marked = l.mu.waiting.Take(buf)
 		if marked {
 			l.mu.synced = true
 		}
@@ -258,31 +249,31 @@ func (l *listener) next(ctx context.Context, buf []kube.Event[kube.Object]) (eve
 
 // call passes one event to the handler. A panic affects only that event. Not
 // ok: the listener was removed.
-func (l *listener) call(e kube.Event[kube.Object]) (ok bool) {
+func (l *Listener) call(e kube.Event[kube.Object]) (ok bool) {
 	defer func() {
 		p := recover()
 		if ok {
 			return
 		}
-		log := l.log.WithValues("handler", l.name, "key", e.Key.String(), "event", e.Type.String())
+		log := l.Log.WithValues("handler", l.Name, "key", e.Key.String(), "event", e.Type.String())
 		stack := string(debug.Stack())
 		l.panicked()
 		if p == nil { // a Goexit cannot be stopped
-			l.remove()
+			l.Remove()
 			log.Error(errors.New("runtime.Goexit"), "A handler called runtime.Goexit; it receives no more events", "stack", stack)
 			return
 		}
 		ok = true
 		log.Error(fmt.Errorf("panic: %v", p), "A handler panicked; it continues with the next event", "stack", stack)
 	}()
-	e, err := open(e)
+	e, err := Open(e)
 	if err != nil {
-		l.log.Error(err, "Cannot open the packed object of an event; the handler does not receive it", "handler", l.name, "key", e.Key.String())
+		l.Log.Error(err, "Cannot open the packed object of an event; the handler does not receive it", "handler", l.Name, "key", e.Key.String())
 		return true
 	}
-	if l.guard != nil {
-		v := l.guard.begin(handlerName{l.name, l.guard.kind().Kind}, e.Old, e.New)
-		defer l.guard.end(v)
+	if l.Guard != nil {
+		v := l.Guard.BeginCall(l.Name, e.Old, e.New)
+		defer l.Guard.EndCall(v)
 	}
 	l.handle(e)
 	return true
@@ -290,7 +281,7 @@ func (l *listener) call(e kube.Event[kube.Object]) (ok bool) {
 
 // begin ends a call and begins the one for key. It returns false if the
 // listener was removed.
-func (l *listener) begin(key kube.Key) bool {
+func (l *Listener) begin(key kube.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
@@ -302,9 +293,9 @@ func (l *listener) begin(key kube.Key) bool {
 	return true
 }
 
-func (l *listener) beginLocked(key kube.Key, now time.Duration) {
+func (l *Listener) beginLocked(key kube.Key, now time.Duration) {
 	l.mu.delivered++
-	l.mu.waiting.begin()
+	l.mu.waiting.Begin()
 	l.mu.pacing.begin(key, now)
 	if !l.mu.armed && l.mu.alarm != nil {
 		l.mu.armed = true
@@ -314,7 +305,7 @@ func (l *listener) beginLocked(key kube.Key, now time.Duration) {
 
 // watch logs calls that do not end. The alarm is set only by the first call
 // after it fired, so that calls cost nothing extra.
-func (l *listener) watch() (stop func()) {
+func (l *Listener) watch() (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.alarm = time.AfterFunc(longCall, l.rung)
@@ -328,29 +319,29 @@ func (l *listener) watch() (stop func()) {
 }
 
 // rung checks the present call.
-func (l *listener) rung() {
+func (l *Listener) rung() {
 	l.mu.Lock()
 	now := time.Since(l.made)
 	report, again := l.mu.pacing.overrun(now)
-	key, running, backlog := l.mu.pacing.key, l.mu.pacing.running(now), l.mu.waiting.len()
+	key, running, backlog := l.mu.pacing.key, l.mu.pacing.running(now), l.mu.waiting.Len()
 	if l.mu.armed = again > 0 && l.mu.alarm != nil; l.mu.armed {
 		l.mu.alarm.Reset(again)
 	}
 	l.mu.Unlock()
 	if report {
-		textlog.Warn(l.log, nil, "A handler has not returned from a call; move long work to a queue, and bound its waits",
-			"handler", l.name, "key", key.String(), "running", running.String(), "backlog", backlog)
+		textlog.Warn(l.Log, nil, "A handler has not returned from a call; move long work to a queue, and bound its waits",
+			"handler", l.Name, "key", key.String(), "running", running.String(), "backlog", backlog)
 	}
 }
 
-func (l *listener) panicked() {
+func (l *Listener) panicked() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.panics++
 }
 
-// remove ends the run: no call begins after it returns.
-func (l *listener) remove() {
+// Remove ends the run: no call begins after it returns.
+func (l *Listener) Remove() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
@@ -362,17 +353,17 @@ func (l *listener) remove() {
 	l.woken.Broadcast()
 }
 
-// synced is closed when the handler has returned from the initial objects.
-func (l *listener) synced() <-chan struct{} { return l.ready }
+// Synced is closed when the handler has returned from the initial objects.
+func (l *Listener) Synced() <-chan struct{} { return l.ready }
 
-func (l *listener) snapshot() state.Handler {
+func (l *Listener) Snapshot() state.Handler {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Since(l.made)
 	running := l.mu.pacing.running(now)
-	bytes, merged := l.mu.waiting.size()
+	bytes, merged := l.mu.waiting.Size()
 	return state.Handler{
-		Name: l.name, Synced: l.mu.synced, Backlog: l.mu.waiting.len(),
+		Name: l.Name, Synced: l.mu.synced, Backlog: l.mu.waiting.Len(),
 		BacklogBytes: bytes, Merged: merged,
 		Delivered: l.mu.delivered, Panics: l.mu.panics,
 		Running: running, Oldest: l.oldestLocked(now), Longest: max(l.mu.pacing.longest, running),
@@ -380,8 +371,8 @@ func (l *listener) snapshot() state.Handler {
 	}
 }
 
-// giveAgain redelivers the objects of scope, if the handler sees it.
-func (l *listener) giveAgain(scope base.ScopeID, unchanged iter.Seq[store.Change]) {
+// GiveAgain redelivers the objects of scope, if the handler sees it.
+func (l *Listener) GiveAgain(scope base.ScopeID, unchanged iter.Seq[store.Change]) {
 	l.mu.Lock()
 	seen := l.mu.filter == nil || l.mu.filter.Has(scope)
 	l.mu.Unlock()
@@ -392,8 +383,8 @@ func (l *listener) giveAgain(scope base.ScopeID, unchanged iter.Seq[store.Change
 
 // atOnesOwnInstant waits until the simulation is otherwise idle, and reports e.
 // It returns false if the run must end.
-func (l *listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e kube.Event[kube.Object]) bool {
-	sim.Step(ctx, simhook.Tell, fmt.Sprintf("%s %d %s", l.name, l.id, e.Key))
+func (l *Listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e kube.Event[kube.Object]) bool {
+	sim.Step(ctx, simhook.Tell, fmt.Sprintf("%s %d %s", l.Name, l.ID, e.Key))
 	if ctx.Err() != nil {
 		return false
 	}
@@ -409,10 +400,24 @@ func (l *listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e ku
 	return true
 }
 
-func (l *listener) reportHandled(sim simhook.Hooks, e kube.Event[kube.Object]) {
+func (l *Listener) reportHandled(sim simhook.Hooks, e kube.Event[kube.Object]) {
 	sim.Note(l.simNote(simhook.Heard, e))
 }
 
-func (l *listener) simNote(what simhook.What, e kube.Event[kube.Object]) simhook.Note {
-	return simhook.Note{What: what, Kind: l.gvk().GroupKind().String(), Name: l.name, Key: e.Key.String(), Quiet: e.Resync, Count: l.id}
+func (l *Listener) simNote(what simhook.What, e kube.Event[kube.Object]) simhook.Note {
+	return simhook.Note{What: what, Kind: l.Kind().GroupKind().String(), Name: l.Name, Key: e.Key.String(), Quiet: e.Resync, Count: l.ID}
+}
+
+// Open returns e with the objects that are packed in it.
+func Open(e kube.Event[kube.Object]) (kube.Event[kube.Object], error) {
+	var err error
+	if compact.IsPacked(e.Old) {
+		if e.Old, err = compact.Open(e.Old); err != nil {
+			return e, err
+		}
+	}
+	if compact.IsPacked(e.New) {
+		e.New, err = compact.Open(e.New)
+	}
+	return e, err
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package mutation
 
 import (
 	"fmt"
@@ -15,22 +15,13 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// mutationDetectorEnv enables the detector for all objects when true, as for
+// detectorEnv enables the detector for all objects when true, as for
 // client-go's informers.
-const mutationDetectorEnv = "KUBE_CACHE_MUTATION_DETECTOR"
+const detectorEnv = "KUBE_CACHE_MUTATION_DETECTOR"
 
-// MutationDetection selects objects of which a copy is kept, to detect when a
-// handler, a reconciler or other code modifies what all readers share. Copies
-// are compared when a handler or reconciler that had the object returns, before
-// a newer version replaces it, about once a minute, and at the end of Run. A
-// mutation is counted in Snapshot, logged once per object and field, and
-// repaired: the store gets the copy. Handlers receive no event, since nothing
-// changed on the server, and the process continues.
-//
-// The comparison reads objects while other code may write to them. The race
-// detector reports that, rightly, and a concurrent write to a map ends the
-// process, as with any reader.
-type MutationDetection struct {
+// Detection selects objects of which a copy is kept. The comparison reads objects while other
+// code may write to them.
+type Detection struct {
 	// Rate is the fraction of objects to check. 0: none, and no cost, unless
 	// the environment variable KUBE_CACHE_MUTATION_DETECTOR is true. 1 and
 	// above: every object, for tests; it doubles the store's memory. Below 1: a
@@ -44,8 +35,8 @@ type MutationDetection struct {
 }
 
 // completed returns d with the environment variable applied.
-func (d MutationDetection) completed() MutationDetection {
-	if on, err := strconv.ParseBool(os.Getenv(mutationDetectorEnv)); err == nil && on {
+func (d Detection) completed() Detection {
+	if on, err := strconv.ParseBool(os.Getenv(detectorEnv)); err == nil && on {
 		d.Rate = 1
 	}
 	return d

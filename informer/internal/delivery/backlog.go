@@ -1,38 +1,50 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package delivery
 
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/informer/internal/pagetable"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// waiting holds the undelivered events of one handler.
-type waiting interface {
-	// push adds a change as filter sees it. initial: the object existed when
+// Backlog holds the undelivered events of one handler.
+type Backlog interface {
+	// Push adds a change as filter sees it. initial: the object existed when
 	// the handler joined.
-	push(c store.Change, filter *store.ScopeSet, initial bool)
-	// mark adds a mark behind all waiting events.
-	mark()
-	// take appends the next events to buf: none if nothing waits or the mark is
+	Push(c store.Change, filter *store.ScopeSet, initial bool)
+	// Join adds the events that handlers of every event share instead of its
+	// changes, as filter sees them, if that is possible.
+	Join(shared *Shared, filter *store.ScopeSet, initial bool) bool
+	// Mark adds a mark behind all waiting events.
+	Mark()
+	// Take appends the next events to buf: none if nothing waits or the mark is
 	// reached. If buf is empty, the result may be shared with other handlers
 	// and must not be modified.
-	take(buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked bool)
-	// begin records that the call for the next taken event begins. Until then
+	Take(buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked bool)
+	// Begin records that the call for the next taken event begins. Until then
 	// the event counts as waiting.
-	begin()
-	len() int
-	// size returns the waiting bytes and the number of merged updates, of an
+	Begin()
+	Len() int
+	// Size returns the waiting bytes and the number of merged updates, of an
 	// EveryEvent handler.
-	size() (bytes int64, merged uint64)
-	// clock sets the time of later pushes, in milliseconds; it may wrap.
-	clock(now uint32)
-	// oldest returns the time of the first waiting event.
-	oldest() (at uint32, ok bool)
+	Size() (bytes int64, merged uint64)
+	// Clock sets the time of later pushes, in milliseconds; it may wrap.
+	Clock(now uint32)
+	// Oldest returns the time of the first waiting event.
+	Oldest() (at uint32, ok bool)
+}
+
+// NewBacklog returns a backlog that merges per key, or has every event.
+func NewBacklog(opts Options) Backlog {
+	if opts.EveryEvent {
+		return newEventStream(opts)
+	}
+	b := newBacklog()
+	b.undecodable = opts.Undecodable
+	return b
 }
 
 // backlog is the queue of a level-triggered handler. For each waiting key, in
@@ -40,9 +52,9 @@ type waiting interface {
 // state. It has no entry for other keys: there, what the handler was given is
 // what the Indexer showed before the change.
 type backlog struct {
-	slots pagetable.Table[pending] // by slot of the key in the Indexer
-	keys  int                      // waiting
-	ring  pending                  // next is the first to deliver, prev the last
+	slots pageTable[pending] // by slot of the key in the Indexer
+	keys  int                // waiting
+	ring  pending            // next is the first to deliver, prev the last
 	// free are unused entries, linked by next.
 	free  *pending
 	frees int
@@ -102,11 +114,11 @@ func newBacklog() *backlog {
 	return b
 }
 
-func (b *backlog) len() int { return b.keys }
+func (b *backlog) Len() int { return b.keys }
 
-func (b *backlog) size() (bytes int64, merged uint64) { return 0, 0 }
+func (b *backlog) Size() (bytes int64, merged uint64) { return 0, 0 }
 
-func (b *backlog) push(c store.Change, filter *store.ScopeSet, initial bool) {
+func (b *backlog) Push(c store.Change, filter *store.ScopeSet, initial bool) {
 	was, is := c.Before.SeenBy(filter), c.After.SeenBy(filter)
 	var wasBad, isBad *kube.Undecodable
 	if b.undecodable {
@@ -146,6 +158,9 @@ func (b *backlog) push(c store.Change, filter *store.ScopeSet, initial bool) {
 		b.recycle(p)
 	}
 }
+
+// Join reports false: a key has a state of its own for each handler.
+func (b *backlog) Join(*Shared, *store.ScopeSet, bool) bool { return false }
 
 // turn updates p to the present state in c.
 func (p *pending) turn(c store.Change, is bool, isBad *kube.Undecodable) {
@@ -244,22 +259,22 @@ func (b *backlog) recycle(p *pending) {
 	}
 }
 
-func (b *backlog) mark() { b.append(&pending{flags: isMark, at: b.time}) }
+func (b *backlog) Mark() { b.append(&pending{flags: isMark, at: b.time}) }
 
 // begin does nothing: a key stops waiting once it is taken, and later changes
 // wait for a later turn.
-func (b *backlog) begin() {}
+func (b *backlog) Begin() {}
 
-func (b *backlog) clock(now uint32) {
+func (b *backlog) Clock(now uint32) {
 	b.time = now
 	if now-b.halved >= halvedEvery {
 		b.most, b.halved = max(b.keys, b.most/2), now
 	}
 }
 
-func (b *backlog) oldest() (at uint32, ok bool) { return b.ring.next.at, b.ring.next != &b.ring }
+func (b *backlog) Oldest() (at uint32, ok bool) { return b.ring.next.at, b.ring.next != &b.ring }
 
-func (b *backlog) take(buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked bool) {
+func (b *backlog) Take(buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked bool) {
 	p := b.ring.next
 	if p == &b.ring {
 		return buf, false

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package mutation
 
 import (
 	"fmt"
@@ -16,10 +16,10 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// mutationGuard is the part of a MutationDetector in one informer. A nil *mutationGuard has
+// Guard is the part of a Detector in one informer. A nil *Guard has
 // no copies: its informer detects no mutations.
-type mutationGuard struct {
-	*MutationDetector
+type Guard struct {
+	*Detector
 	kind       func() schema.GroupVersionKind
 	indexer    *store.Indexer
 	count      atomic.Int64 // of kept objects
@@ -27,22 +27,31 @@ type mutationGuard struct {
 	unfaithful atomic.Bool // copies of the kind differ from their originals
 }
 
-// newMutationGuard returns the guard of the store in indexer: by the factory's detector, or
-// else by one of its own, which the caller runs. It returns nil if detection is off.
-func newMutationGuard(opts Options, kind func() schema.GroupVersionKind, indexer *store.Indexer) *mutationGuard {
-	detector := opts.detector
-	if detector == nil {
-		detector = newMutationDetector(opts.DetectMutations, opts.Logger)
-	}
+// NewGuard returns the guard of the store in indexer, or nil if detector is nil: detection is off.
+func NewGuard(detector *Detector, kind func() schema.GroupVersionKind, indexer *store.Indexer) *Guard {
 	if detector == nil {
 		return nil
 	}
-	return &mutationGuard{MutationDetector: detector, kind: kind, indexer: indexer}
+	return &Guard{Detector: detector, kind: kind, indexer: indexer}
 }
 
-// kept is a shared object and its copy.
-type kept struct {
-	guard   *mutationGuard
+// Found returns how many mutations were found.
+func (g *Guard) Found() uint64 { return g.found.Load() }
+
+// Show copies obj, which a packed object was opened as, before any reader has it.
+func (g *Guard) Show(obj kube.Object) { g.offer(nil, kube.KeyOf(obj), obj) }
+
+// BeginCall records that the handler of that name is called with the objects, until EndCall.
+func (g *Guard) BeginCall(handler string, given ...kube.Object) *Visit {
+	return g.begin(handlerName{handler, g.kind().Kind}, given...)
+}
+
+// EndCall ends a call, and compares what it was given.
+func (g *Guard) EndCall(v *Visit) { g.end(v) }
+
+// Kept is a shared object and its copy.
+type Kept struct {
+	guard   *Guard
 	key     kube.Key
 	object  kube.Object
 	truth   kube.Object
@@ -57,34 +66,34 @@ type handlerName struct{ name, kind string }
 
 func (h handlerName) String() string { return fmt.Sprintf("handler %q of %s", h.name, h.kind) }
 
-// offerDeltas copies the objects about to be stored, before any reader has them.
-func (g *mutationGuard) offerDeltas(deltas []store.Delta) (offered []*kept) {
+// OfferDeltas copies the objects about to be stored, before any reader has them.
+func (g *Guard) OfferDeltas(deltas []store.Delta) (offered []*Kept) {
 	if g == nil {
 		return nil
 	}
 	for i := range deltas {
-		if d := &deltas[i]; d.Type != store.Sync && d.Err == nil && !base.IsNil(d.Object) && !isPacked(d.Object) {
+		if d := &deltas[i]; d.Type != store.Sync && d.Err == nil && !base.IsNil(d.Object) && !compact.IsPacked(d.Object) {
 			offered = g.offer(offered, d.Key, d.Object)
 		}
 	}
 	return offered
 }
 
-// offerWrite is offerDeltas for an own write.
-func (g *mutationGuard) offerWrite(o store.Observed) (offered []*kept) {
-	if g == nil || o.Effect != kube.Stored || base.IsNil(o.Object) || isPacked(o.Object) {
+// OfferWrite is OfferDeltas for an own write.
+func (g *Guard) OfferWrite(o store.Observed) (offered []*Kept) {
+	if g == nil || o.Effect != kube.Stored || base.IsNil(o.Object) || compact.IsPacked(o.Object) {
 		return nil
 	}
 	return g.offer(nil, o.Key, o.Object)
 }
 
-// retireReplaced drops the copies of objects that were not stored, and retires those
+// RetireReplaced drops the copies of objects that were not stored, and retires those
 // of replaced objects.
-func (g *mutationGuard) retireReplaced(offered []*kept, changes []store.Change) {
+func (g *Guard) RetireReplaced(offered []*Kept, changes []store.Change) {
 	if g == nil {
 		return
 	}
-	stored := make(map[*kept]bool, len(offered))
+	stored := make(map[*Kept]bool, len(offered))
 	for i := range changes {
 		ch := &changes[i]
 		was, is := g.find(ch.Old), g.find(ch.New)
@@ -106,13 +115,13 @@ func (g *mutationGuard) retireReplaced(offered []*kept, changes []store.Change) 
 }
 
 // holds reports whether the store has the object.
-func (g *mutationGuard) holds(k *kept) bool {
+func (g *Guard) holds(k *Kept) bool {
 	obj, _, _ := g.indexer.Get(k.key)
 	return compact.Is(obj, k.object)
 }
 
 // repair restores the copy in the store.
-func (g *mutationGuard) repair(k *kept) bool {
+func (g *Guard) repair(k *Kept) bool {
 	truth := kube.Copy(k.truth)
 	fresh := g.keep(k.key, truth)
 	repaired := g.indexer.Restore(k.key, k.object, truth)
@@ -122,7 +131,7 @@ func (g *mutationGuard) repair(k *kept) bool {
 	return repaired
 }
 
-func (g *mutationGuard) offer(offered []*kept, key kube.Key, obj kube.Object) []*kept {
+func (g *Guard) offer(offered []*Kept, key kube.Key, obj kube.Object) []*Kept {
 	if g.detection.Rate < 1 && (g.count.Load() >= sampleLimit || rand.Float64() >= g.detection.Rate) {
 		return offered
 	}
@@ -134,7 +143,7 @@ func (g *mutationGuard) offer(offered []*kept, key kube.Key, obj kube.Object) []
 
 // keep copies obj. It returns nil if obj is kept already, or if the copy
 // differs from it because of its type's DeepCopyObject.
-func (g *mutationGuard) keep(key kube.Key, obj kube.Object) *kept {
+func (g *Guard) keep(key kube.Key, obj kube.Object) *Kept {
 	truth, err := faithfulCopy(obj)
 	if err != nil {
 		if g.unfaithful.CompareAndSwap(false, true) {
@@ -142,7 +151,7 @@ func (g *mutationGuard) keep(key kube.Key, obj kube.Object) *kept {
 		}
 		return nil
 	}
-	k := &kept{guard: g, key: key, object: obj, truth: truth, since: g.clock.Load()}
+	k := &Kept{guard: g, key: key, object: obj, truth: truth, since: g.clock.Load()}
 	k.good.Store(k.since)
 	if _, taken := g.kept.LoadOrStore(obj, k); taken {
 		return nil
@@ -166,8 +175,8 @@ func faithfulCopy(obj kube.Object) (truth kube.Object, err error) {
 
 // retire compares k and keeps it for another pass or two, since handlers may
 // still receive it as Old.
-func (k *kept) retire() {
-	d := k.guard.MutationDetector
+func (k *Kept) retire() {
+	d := k.guard.Detector
 	if !k.retired.CompareAndSwap(0, d.clock.Load()) {
 		return
 	}
@@ -178,9 +187,9 @@ func (k *kept) retire() {
 	}
 }
 
-// hide retires obj, which a packed object was opened as, without comparing it
+// Hide retires obj, which a packed object was opened as, without comparing it
 // now: the caller may hold locks.
-func (g *mutationGuard) hide(obj kube.Object) {
+func (g *Guard) Hide(obj kube.Object) {
 	k := g.find(obj)
 	if k == nil || !k.retired.CompareAndSwap(0, g.clock.Load()) {
 		return
@@ -191,7 +200,7 @@ func (g *mutationGuard) hide(obj kube.Object) {
 }
 
 // shelve records that k is retired, and returns the one that it displaces.
-func (d *MutationDetector) shelve(k *kept) (late *kept) {
+func (d *Detector) shelve(k *Kept) (late *Kept) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.retired.Len() == retiredLimit {
@@ -201,16 +210,16 @@ func (d *MutationDetector) shelve(k *kept) (late *kept) {
 	return late
 }
 
-func (k *kept) drop() {
+func (k *Kept) drop() {
 	if k.guard.kept.CompareAndDelete(k.object, k) {
 		k.guard.count.Add(-1)
 	}
 }
 
-// leave compares all objects of the informer once more and drops them.
-func (g *mutationGuard) leave() {
+// Leave compares all objects of the informer once more and drops them.
+func (g *Guard) Leave() {
 	g.kept.Range(func(_, v any) bool {
-		if k := v.(*kept); k.guard == g {
+		if k := v.(*Kept); k.guard == g {
 			g.check(k)
 			k.drop()
 		}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package delivery
 
 import (
 	"fmt"
@@ -84,17 +84,17 @@ func TestListener_SlowHandlerIsSeen_C1(t *testing.T) {
 					logged = append(logged, args)
 				}, funcr.Options{})
 				release := make(chan struct{})
-				l := newListener(0, func(kube.Event[kube.Object]) { <-release }, HandlerOptions{Name: "mine", EveryEvent: every}, nil, log)
+				l := New(func(kube.Event[kube.Object]) { <-release }, Options{Name: "mine", EveryEvent: every, Log: log}, nil)
 				stop := listening(t, l)
 				defer stop()
 				time.Sleep(10 * time.Minute) // an idle handler costs nothing and is not logged
-				l.push([]store.Change{became("a", "", "u@1")}, nil)
+				l.Push([]store.Change{became("a", "", "u@1")}, nil)
 				synctest.Wait()
 				time.Sleep(time.Second)
-				l.push([]store.Change{became("b", "", "v@2")}, nil)
+				l.Push([]store.Change{became("b", "", "v@2")}, nil)
 				time.Sleep(4 * time.Second)
-				l.push([]store.Change{became("c", "", "w@3")}, nil)
-				if s := l.snapshot(); s.Running != 5*time.Second || s.Oldest != 4*time.Second || s.Longest != 5*time.Second || s.Backlog != 2 {
+				l.Push([]store.Change{became("c", "", "w@3")}, nil)
+				if s := l.Snapshot(); s.Running != 5*time.Second || s.Oldest != 4*time.Second || s.Longest != 5*time.Second || s.Backlog != 2 {
 					t.Errorf("got %+v, want a call of 5 s, and two that wait, since 4 s", s)
 				}
 				time.Sleep(5*time.Minute - 5*time.Second)
@@ -105,7 +105,7 @@ func TestListener_SlowHandlerIsSeen_C1(t *testing.T) {
 				logged = nil
 				mu.Unlock()
 				for i := range 2 * longBacklog {
-					l.push([]store.Change{became(fmt.Sprint(i), "", "u@1")}, nil)
+					l.Push([]store.Change{became(fmt.Sprint(i), "", "u@1")}, nil)
 				}
 				mu.Lock()
 				want := 0
@@ -118,7 +118,7 @@ func TestListener_SlowHandlerIsSeen_C1(t *testing.T) {
 				mu.Unlock()
 				close(release)
 				synctest.Wait()
-				if s := l.snapshot(); s.Running != 0 || s.Oldest != 0 || s.Longest != 5*time.Minute || s.Backlog != 0 {
+				if s := l.Snapshot(); s.Running != 0 || s.Oldest != 0 || s.Longest != 5*time.Minute || s.Backlog != 0 {
 					t.Errorf("got %+v, want nothing to do, and the longest call of 5 minutes", s)
 				}
 			})

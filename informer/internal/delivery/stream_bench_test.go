@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package delivery
 
 import (
 	"fmt"
@@ -24,16 +24,16 @@ func BenchmarkStream_Relists(b *testing.B) {
 			}
 			var held, counted, waiting float64
 			for b.Loop() {
-				s := newEventStream(HandlerOptions{})
+				s := newEventStream(Options{})
 				before := heap()
 				for range relists {
 					for i := range changes {
-						s.push(changes[i], nil, false)
+						s.Push(changes[i], nil, false)
 					}
 				}
 				held += float64(heap() - before)
-				bytes, _ := s.size()
-				counted, waiting = counted+float64(bytes), waiting+float64(s.len())
+				bytes, _ := s.Size()
+				counted, waiting = counted+float64(bytes), waiting+float64(s.Len())
 				runtime.KeepAlive(s)
 			}
 			b.ReportMetric(held/float64(b.N)/(1<<20), "MiB-held")

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pagetable
+package delivery
 
 import (
 	"math/rand/v2"
@@ -11,7 +11,7 @@ import (
 // A table is compared with a map.
 func TestTable_AgreesWithAMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var table Table[int]
+	var table pageTable[int]
 	model := map[uint32]*int{}
 	for step := range 200_000 {
 		// Alternate between many and few numbers.
@@ -37,7 +37,7 @@ func TestTable_AgreesWithAMap(t *testing.T) {
 }
 
 func TestTable_EmptyPagesAreGivenBack(t *testing.T) {
-	var table Table[int]
+	var table pageTable[int]
 	for i := range uint32(100_000) {
 		table.Set(i, new(int))
 	}
@@ -50,15 +50,15 @@ func TestTable_EmptyPagesAreGivenBack(t *testing.T) {
 			n++
 		}
 	}
-	if n > kept {
-		t.Errorf("an empty table has %d pages, want at most %d", n, kept)
+	if n > pagesKept {
+		t.Errorf("an empty table has %d pages, want at most %d", n, pagesKept)
 	}
 }
 
 // Compares the cost of a number with that of a map's key.
 func BenchmarkTable(b *testing.B) {
 	const n = 20_000
-	var table Table[int]
+	var table pageTable[int]
 	v := new(int)
 	b.Run("SetGetClear", func(b *testing.B) {
 		i := uint32(0)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package mutation
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	mutationPass   = time.Minute // between comparisons of all copies, plus or minus a quarter
+	passPeriod     = time.Minute // between comparisons of all copies, plus or minus a quarter
 	sampleLimit    = 256         // objects per informer in a sample
 	retiredLimit   = 4096        // copies of replaced objects
 	readsLimit     = 16384       // remembered reads
@@ -33,61 +33,64 @@ const (
 
 var errChanged = errors.New("a shared object was changed")
 
-// MutationDetector compares the objects of informers with copies, and knows
+// Detector compares the objects of informers with copies, and knows
 // which code ran meanwhile. A SharedInformerFactory has one for all its
 // informers; an informer made by New has its own. Safe for concurrent use.
-type MutationDetector struct {
-	detection MutationDetection
+type Detector struct {
+	detection Detection
 	log       logr.Logger
-	unshare   func()        // forgets the parts that objects share; nil: none
-	kept      sync.Map      // from the shared object to its *kept
+	Unshare   func()        // forgets the parts that objects share; nil: none
+	kept      sync.Map      // from the shared object to its *Kept
 	clock     atomic.Uint64 // counts starts and ends of visits
 	visitors  atomic.Int64  // now running
 	mu        struct {
 		sync.Mutex
-		running  []*visit // includes those whose objects are being compared
-		past     deque.Deque[visit]
+		running  []*Visit // includes those whose objects are being compared
+		past     deque.Deque[Visit]
 		reads    deque.Deque[read]
-		retired  deque.Deque[*kept]
+		retired  deque.Deque[*Kept]
 		said     map[string]bool
 		lastPass uint64 // by clock
 	}
 }
 
-// visit is one call of a handler, or one reconcile.
-type visit struct {
+// Visit is one call of a handler, or one reconcile.
+type Visit struct {
 	who      fmt.Stringer
 	from, to uint64 // by clock; to is 0 while it runs
-	given    []*kept
+	given    []*Kept
 }
 
 // read is a read of an object by a Lister during a visit.
 type read struct {
-	object *kept
+	object *Kept
 	at     uint64
 }
 
-// newMutationDetector returns nil if the detector is off.
-func newMutationDetector(detection MutationDetection, log logr.Logger) *MutationDetector {
+// New returns nil if the detector is off.
+func New(detection Detection, log logr.Logger) *Detector {
 	detection = detection.completed()
 	if !(detection.Rate > 0) {
 		return nil
 	}
-	d := &MutationDetector{detection: detection, log: textlog.Throttled(log)}
+	d := &Detector{detection: detection, log: textlog.Throttled(log)}
 	d.clock.Store(1)
 	d.mu.said = make(map[string]bool)
 	return d
 }
 
+// Complete reports whether every object is checked.
+func (d *Detector) Complete() bool { return d != nil && d.detection.Rate >= 1 }
+
 // Begin records that who runs, such as a reconciler for its key, until end is
 // called. The objects that Listers returned meanwhile are then compared.
-func (d *MutationDetector) Begin(who fmt.Stringer) (end func()) {
+func (d *Detector) Begin(who fmt.Stringer) (end func()) {
 	v := d.begin(who)
 	return func() { d.end(v) }
 }
 
-func (d *MutationDetector) begin(who fmt.Stringer, given ...kube.Object) *visit {
-	v := &visit{who: who}
+func (d *Detector) begin(who fmt.Stringer, given ...kube.Object) *Visit {
+	v := &Visit{who: who}
 	for _, obj := range given {
 		if k := d.find(obj); k != nil {
 			v.given = append(v.given, k)
@@ -101,7 +104,7 @@ func (d *MutationDetector) begin(who fmt.Stringer, given ...kube.Object) *visit 
 	return v
 }
 
-func (d *MutationDetector) end(v *visit) {
+func (d *Detector) end(v *Visit) {
 	d.visitors.Add(-1)
 	for _, k := range d.inHand(v) {
 		d.check(k)
@@ -111,12 +114,12 @@ func (d *MutationDetector) end(v *visit) {
 
 // inHand ends v and returns the objects that it was given or that were read
 // during it.
-func (d *MutationDetector) inHand(v *visit) []*kept {
+func (d *Detector) inHand(v *Visit) []*Kept {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	v.to = d.clock.Add(1)
 	hand := slices.Clone(v.given)
-	seen := make(map[*kept]bool)
+	seen := make(map[*Kept]bool)
 	for i := d.mu.reads.Back(); i > d.mu.reads.Front() && len(hand) < handLimit; i-- {
 		r := d.mu.reads.At(i - 1)
 		if r.at < v.from {
@@ -131,14 +134,14 @@ func (d *MutationDetector) inHand(v *visit) []*kept {
 }
 
 // forget removes v, and the reads that no running visit needs.
-func (d *MutationDetector) forget(v *visit) {
+func (d *Detector) forget(v *Visit) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mu.running = slices.DeleteFunc(d.mu.running, func(other *visit) bool { return other == v })
+	d.mu.running = slices.DeleteFunc(d.mu.running, func(other *Visit) bool { return other == v })
 	if d.mu.past.Len() == pastLimit {
 		d.mu.past.Pop()
 	}
-	d.mu.past.Push(visit{who: v.who, from: v.from, to: v.to})
+	d.mu.past.Push(Visit{who: v.who, from: v.from, to: v.to})
 	oldest := d.clock.Load()
 	for _, other := range d.mu.running {
 		oldest = min(oldest, other.from)
@@ -148,8 +151,8 @@ func (d *MutationDetector) forget(v *visit) {
 	}
 }
 
-// touch records that obj was read during a visit.
-func (d *MutationDetector) touch(obj kube.Object) {
+// Touch records that obj was read during a visit.
+func (d *Detector) Touch(obj kube.Object) {
 	if d.visitors.Load() == 0 {
 		return
 	}
@@ -167,14 +170,14 @@ func (d *MutationDetector) touch(obj kube.Object) {
 	d.mu.reads.Push(read{k, now})
 }
 
-func (d *MutationDetector) find(obj kube.Object) *kept {
+func (d *Detector) find(obj kube.Object) *Kept {
 	if k, ok := d.kept.Load(obj); ok {
-		return k.(*kept)
+		return k.(*Kept)
 	}
 	return nil
 }
 
-func (d *MutationDetector) check(k *kept) {
+func (d *Detector) check(k *Kept) {
 	start := d.clock.Load()
 	fields := differences(k.truth, k.object)
 	if len(fields) == 0 {
@@ -191,8 +194,8 @@ func (d *MutationDetector) check(k *kept) {
 	}
 	had, ran := d.whoRan(k)
 	m.Suspects, m.Bystanders = texts(had), texts(ran)
-	if d.unshare != nil {
-		d.unshare() // what was modified may be a part of other objects too
+	if d.Unshare != nil {
+		d.Unshare() // what was modified may be a part of other objects too
 	}
 	m.Repaired = k.guard.repair(k)
 	k.guard.found.Add(1)
@@ -201,7 +204,7 @@ func (d *MutationDetector) check(k *kept) {
 
 // whoRan returns the visits since k was last seen unchanged: those that had it,
 // and the others.
-func (d *MutationDetector) whoRan(k *kept) (had, ran []fmt.Stringer) {
+func (d *Detector) whoRan(k *Kept) (had, ran []fmt.Stringer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	good := k.good.Load()
@@ -221,7 +224,7 @@ func (d *MutationDetector) whoRan(k *kept) (had, ran []fmt.Stringer) {
 }
 
 // readLocked reports whether k was read during v.
-func (d *MutationDetector) readLocked(k *kept, v *visit) bool {
+func (d *Detector) readLocked(k *Kept, v *Visit) bool {
 	for i := d.mu.reads.Front(); i < d.mu.reads.Back(); i++ {
 		if r := d.mu.reads.At(i); r.object == k && r.at >= v.from && (v.to == 0 || r.at < v.to) {
 			return true
@@ -240,7 +243,7 @@ func texts(who []fmt.Stringer) (out []string) {
 	return out
 }
 
-func (d *MutationDetector) report(m Mutation) {
+func (d *Detector) report(m Mutation) {
 	if d.news(m) {
 		d.log.Error(errChanged, "Copy objects from handlers and Listers with informer.Copy before modifying them",
 			"kind", m.Kind.Kind, "key", m.Key.String(), "fields", m.Fields, "suspects", m.Suspects,
@@ -258,7 +261,7 @@ func (d *MutationDetector) report(m Mutation) {
 }
 
 // news reports whether a field of m was not logged before.
-func (d *MutationDetector) news(m Mutation) (news bool) {
+func (d *Detector) news(m Mutation) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.mu.said) > saidLimit {
@@ -272,10 +275,10 @@ func (d *MutationDetector) news(m Mutation) (news bool) {
 	return news
 }
 
-// run compares all copies from time to time, until ctx ends.
-func (d *MutationDetector) run(ctx context.Context) error {
+// Run compares all copies from time to time, until ctx ends.
+func (d *Detector) Run(ctx context.Context) error {
 	for {
-		timer := time.NewTimer(mutationPass*3/4 + simhook.Duration(simhook.Of(ctx), "mutation detector", mutationPass/2))
+		timer := time.NewTimer(passPeriod*3/4 + simhook.Duration(simhook.Of(ctx), "mutation detector", passPeriod/2))
 		select {
 		case <-timer.C:
 			d.pass()
@@ -288,10 +291,10 @@ func (d *MutationDetector) run(ctx context.Context) error {
 
 // pass compares all copies, and drops those that were replaced, or are part of
 // a sample, since before the last pass.
-func (d *MutationDetector) pass() {
+func (d *Detector) pass() {
 	last := d.nextPass()
 	d.kept.Range(func(_, v any) bool {
-		k := v.(*kept)
+		k := v.(*Kept)
 		d.check(k)
 		switch {
 		case d.detection.Rate < 1 && k.since < last:
@@ -306,14 +309,14 @@ func (d *MutationDetector) pass() {
 	}
 }
 
-func (d *MutationDetector) nextPass() (last uint64) {
+func (d *Detector) nextPass() (last uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	last, d.mu.lastPass = d.mu.lastPass, d.clock.Add(1)
 	return last
 }
 
-func (d *MutationDetector) retiredBefore(last uint64) (out []*kept) {
+func (d *Detector) retiredBefore(last uint64) (out []*Kept) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for d.mu.retired.Len() > 0 && (*d.mu.retired.At(d.mu.retired.Front())).retired.Load() < last {

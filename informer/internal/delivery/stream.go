@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package delivery
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// defaultBacklogBytes is the default of HandlerOptions.BacklogBytes.
+	// defaultBacklogBytes is the default of Options.BacklogBytes.
 	defaultBacklogBytes = 64 << 20
 )
 
@@ -44,13 +44,13 @@ type eventPlace struct {
 	at   int
 }
 
-func newEventStream(opts HandlerOptions) *eventStream {
+func newEventStream(opts Options) *eventStream {
 	return &eventStream{limit: opts.BacklogBytes, undecodable: opts.Undecodable}
 }
 
-func (s *eventStream) len() int { return s.count }
+func (s *eventStream) Len() int { return s.count }
 
-func (s *eventStream) size() (bytes int64, merged uint64) { return s.bytes, s.merged }
+func (s *eventStream) Size() (bytes int64, merged uint64) { return s.bytes, s.merged }
 
 func (s *eventStream) full() bool {
 	return s.limit >= 0 && s.bytes >= s.bound()
@@ -58,7 +58,7 @@ func (s *eventStream) full() bool {
 
 func (s *eventStream) bound() int64 { return cmp.Or(s.limit, defaultBacklogBytes) }
 
-func (s *eventStream) push(c store.Change, filter *store.ScopeSet, initial bool) {
+func (s *eventStream) Push(c store.Change, filter *store.ScopeSet, initial bool) {
 	was, is := c.Before.SeenBy(filter), c.After.SeenBy(filter)
 	var wasBad, isBad *kube.Undecodable
 	if s.undecodable {
@@ -150,4 +150,4 @@ func (s *eventStream) mergeable(e kube.Event[kube.Object], bytes uint32, full bo
 	s.update[e.Key] = s.add(e, bytes)
 }
 
-func (s *eventStream) clock(now uint32) { s.time = now }
+func (s *eventStream) Clock(now uint32) { s.time = now }
