@@ -83,7 +83,7 @@ var arrows = map[string][]string{
 	"informer/internal/store":    {"informer/state", "informer/internal/base", "informer/internal/compact", "internal/deque"},
 	"informer/internal/steps":    {"informer/state", "informer/internal/base", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom"},
 	"informer/internal/feed":     {"informer/internal/base", "informer/internal/gate", "informer/internal/restclient", "informer/internal/steps", "informer/listwatch"},
-	"informer/internal/mutation": {"informer/internal/base", "informer/internal/compact", "informer/internal/store", "internal/deque", "internal/textlog"},
+	"informer/internal/mutation": {"informer/internal/base", "informer/internal/compact", "informer/internal/store", "internal/deque", "internal/simhook", "internal/textlog"},
 	"informer/internal/delivery": {"informer/internal/base", "informer/internal/compact", "informer/internal/mutation", "informer/internal/store", "informer/state",
 		"internal/deque", "internal/simhook", "internal/stacks", "internal/textlog"},
 	"informer/internal/unsettled": {"informer/internal/base", "informer/internal/restclient", "informer/listwatch", "internal/sleep", "internal/simhook"},
