@@ -97,6 +97,7 @@ func (l Lister[T]) Get(key kube.Key) (T, error) {
 		if pending := l.v.pending(key); pending != nil && s.gone == nil && s.covers(key.Namespace) {
 			return none, pending
 		}
+		synced := s.isSynced() // before the read: a list that arrives after it may have the object
 		obj, scopes, err := l.v.store.Get(key)
 		if l.v.current.Load() != s {
 			continue
@@ -104,7 +105,7 @@ func (l Lister[T]) Get(key kube.Key) (T, error) {
 		if scopes.SeenBy(s.scopes) {
 			return l.opened(key, obj, err)
 		}
-		return none, l.missing(key, s)
+		return none, l.missing(key, s, synced)
 	}
 }
 
@@ -121,8 +122,8 @@ func (l Lister[T]) opened(key kube.Key, stored kube.Object, err error) (T, error
 	return as[T](obj), err
 }
 
-// missing returns why there is no object of key.
-func (l Lister[T]) missing(key kube.Key, s *listerView) error {
+// missing returns why there is no object of key. synced is what s was before it was looked for.
+func (l Lister[T]) missing(key kube.Key, s *listerView, synced bool) error {
 	kind := l.v.store.Kind
 	switch {
 	case s.gone != nil:
@@ -131,7 +132,7 @@ func (l Lister[T]) missing(key kube.Key, s *listerView) error {
 		return &kube.NamespaceError{Kind: kind, Key: key}
 	case !s.covers(key.Namespace):
 		return &kube.OutOfScopeError{Kind: kind, Key: key}
-	case !s.isSynced():
+	case !synced:
 		return &kube.NotSyncedError{Kind: kind}
 	}
 	var resource schema.GroupResource
@@ -254,7 +255,7 @@ func (l Lister[T]) ByIndex(name, value string) (iter.Seq[T], error) {
 	if err := l.known(name); err != nil {
 		return nil, err
 	}
-	if err := l.readable("", false); err != nil {
+	if _, err := l.readable("", false); err != nil {
 		return nil, err
 	}
 	return l.shelf(name, value), nil
@@ -323,9 +324,21 @@ func (l Lister[T]) known(index string) error {
 // cluster-scoped kind, a *ReleasedError after a release, and an error for an
 // unknown index.
 func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
-	if err := l.readable(opts.Namespace, opts.Unsynced); err != nil {
-		return nil, err
+	for {
+		s, err := l.readable(opts.Namespace, opts.Unsynced)
+		if err != nil {
+			return nil, err
+		}
+		out, err := l.list(opts)
+		if err != nil || l.v.current.Load() == s {
+			return out, err
+		}
+		// The handle has other scopes now, which may lack their first list.
 	}
+}
+
+// list returns the objects that opts select of those that are known.
+func (l Lister[T]) list(opts QueryOptions) ([]T, error) {
 	var rows iter.Seq[*store.Row]
 	switch {
 	case opts.Index == "" && opts.Namespace == "" && opts.Selector == nil:
@@ -359,27 +372,27 @@ func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
 	}, opts.Selector)), nil
 }
 
-// readable returns why objects of namespace (empty: all) cannot be read.
-// partly: reads before the first list are allowed.
-func (l Lister[T]) readable(namespace string, partly bool) error {
+// readable returns why objects of namespace (empty: all) cannot be read, and the view of which
+// that is true. partly: reads before the first list are allowed.
+func (l Lister[T]) readable(namespace string, partly bool) (*listerView, error) {
 	if l.v == nil {
-		return &kube.NotSyncedError{}
+		return nil, &kube.NotSyncedError{}
 	}
 	s, key := l.v.current.Load(), kube.Key{Namespace: namespace}
 	switch {
 	case s.gone != nil:
-		return s.gone
+		return nil, s.gone
 	case namespace != "" && l.v.misplaced(namespace):
-		return &kube.NamespaceError{Kind: l.v.store.Kind, Key: key}
+		return nil, &kube.NamespaceError{Kind: l.v.store.Kind, Key: key}
 	case namespace != "" && !s.covers(namespace):
-		return &kube.OutOfScopeError{Kind: l.v.store.Kind, Key: key}
+		return nil, &kube.OutOfScopeError{Kind: l.v.store.Kind, Key: key}
 	case !partly && !s.isSynced():
-		return &kube.NotSyncedError{Kind: l.v.store.Kind}
+		return nil, &kube.NotSyncedError{Kind: l.v.store.Kind}
 	}
 	if pending := l.v.pending(key); pending != nil && !partly {
-		return pending
+		return nil, pending
 	}
-	return nil
+	return s, nil
 }
 
 // Fields returns the sorted Fields of the handle's scopes, nil if all fields are

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -26,6 +27,38 @@ func listerOf(x *store.Indexer, s *listerView) Lister[kube.Object] {
 	var at atomic.Pointer[listerView]
 	at.Store(s)
 	return newLister[kube.Object](x, nil, nil, &at, nil, nil)
+}
+
+// A list that arrives while a Lister reads must not turn what it has not seen into NotFound.
+func TestLister_SyncDuringAReadIsNoAnswer_I3(t *testing.T) {
+	x, synced := store.NewIndexer(fixture.ThingKind), make(chan struct{})
+	var at atomic.Pointer[listerView]
+	at.Store(&listerView{synced: synced})
+	arrives := sync.OnceFunc(func() {
+		mustApply(t, x, seenDelta("a", "u", 5, ""))
+		close(synced)
+	})
+	// Whether the kind has namespaces is asked after the store.
+	lister := newLister[kube.Object](x, nil, func() (bool, bool) { arrives(); return true, true }, &at, nil, nil)
+	if _, err := lister.Get(fixture.Named("a")); !isNotSynced(err) {
+		t.Errorf("Get = %v, want a *NotSyncedError: the object came after the read", err)
+	}
+	if _, err := lister.Get(fixture.Named("a")); err != nil {
+		t.Errorf("the next Get = %v, want the object", err)
+	}
+}
+
+// A handle whose scopes change while a Lister lists has other objects, which may not be listed yet.
+func TestLister_ScopesThatChangeDuringAListAreReadAgain_I3(t *testing.T) {
+	x := store.NewIndexer(fixture.ThingKind)
+	mustApply(t, x, seenDelta("a", "u", 5, ""))
+	var at atomic.Pointer[listerView]
+	at.Store(&listerView{})
+	change := sync.OnceFunc(func() { at.Store(&listerView{scopes: store.ScopesOf(7), synced: make(chan struct{})}) })
+	lister := newLister[kube.Object](x, nil, func() (bool, bool) { change(); return true, true }, &at, nil, nil)
+	if got, err := lister.List(QueryOptions{Namespace: "ns"}); !isNotSynced(err) {
+		t.Errorf("List = %v, %v; want a *NotSyncedError, as the new scope has no list", got, err)
+	}
 }
 
 func TestLister_SaysWhyThereIsNoObject(t *testing.T) {
