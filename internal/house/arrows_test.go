@@ -157,6 +157,8 @@ var arrows = map[string][]string{
 	"simulate/embedded":                     {"simulate"},
 	"simulate/cmd/apiserver":                {"simulate", "simulate/embedded"},
 	"simulate/simtest":                      {"informer", "client", "simulate"},
+	"simulate/conformance":                  {},                 // tests alone
+	"simulate/internal/fixture":             {"simulate"},       // tests alone
 	"simulate/internal/transcript":          {"internal/sleep"}, // knows servers by HTTP alone
 	"simulate/internal/transcript/recorded": {},                 // tests alone
 	"simulate/kit":                          {"client", "informer", "informer/compact", "manager", "rights", "simulate"},
