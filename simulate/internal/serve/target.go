@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package routing finds out what a request to a Kubernetes API server is about: the verb, and
-// the kind, object and subresource that its path names. It sees the registry of kinds and holds
-// nothing.
-package routing
+package serve
 
 import (
 	"net/http"
@@ -17,8 +14,9 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
-// Call is a request with what it is about.
-type Call struct {
+// Target is a request with what it is about: the verb, and the kind, object and subresource
+// that its path names.
+type Target struct {
 	*http.Request
 	Verb            string      // get, list, watch, create, update, patch, delete, deletecollection; else the method
 	Kind            *kinds.Kind // nil: the path names none that is served
@@ -34,8 +32,8 @@ type Call struct {
 }
 
 // Route finds out what a request is about.
-func Route(r *http.Request, served *kinds.Registry) *Call {
-	c := &Call{Request: r, Verb: strings.ToLower(r.Method)}
+func Route(r *http.Request, served *kinds.Registry) *Target {
+	c := &Target{Request: r, Verb: strings.ToLower(r.Method)}
 	gv, parts := splitVersion(r.URL.Path)
 	if parts == nil {
 		return c
@@ -86,11 +84,11 @@ func splitVersion(path string) (gv schema.GroupVersion, rest []string) {
 }
 
 // watchable reports whether a path that asks for a watch names what can be watched.
-func (c *Call) watchable() bool {
+func (c *Target) watchable() bool {
 	return !c.prefixed || c.Subresource == "" && c.Kind.Allows("", "watch") && (c.Name == "" || c.Namespace != "" || !c.Kind.Namespaced)
 }
 
-func (c *Call) verb() string {
+func (c *Target) verb() string {
 	switch c.Method {
 	case http.MethodGet:
 		switch {
@@ -115,7 +113,7 @@ func (c *Call) verb() string {
 }
 
 // watches reports whether the query asks for a watch.
-func (c *Call) watches() bool {
+func (c *Target) watches() bool {
 	given, ok := c.URL.Query()["watch"]
 	return ok && given[0] != "0" && !strings.EqualFold(given[0], "false")
 }
@@ -128,7 +126,7 @@ func ofNamespace(gv schema.GroupVersion, word string) bool {
 
 // Check refuses a Call with a Kind that does not support the verb, or whose path names too
 // little or too much for it.
-func (c *Call) Check() error {
+func (c *Target) Check() error {
 	if c.Name != "" && c.Namespace == "" && c.Kind.Namespaced {
 		return refusal.Absent()
 	}
@@ -140,7 +138,7 @@ func (c *Call) Check() error {
 
 // addressed reports whether the path names as much as the verb needs: an object or all objects
 // of a kind, and a namespace to write in.
-func (c *Call) addressed() bool {
+func (c *Target) addressed() bool {
 	switch c.Verb {
 	case "create":
 		return (c.Name != "") == (c.Subresource != "") && (c.Namespace != "" || !c.Kind.Namespaced || len(c.Kind.Verbs) == 1)
