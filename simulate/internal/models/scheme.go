@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gotypes holds the Go types of the built-in kinds and their codecs.
-package gotypes
+package models
 
 import (
 	"sync"
