@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keyed draws random numbers that depend on a seed and on the purpose of the draw,
-// so one draw does not shift others.
-package keyed
+package chance
 
 import (
 	"hash/fnv"
