@@ -100,8 +100,7 @@ var arrows = map[string][]string{
 	"internal/metrics":        {"informer/state", "informer", "internal/histogram", "internal/task", "reconcile", "webhook", "workqueue"},
 	"internal/observer":       {"informer", "internal/effects"},
 	"internal/ownnews":        {"informer", "internal/task"},
-	"internal/protoweight":    {"internal/jsonweight"},
-	"internal/decodelimit":    {"internal/jsonweight", "internal/protoweight"},
+	"internal/decodelimit":    {"internal/jsonweight"},
 	"internal/writegate":      {"reconcile"},
 
 	// The rooms of the simulated server. Those without a row see no other.

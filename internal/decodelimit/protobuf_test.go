@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package protoweight_test
+package decodelimit
 
 import (
 	"bytes"
@@ -14,8 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/flyball-dev/flyball/internal/protoweight"
 )
 
 func allocated(f func()) int64 {
@@ -26,7 +24,7 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-func field(number byte, value []byte) []byte {
+func encoded(number byte, value []byte) []byte {
 	out := []byte{number<<3 | 2}
 	n := len(value)
 	for ; n >= 0x80; n >>= 7 {
@@ -55,20 +53,20 @@ func ordinary() []byte {
 
 func TestPlan_NeverWeighsLessThanDecodingAllocates_B13(t *testing.T) {
 	const noise = 32 << 10
-	plan := protoweight.Of(reflect.TypeFor[*corev1.Pod]())
+	plan := protoPlanOf(reflect.TypeFor[*corev1.Pod]())
 	var entries []byte
 	for i := range 4000 {
-		entries = append(entries, field(7, field(1, []byte{'a' + byte(i%26), byte('a' + i/26%26), byte('a' + i/676)}))...) // nodeSelector
+		entries = append(entries, encoded(7, encoded(1, []byte{'a' + byte(i%26), byte('a' + i/26%26), byte('a' + i/676)}))...) // nodeSelector
 	}
 	for name, message := range map[string][]byte{
 		"ordinary":               ordinary(),
-		"empty containers":       field(2, bytes.Repeat(field(2, nil), 10_000)),
-		"containers of one name": field(2, bytes.Repeat(field(2, field(1, []byte("a"))), 10_000)),
-		"empty variables":        field(2, field(2, bytes.Repeat(field(7, nil), 10_000))),
-		"empty arguments":        field(2, field(2, bytes.Repeat(field(4, nil), 10_000))),
-		"a map":                  field(2, entries),
-		"labels":                 field(1, bytes.Repeat(field(11, field(1, []byte("a"))), 10_000)),
-		"specs":                  bytes.Repeat(field(2, nil), 10_000),
+		"empty containers":       encoded(2, bytes.Repeat(encoded(2, nil), 10_000)),
+		"containers of one name": encoded(2, bytes.Repeat(encoded(2, encoded(1, []byte("a"))), 10_000)),
+		"empty variables":        encoded(2, encoded(2, bytes.Repeat(encoded(7, nil), 10_000))),
+		"empty arguments":        encoded(2, encoded(2, bytes.Repeat(encoded(4, nil), 10_000))),
+		"a map":                  encoded(2, entries),
+		"labels":                 encoded(1, bytes.Repeat(encoded(11, encoded(1, []byte("a"))), 10_000)),
+		"specs":                  bytes.Repeat(encoded(2, nil), 10_000),
 	} {
 		weight, err := plan.Weigh(message, math.MaxInt64)
 		if err != nil {
@@ -89,8 +87,8 @@ func TestPlan_NeverWeighsLessThanDecodingAllocates_B13(t *testing.T) {
 			t.Errorf("%s: it weighs %d, more than the bound of %d", name, weight, bound)
 		}
 	}
-	if _, err := plan.Weigh(field(2, bytes.Repeat(field(2, nil), 1<<20)), 1<<20); !errors.Is(err, protoweight.ErrTooHeavy) {
-		t.Errorf("a million empty containers: %v, want ErrTooHeavy", err)
+	if _, err := plan.Weigh(encoded(2, bytes.Repeat(encoded(2, nil), 1<<20)), 1<<20); !errors.Is(err, errMessageHeavy) {
+		t.Errorf("a million empty containers: %v, want errMessageHeavy", err)
 	}
 	for _, garbage := range [][]byte{nil, {0xff}, {0x0a, 0x7f}, []byte("<html>")} {
 		if _, err := plan.Weigh(garbage, math.MaxInt64); err != nil {
@@ -100,7 +98,7 @@ func TestPlan_NeverWeighsLessThanDecodingAllocates_B13(t *testing.T) {
 }
 
 func BenchmarkPlan(b *testing.B) {
-	message, plan := ordinary(), protoweight.Of(reflect.TypeFor[*corev1.Pod]())
+	message, plan := ordinary(), protoPlanOf(reflect.TypeFor[*corev1.Pod]())
 	b.Run("weigh", func(b *testing.B) {
 		for b.Loop() {
 			_, _ = plan.Weigh(message, math.MaxInt64)

@@ -1,14 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package protoweight estimates how much memory decoding a protobuf message of
-// the Kubernetes API allocates, without decoding it. An empty element of a list
-// of messages is two bytes and becomes a struct of hundreds.
-//
-// As in jsonweight, the estimate counts all allocations and is rather too high;
-// tests compare it with actual allocations. All functions are pure and safe for
-// concurrent use.
-package protoweight
+package decodelimit
 
 import (
 	"errors"
@@ -22,9 +15,12 @@ import (
 	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
-// Plan describes how messages of a type are decoded. Make it with Of; it is
-// immutable.
-type Plan struct {
+// protoPlan estimates how much memory decoding a protobuf message of the
+// Kubernetes API allocates, without decoding it. An empty element of a list of
+// messages is two bytes and becomes a struct of hundreds. As in jsonweight, the
+// estimate counts all allocations and is rather too high; tests compare it with
+// actual allocations. Make it with protoPlanOf; it is immutable.
+type protoPlan struct {
 	fields []field // by number
 	opaque bool    // the type does not show its fields
 	size   int64   // of the largest type that a message leads to
@@ -34,17 +30,17 @@ type field struct {
 	known    bool
 	repeated bool
 	mapped   bool
-	size     int64 // of an element, a map entry, or the target of a pointer
-	of       *Plan // nil: bytes or a number
+	size     int64      // of an element, a map entry, or the target of a pointer
+	of       *protoPlan // nil: bytes or a number
 }
 
-// Of compiles the plan of a type, or of its element if it is a pointer. Cache
-// it.
-func Of(t reflect.Type) *Plan {
+// protoPlanOf compiles the plan of a type, or of its element if it is a pointer.
+// Cache it.
+func protoPlanOf(t reflect.Type) *protoPlan {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	plans := map[reflect.Type]*Plan{}
+	plans := map[reflect.Type]*protoPlan{}
 	p := compile(t, plans)
 	for _, other := range plans {
 		p.size = max(p.size, other.size)
@@ -52,11 +48,11 @@ func Of(t reflect.Type) *Plan {
 	return p
 }
 
-func compile(t reflect.Type, plans map[reflect.Type]*Plan) *Plan {
+func compile(t reflect.Type, plans map[reflect.Type]*protoPlan) *protoPlan {
 	if p := plans[t]; p != nil {
 		return p
 	}
-	p := &Plan{size: 64}
+	p := &protoPlan{size: 64}
 	plans[t] = p
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -78,7 +74,7 @@ func compile(t reflect.Type, plans map[reflect.Type]*Plan) *Plan {
 	return p
 }
 
-func fieldOf(t reflect.Type, plans map[reflect.Type]*Plan) field {
+func fieldOf(t reflect.Type, plans map[reflect.Type]*protoPlan) field {
 	f := field{known: true}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -99,7 +95,7 @@ func fieldOf(t reflect.Type, plans map[reflect.Type]*Plan) field {
 	}
 	// A named list type is a message with one field.
 	if t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 {
-		f.of = &Plan{fields: []field{{}, fieldOf(t, plans)}}
+		f.of = &protoPlan{fields: []field{{}, fieldOf(t, plans)}}
 		return f
 	}
 	if t.Kind() == reflect.Struct {
@@ -108,38 +104,38 @@ func fieldOf(t reflect.Type, plans map[reflect.Type]*Plan) field {
 	return f
 }
 
-// MaxDepth limits the nesting of messages.
-const MaxDepth = jsonweight.MaxDepth
+// maxDepth limits the nesting of messages.
+const maxDepth = jsonweight.MaxDepth
 
-// ErrTooDeep is returned by Weigh for a message deeper than MaxDepth.
-var ErrTooDeep = fmt.Errorf("more than %d levels of messages", MaxDepth)
+// errMessageDeep is returned by Weigh for a message deeper than maxDepth.
+var errMessageDeep = fmt.Errorf("more than %d levels of messages", maxDepth)
 
-// ErrTooHeavy is returned by Weigh when the weight exceeds the limit.
-var ErrTooHeavy = errors.New("too much memory when decoded")
+// errMessageHeavy is returned by Weigh when the weight exceeds the limit.
+var errMessageHeavy = errors.New("too much memory when decoded")
 
 // ofDecoder is the fixed cost of any message.
 const ofDecoder = 256
 
 // Bound returns an upper bound of what decoding a message of that size takes.
-func (p *Plan) Bound(bytes int64) int64 { return ofDecoder + bytes*(5*p.size+64) }
+func (p *protoPlan) Bound(bytes int64) int64 { return ofDecoder + bytes*(5*p.size+64) }
 
 // Weigh weighs a message until the weight exceeds limit. Unreadable parts have
 // no weight: the decoder reports the error.
-func (p *Plan) Weigh(message []byte, limit int64) (int64, error) {
-	s := scale{sum: ofDecoder, limit: limit}
+func (p *protoPlan) Weigh(message []byte, limit int64) (int64, error) {
+	s := protoScale{sum: ofDecoder, limit: limit}
 	err := s.message(p, message, 0)
 	return s.sum, err
 }
 
-// scale weighs one message.
-type scale struct{ sum, limit int64 }
+// protoScale weighs one message.
+type protoScale struct{ sum, limit int64 }
 
 // room is the allocated capacity of the lists and maps of one message.
 type room struct{ n, room int64 }
 
-func (s *scale) message(p *Plan, message []byte, depth int) error {
-	if depth > MaxDepth {
-		return ErrTooDeep
+func (s *protoScale) message(p *protoPlan, message []byte, depth int) error {
+	if depth > maxDepth {
+		return errMessageDeep
 	}
 	if p.opaque {
 		s.sum += 128 + 8*int64(len(message))
@@ -171,7 +167,7 @@ func (s *scale) message(p *Plan, message []byte, depth int) error {
 	return s.over()
 }
 
-func (s *scale) value(f *field, in *room, wire protowire.Type, value []byte, depth int) error {
+func (s *protoScale) value(f *field, in *room, wire protowire.Type, value []byte, depth int) error {
 	in.n++
 	switch {
 	case f.mapped:
@@ -199,7 +195,7 @@ func (s *scale) value(f *field, in *room, wire protowire.Type, value []byte, dep
 }
 
 // entry counts the key and the value of one map entry.
-func (s *scale) entry(f *field, entry []byte, depth int) error {
+func (s *protoScale) entry(f *field, entry []byte, depth int) error {
 	for len(entry) > 0 {
 		number, wire, n := protowire.ConsumeTag(entry)
 		if n < 0 {
@@ -222,9 +218,9 @@ func (s *scale) entry(f *field, entry []byte, depth int) error {
 	return s.over()
 }
 
-func (s *scale) over() error {
+func (s *protoScale) over() error {
 	if s.sum > s.limit {
-		return ErrTooHeavy
+		return errMessageHeavy
 	}
 	return nil
 }
