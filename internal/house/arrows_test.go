@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 	"cmd/flyball/internal/crds":       {"internal/commandline", "internal/costly", "internal/editdistance", "internal/jsontree"},
 	"cmd/flyball/internal/pack": {"cmd/flyball/internal/pack/internal/base", "cmd/flyball/internal/pack/internal/bundle",
 		"cmd/flyball/internal/pack/internal/chart", "cmd/flyball/internal/pack/internal/image",
-		"cmd/flyball/internal/pack/internal/outdir", "cmd/flyball/internal/pack/internal/program",
+		"cmd/flyball/internal/pack/internal/program",
 		"internal/commandline"},
 	"cmd/flyball/internal/pack/internal/base":   {"internal/jsontree"},
 	"cmd/flyball/internal/pack/internal/bundle": {"cmd/flyball/internal/pack/internal/base"},

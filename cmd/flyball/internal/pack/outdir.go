@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package outdir replaces directories of generated files, and none that a person has
-// written or changed.
-package outdir
+package pack
 
 import (
 	"crypto/sha256"
@@ -18,15 +16,16 @@ import (
 	"strings"
 )
 
-// list is the file in a directory with the names and hashes of the others.
-const list = ".flyball-pack"
+// listFile is the file in a directory with the names and hashes of the others.
+const listFile = ".flyball-pack"
 
-const header = "# Written by flyball's pack, with the SHA-256 of its files. It replaces the directory only while they are the same.\n"
+const listHeader = "# Written by flyball's pack, with the SHA-256 of its files. It replaces the directory only while they are the same.\n"
 
-// Replace makes dir have these files and no others. It refuses, and changes nothing, if
+// replaceDir replaces a directory of generated files, and none that a person has written or
+// changed. It makes dir have these files and no others. It refuses, and changes nothing, if
 // there are files that it has not written, or that were changed since.
-func Replace(dir string, files map[string][]byte) error {
-	if err := Check(dir); err != nil {
+func replaceDir(dir string, files map[string][]byte) error {
+	if err := checkDir(dir); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(dir)
@@ -42,29 +41,29 @@ func Replace(dir string, files map[string][]byte) error {
 	}
 	defer func() { _ = os.RemoveAll(beside) }()
 	written, before := filepath.Join(beside, "new"), filepath.Join(beside, "old")
-	if err := write(written, files); err != nil {
+	if err := writeDir(written, files); err != nil {
 		return err
 	}
 	if err := os.Rename(dir, before); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	if err := os.Rename(written, dir); err != nil {
-		return errors.Join(err, restore(before, dir))
+		return errors.Join(err, restoreDir(before, dir))
 	}
 	return nil
 }
 
-// restore moves the directory back that was to be replaced, if there was one.
-func restore(before, dir string) error {
+// restoreDir moves the directory back that was to be replaced, if there was one.
+func restoreDir(before, dir string) error {
 	if err := os.Rename(before, dir); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-func write(dir string, files map[string][]byte) error {
+func writeDir(dir string, files map[string][]byte) error {
 	var text strings.Builder
-	text.WriteString(header)
+	text.WriteString(listHeader)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -73,15 +72,15 @@ func write(dir string, files map[string][]byte) error {
 		if err := os.WriteFile(file, files[name], 0o644); err != nil {
 			return err
 		}
-		fmt.Fprintf(&text, "%s  %s\n", sum(files[name]), name)
+		fmt.Fprintf(&text, "%s  %s\n", sumOf(files[name]), name)
 	}
-	return os.WriteFile(filepath.Join(dir, list), []byte(text.String()), 0o644)
+	return os.WriteFile(filepath.Join(dir, listFile), []byte(text.String()), 0o644)
 }
 
-// sums returns the list of a directory: the checksum of each file that was written; empty if
+// listed returns the list of a directory: the checksum of each file that was written; empty if
 // there is none.
-func sums(dir string) (map[string]string, error) {
-	text, err := os.ReadFile(filepath.Join(dir, list))
+func listed(dir string) (map[string]string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, listFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -94,9 +93,9 @@ func sums(dir string) (map[string]string, error) {
 	return sums, nil
 }
 
-// Check returns the error that Replace would return before it writes.
-func Check(dir string) error {
-	old, err := sums(dir)
+// checkDir returns the error that replaceDir would return before it writes.
+func checkDir(dir string) error {
+	old, err := listed(dir)
 	if err != nil {
 		return err
 	}
@@ -111,7 +110,7 @@ func Check(dir string) error {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
-		if name = filepath.ToSlash(name); err != nil || name == list {
+		if name = filepath.ToSlash(name); err != nil || name == listFile {
 			return err
 		}
 		hash, ours := old[name]
@@ -119,14 +118,14 @@ func Check(dir string) error {
 			return fmt.Errorf("write into %s: this command has not written %s there; name an empty directory with -o, or remove this one", dir, name)
 		}
 		have, err := os.ReadFile(path)
-		if err == nil && sum(have) != hash {
+		if err == nil && sumOf(have) != hash {
 			return fmt.Errorf("write into %s: %s was changed since this command wrote it; make the change where it is generated from, then remove the file", dir, name)
 		}
 		return err
 	})
 }
 
-func sum(text []byte) string {
+func sumOf(text []byte) string {
 	hash := sha256.Sum256(text)
 	return hex.EncodeToString(hash[:])
 }
