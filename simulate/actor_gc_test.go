@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/internal/actors"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 var collecting = simulate.Actors{GarbageCollector: true}
@@ -46,12 +47,12 @@ func TestCollector_BackgroundDeletesDependentsAfterTheOwner_S21(t *testing.T) {
 		p.own("b", "a!")
 		p.own("c", "b")
 		p.own("other")
-		pass(time.Second)
-		p.has(configMaps, "a b c other", "all owners are there")
+		fixture.Pass(time.Second)
+		p.has(fixture.ConfigMaps, "a b c other", "all owners are there")
 		p.delete("a", "Background")
-		p.has(configMaps, "b c other", "the owner goes at once")
-		pass(time.Second)
-		p.has(configMaps, "other", "what depends on it goes after it, and what depends on that")
+		p.has(fixture.ConfigMaps, "b c other", "the owner goes at once")
+		fixture.Pass(time.Second)
+		p.has(fixture.ConfigMaps, "other", "what depends on it goes after it, and what depends on that")
 	})
 }
 
@@ -63,14 +64,14 @@ func TestCollector_ForegroundDeletesDependentsFirst_S21(t *testing.T) {
 		p.must("PATCH "+mapsPath+"/b merge", `{"metadata":{"finalizers":["test.example.com/held"]}}`)
 		p.must("PATCH "+mapsPath+"/c merge", `{"metadata":{"finalizers":["test.example.com/held"]}}`)
 		p.delete("a", "Foreground")
-		pass(time.Second)
-		p.has(configMaps, "a b c", "the owner waits for what blocks it")
+		fixture.Pass(time.Second)
+		p.has(fixture.ConfigMaps, "a b c", "the owner waits for what blocks it")
 		if p.at(mapsPath+"/b", "metadata", "deletionTimestamp") == nil || p.at(mapsPath+"/c", "metadata", "deletionTimestamp") == nil {
 			t.Error("dependents of an owner that is deleted in the foreground are not being deleted")
 		}
 		p.must("PATCH "+mapsPath+"/b merge", `{"metadata":{"finalizers":null}}`)
-		pass(time.Second)
-		p.has(configMaps, "c", "the owner goes with the last that blocks it, c does not")
+		fixture.Pass(time.Second)
+		p.has(fixture.ConfigMaps, "c", "the owner goes with the last that blocks it, c does not")
 	})
 }
 
@@ -79,8 +80,8 @@ func TestCollector_OrphansLoseTheirOwner_S21(t *testing.T) {
 		p.own("a")
 		p.own("b", "a!")
 		p.delete("a", "Orphan")
-		pass(time.Second)
-		p.has(configMaps, "b", "the owner goes, its dependents stay")
+		fixture.Pass(time.Second)
+		p.has(fixture.ConfigMaps, "b", "the owner goes, its dependents stay")
 		if refs := p.at(mapsPath+"/b", "metadata", "ownerReferences"); refs != nil {
 			t.Errorf("got owners %v, want none: an orphan has no owner", refs)
 		}
@@ -90,9 +91,9 @@ func TestCollector_OrphansLoseTheirOwner_S21(t *testing.T) {
 func TestCollector_JobsLeaveTheirPods_S21(t *testing.T) {
 	acting(t, simulate.Options{}, working, func(p *play) {
 		p.job("", fmt.Sprintf("%q:%q", actors.StageAnnotation, actors.StageRunning))
-		pass(5 * time.Second)
+		fixture.Pass(5 * time.Second)
 		p.must("DELETE "+jobsPath+"/j", "")
-		pass(5 * time.Second)
+		fixture.Pass(5 * time.Second)
 		p.has(schema.GroupResource{Group: "batch", Resource: "jobs"}, "", "it is let go")
 		if got := p.pods(); len(got) != 1 || len(got[0].OwnerReferences) > 0 {
 			t.Errorf("got %d pods, want one without an owner: a job leaves its pods when nobody says otherwise", len(got))
@@ -106,14 +107,14 @@ func TestCollector_OneOwnerOfSeveralIsEnough_S21(t *testing.T) {
 		p.own("b")
 		p.own("c", "a", "b")
 		p.delete("a", "Background")
-		pass(time.Second)
-		p.has(configMaps, "b c", "c has an owner left")
+		fixture.Pass(time.Second)
+		p.has(fixture.ConfigMaps, "b c", "c has an owner left")
 		if got := fmt.Sprint(p.at(mapsPath+"/c", "metadata", "ownerReferences")); strings.Contains(got, "name:a") || !strings.Contains(got, "name:b") {
 			t.Errorf("got owners %s, want b alone: the reference to one that is gone is taken away", got)
 		}
 		p.delete("b", "Background")
-		pass(time.Second)
-		p.has(configMaps, "", "c has lost its last owner")
+		fixture.Pass(time.Second)
+		p.has(fixture.ConfigMaps, "", "c has lost its last owner")
 	})
 }
 
@@ -122,14 +123,14 @@ func TestCollector_OwnersThatWereNeverThere_S21(t *testing.T) {
 		p.own("a")
 		p.own("b", "a@another")
 		p.own("c", "none@any")
-		pass(time.Second)
-		p.has(configMaps, "a", "an owner of another identity is none")
+		fixture.Pass(time.Second)
+		p.has(fixture.ConfigMaps, "a", "an owner of another identity is none")
 	})
 }
 
 func TestCollector_OwnersOfOtherScopes_S21(t *testing.T) {
 	nodes := schema.GroupResource{Resource: "nodes"}
-	acting(t, simulate.Options{Kinds: []simulate.Kind{widgetKind}}, collecting, func(p *play) {
+	acting(t, simulate.Options{Kinds: []simulate.Kind{fixture.WidgetKind}}, collecting, func(p *play) {
 		node, _ := in(p.must("POST /api/v1/nodes", `{"metadata":{"name":"n"}}`), "metadata", "uid").(string)
 		ref := fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","name":"n","uid":%q}`, node)
 		p.must("POST /apis/test.example.com/v1/namespaces/ns/widgets", `{"apiVersion":"test.example.com/v1","kind":"Widget","metadata":{"name":"w","ownerReferences":[`+ref+`]}}`)
@@ -138,13 +139,13 @@ func TestCollector_OwnersOfOtherScopes_S21(t *testing.T) {
 		ref = fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":%q}`, uid)
 		p.must("POST /api/v1/namespaces/other/configmaps", `{"metadata":{"name":"b","ownerReferences":[`+ref+`]}}`)
 		p.must("POST /api/v1/nodes", `{"metadata":{"name":"m","ownerReferences":[`+ref+`]}}`)
-		pass(time.Minute)
-		p.has(configMaps, "a", "an owner in another namespace is none")
+		fixture.Pass(time.Minute)
+		p.has(fixture.ConfigMaps, "a", "an owner in another namespace is none")
 		p.has(nodes, "m n", "what has no namespace is left alone, whatever it names as its owner")
-		p.has(widgets, "w", "its owner is there, and has no namespace")
+		p.has(fixture.Widgets, "w", "its owner is there, and has no namespace")
 		p.must("DELETE /api/v1/nodes/n", "")
-		pass(time.Second)
-		p.has(widgets, "", "a custom resource goes with its owner too")
+		fixture.Pass(time.Second)
+		p.has(fixture.Widgets, "", "a custom resource goes with its owner too")
 	})
 }
 
@@ -155,8 +156,8 @@ func TestCollector_CirclesEnd_S21(t *testing.T) {
 		uid, _ := p.at(mapsPath+"/b", "metadata", "uid").(string)
 		p.must("PATCH "+mapsPath+"/a merge", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"b","uid":%q,"blockOwnerDeletion":true}]}}`, uid))
 		p.delete("a", "Foreground")
-		pass(time.Minute)
-		p.has(configMaps, "", "objects that own each other do not wait forever")
+		fixture.Pass(time.Minute)
+		p.has(fixture.ConfigMaps, "", "objects that own each other do not wait forever")
 	})
 }
 
@@ -169,12 +170,12 @@ func TestCollector_StartsOnWhatIsThere_S21(t *testing.T) {
 		p.delete("a", "Background")
 		ctx, stop := context.WithCancel(p.t.Context())
 		p.run(ctx, collecting)
-		pass(time.Second)
-		p.has(configMaps, "", "what was to be done before the actors came is done")
+		fixture.Pass(time.Second)
+		p.has(fixture.ConfigMaps, "", "what was to be done before the actors came is done")
 		stop()
 		synctest.Wait()
 		p.own("d", "none@any")
-		pass(time.Minute)
-		p.has(configMaps, "d", "the actors have left")
+		fixture.Pass(time.Minute)
+		p.has(fixture.ConfigMaps, "d", "the actors have left")
 	})
 }

@@ -12,23 +12,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 var namespaces = schema.GroupResource{Resource: "namespaces"}
 
 func TestNamespaces_EndWhenTheyAreEmpty_S21(t *testing.T) {
-	acting(t, simulate.Options{Kinds: []simulate.Kind{widgetKind}}, simulate.Actors{Namespaces: true}, func(p *play) {
-		pass(time.Second)
-		p.has(configMaps, "kube-root-ca.crt kube-root-ca.crt", "each namespace has the roots of its cluster")
+	acting(t, simulate.Options{Kinds: []simulate.Kind{fixture.WidgetKind}}, simulate.Actors{Namespaces: true}, func(p *play) {
+		fixture.Pass(time.Second)
+		p.has(fixture.ConfigMaps, "kube-root-ca.crt kube-root-ca.crt", "each namespace has the roots of its cluster")
 		p.has(schema.GroupResource{Resource: "serviceaccounts"}, "default default", "each namespace has an account")
 		p.own("a")
 		p.must("POST "+mapsPath, `{"metadata":{"name":"kept","finalizers":["test.example.com/held"]}}`)
 		p.must("POST /apis/test.example.com/v1/namespaces/ns/widgets", `{"apiVersion":"test.example.com/v1","kind":"Widget","metadata":{"name":"w"}}`)
 		p.must("POST /api/v1/namespaces/other/configmaps", `{"metadata":{"name":"elsewhere"}}`)
 		p.must("DELETE /api/v1/namespaces/ns", "")
-		pass(time.Second)
-		p.has(configMaps, "kept elsewhere kube-root-ca.crt", "all is deleted that nothing keeps, in this namespace alone")
-		p.has(widgets, "", "custom resources are deleted too")
+		fixture.Pass(time.Second)
+		p.has(fixture.ConfigMaps, "kept elsewhere kube-root-ca.crt", "all is deleted that nothing keeps, in this namespace alone")
+		p.has(fixture.Widgets, "", "custom resources are deleted too")
 		said := fmt.Sprint(p.at("/api/v1/namespaces/ns", "status", "conditions"))
 		for _, want := range []string{
 			"Some resources are remaining: configmaps. has 1 resource instances",
@@ -43,7 +44,7 @@ func TestNamespaces_EndWhenTheyAreEmpty_S21(t *testing.T) {
 			t.Errorf("create in a namespace that ends: got %d %s, want 403", code, message)
 		}
 		p.must("PATCH "+mapsPath+"/kept merge", `{"metadata":{"finalizers":null}}`)
-		pass(time.Second)
+		fixture.Pass(time.Second)
 		p.has(namespaces, "other", "nothing is left, so it goes")
 	})
 }

@@ -15,11 +15,13 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/internal/actors"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 var (
 	working     = simulate.Actors{Workloads: true, GarbageCollector: true}
 	replicaSets = schema.GroupResource{Group: "apps", Resource: "replicasets"}
+	pods        = schema.GroupResource{Resource: "pods"}
 )
 
 const (
@@ -69,7 +71,7 @@ func eachRevision(p *play, d time.Duration, look func()) {
 	p.t.Helper()
 	seen := int64(0)
 	for range d / time.Millisecond {
-		pass(time.Millisecond)
+		fixture.Pass(time.Millisecond)
 		if now := p.Revision(); now != seen {
 			seen = now
 			look()
@@ -97,7 +99,7 @@ func (p *play) pods() (out []corev1.Pod) {
 func TestDeployments_BecomeAvailable_S21(t *testing.T) {
 	acting(t, simulate.Options{}, working, func(p *play) {
 		p.deploy("one", 3, "")
-		pass(5 * time.Second)
+		fixture.Pass(5 * time.Second)
 		if got := p.numbers(); got != "3 3 3 3" {
 			t.Errorf("got replicas, updated, ready, available %s, want 3 each", got)
 		}
@@ -126,7 +128,7 @@ func TestDeployments_BecomeAvailable_S21(t *testing.T) {
 			}
 		}
 		before := p.Revision()
-		pass(time.Hour)
+		fixture.Pass(time.Hour)
 		if after := p.Revision(); after != before {
 			t.Errorf("got %d writes in an hour in which nothing happened, want none", after-before)
 		}
@@ -134,12 +136,12 @@ func TestDeployments_BecomeAvailable_S21(t *testing.T) {
 		if code != 200 {
 			t.Errorf("apply again: got %d %v, want that actors own nothing of it", code, answer["message"])
 		}
-		pass(5 * time.Second)
+		fixture.Pass(5 * time.Second)
 		if got := p.numbers(); got != "4 4 4 4" {
 			t.Errorf("scaled: got %s, want 4 each", got)
 		}
 		p.must("DELETE "+deploymentsPath+"/d", "")
-		pass(time.Minute)
+		fixture.Pass(time.Minute)
 		p.has(replicaSets, "", "they go with the deployment")
 		p.has(pods, "", "they go with the replica sets")
 	})
@@ -148,7 +150,7 @@ func TestDeployments_BecomeAvailable_S21(t *testing.T) {
 func TestDeployments_RollWithinTheirBounds_S21(t *testing.T) {
 	acting(t, simulate.Options{Seed: 7}, working, func(p *play) {
 		p.deploy("one", 4, `,"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":1}}`)
-		pass(5 * time.Second)
+		fixture.Pass(5 * time.Second)
 		p.deploy("two", 4, `,"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":1}}`)
 		eachRevision(p, 3*time.Second, func() {
 			ready, living := 0, 0
@@ -177,7 +179,7 @@ func TestDeployments_RollWithinTheirBounds_S21(t *testing.T) {
 			t.Errorf("got %d replica sets, want the old one to go back to", got)
 		}
 		p.deploy("one", 4, "") // as a rollback does
-		pass(5 * time.Second)
+		fixture.Pass(5 * time.Second)
 		if got := p.images(); got != "map[one:4]" {
 			t.Errorf("rolled back: got images %s, want the first", got)
 		}
@@ -190,7 +192,7 @@ func TestDeployments_RollWithinTheirBounds_S21(t *testing.T) {
 func TestDeployments_RecreateEndsTheOldFirst_S21(t *testing.T) {
 	acting(t, simulate.Options{}, working, func(p *play) {
 		p.deploy("one", 2, `,"strategy":{"type":"Recreate"}`)
-		pass(5 * time.Second)
+		fixture.Pass(5 * time.Second)
 		p.deploy("two", 2, `,"strategy":{"type":"Recreate"}`)
 		eachRevision(p, 3*time.Second, func() {
 			if got := p.images(); strings.Contains(got, "one") && strings.Contains(got, "two") {
@@ -210,7 +212,7 @@ func TestDeployments_SayThatTheyDoNotProgress_S21(t *testing.T) {
 		acting(t, simulate.Options{}, working, func(p *play) {
 			p.must("POST "+deploymentsPath, `{"metadata":{"name":"d"},"spec":{"progressDeadlineSeconds":60,"selector":{"matchLabels":{"app":"a"}},"template":`+
 				template("one", fmt.Sprintf("%q:%q", actors.StageAnnotation, stage))+`}}`)
-			pass(5 * time.Minute)
+			fixture.Pass(5 * time.Minute)
 			if got, want := p.conditions(deploymentsPath+"/d"), "Available=False(MinimumReplicasUnavailable) Progressing=False(ProgressDeadlineExceeded)"; got != want {
 				t.Errorf("%s: got %s, want %s", stage, got, want)
 			}
@@ -239,7 +241,7 @@ func (p *play) job(spec, annotations string) {
 func TestJobs_RunToTheirEnd_S21(t *testing.T) {
 	acting(t, simulate.Options{}, working, func(p *play) {
 		p.job(`"completions":3,"parallelism":2,"ttlSecondsAfterFinished":60,`, "")
-		pass(10 * time.Second)
+		fixture.Pass(10 * time.Second)
 		status, _ := p.at(jobsPath+"/j", "status").(map[string]any)
 		if got, want := fmt.Sprint(status["succeeded"], status["active"], status["failed"]), "3 <nil> <nil>"; got != want {
 			t.Errorf("got succeeded, active, failed %s, want %s", got, want)
@@ -252,7 +254,7 @@ func TestJobs_RunToTheirEnd_S21(t *testing.T) {
 				t.Errorf("got pod %s %s with finalizers %v, want it ended and counted", pod.Name, pod.Status.Phase, pod.Finalizers)
 			}
 		}
-		pass(2 * time.Minute)
+		fixture.Pass(2 * time.Minute)
 		p.has(pods, "", "a minute after its end the job goes, and its pods with it")
 	})
 }
@@ -260,11 +262,11 @@ func TestJobs_RunToTheirEnd_S21(t *testing.T) {
 func TestJobs_FailAfterTheirLastTry_S21(t *testing.T) {
 	acting(t, simulate.Options{}, working, func(p *play) {
 		p.job(`"backoffLimit":2,`, fmt.Sprintf("%q:%q", actors.StageAnnotation, actors.StageFailed))
-		pass(15 * time.Second)
+		fixture.Pass(15 * time.Second)
 		if got := p.at(jobsPath+"/j", "status", "failed"); got != 2.0 {
 			t.Errorf("got %v failed, want 2: the second is made after ten seconds", got)
 		}
-		pass(time.Minute)
+		fixture.Pass(time.Minute)
 		if got := p.at(jobsPath+"/j", "status", "failed"); got != 3.0 {
 			t.Errorf("got %v failed, want 3", got)
 		}
@@ -272,7 +274,7 @@ func TestJobs_FailAfterTheirLastTry_S21(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 		p.must("DELETE "+jobsPath+"/j?propagationPolicy=Background", "")
-		pass(time.Minute)
+		fixture.Pass(time.Minute)
 		p.has(pods, "", "they go with the job")
 	})
 }
@@ -282,7 +284,7 @@ func TestServices_KnowWhereTheirPodsAre_S21(t *testing.T) {
 	acting(t, simulate.Options{}, working, func(p *play) {
 		p.must("POST /api/v1/namespaces/ns/services", `{"metadata":{"name":"s"},"spec":{"selector":{"app":"a"},"ports":[{"port":80,"targetPort":8080}]}}`)
 		p.deploy("one", 2, "")
-		pass(5 * time.Second)
+		fixture.Pass(5 * time.Second)
 		list := p.Objects(slicesOf)
 		if len(list) != 1 {
 			t.Fatalf("got %d slices, want one", len(list))
@@ -292,12 +294,12 @@ func TestServices_KnowWhereTheirPodsAre_S21(t *testing.T) {
 			t.Errorf("got endpoints %v at ports %v, want both pods ready at 8080", slice.Endpoints, slice.Ports)
 		}
 		p.must("DELETE "+deploymentsPath+"/d", "")
-		pass(5 * time.Second)
+		fixture.Pass(5 * time.Second)
 		if slice := typed[discoveryv1.EndpointSlice](t, p.Objects(slicesOf)[0]); len(slice.Endpoints) != 0 {
 			t.Errorf("got endpoints %v, want none", slice.Endpoints)
 		}
 		p.must("DELETE /api/v1/namespaces/ns/services/s", "")
-		pass(time.Second)
+		fixture.Pass(time.Second)
 		p.has(slicesOf, "", "slices go with their service")
 	})
 }
@@ -324,16 +326,16 @@ func TestStatefulSets_MakeTheirPodsInOrder_S21(t *testing.T) {
 		p.has(pods, "s-0 s-1 s-2", "pods are named by their numbers")
 		p.has(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data-s-0 data-s-1 data-s-2", "each pod has a claim of its own")
 		p.must("PATCH "+path+"/s strategic", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"two"}]}}}}`)
-		pass(10 * time.Second)
+		fixture.Pass(10 * time.Second)
 		status, _ := p.at(path+"/s", "status").(map[string]any)
 		if got := p.images(); got != "map[two:3]" || status["currentRevision"] != status["updateRevision"] || status["updatedReplicas"] != 3.0 || status["availableReplicas"] != 3.0 {
 			t.Errorf("got images %s and status %v, want all of the new template", got, status)
 		}
 		p.must("PATCH "+path+"/s merge", `{"spec":{"replicas":1}}`)
-		pass(5 * time.Second)
+		fixture.Pass(5 * time.Second)
 		p.has(pods, "s-0", "the last go first")
 		before := p.Revision()
-		pass(time.Hour)
+		fixture.Pass(time.Hour)
 		if after := p.Revision(); after != before {
 			t.Errorf("got %d writes in an hour in which nothing happened, want none", after-before)
 		}
@@ -354,14 +356,14 @@ func TestDaemonSets_RunOnEachNodeThatFits_S21(t *testing.T) {
 			}
 			return fmt.Sprint(on)
 		}
-		pass(5 * time.Second)
+		fixture.Pass(5 * time.Second)
 		if got := nodes(); got != "map[a:1 b:1]" {
 			t.Errorf("got pods on %s, want one on each node that has no taint", got)
 		}
 		p.must("POST /api/v1/nodes", `{"metadata":{"name":"e"}}`)
 		p.must("DELETE /api/v1/nodes/b", "")
 		p.must("PATCH "+path+"/d strategic", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"two"}]}}}}`)
-		pass(10 * time.Second)
+		fixture.Pass(10 * time.Second)
 		if got := nodes(); got != "map[a:1 e:1]" || p.images() != "map[two:2]" {
 			t.Errorf("got pods on %s of %s, want the nodes that there are now, and the new template", got, p.images())
 		}
@@ -369,7 +371,7 @@ func TestDaemonSets_RunOnEachNodeThatFits_S21(t *testing.T) {
 			t.Errorf("got available and updated %s, want 2 each", got)
 		}
 		before := p.Revision()
-		pass(time.Hour)
+		fixture.Pass(time.Hour)
 		if after := p.Revision(); after != before {
 			t.Errorf("got %d writes in an hour in which nothing happened, want none", after-before)
 		}

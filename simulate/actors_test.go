@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 // play is a server with actors, asked without a network, in one bubble.
@@ -115,7 +116,7 @@ func TestServer_ActorsOfNoneDoNothing_S21(t *testing.T) {
 	acting(t, simulate.Options{}, simulate.Actors{}, func(p *play) {
 		p.must("POST /api/v1/namespaces", `{"metadata":{"name":"a"}}`)
 		p.must("DELETE /api/v1/namespaces/a", "")
-		pass(time.Minute)
+		fixture.Pass(time.Minute)
 		p.has(schema.GroupResource{Resource: "namespaces"}, "a ns other", "nobody was asked to empty namespaces")
 	})
 	if err := simulate.New(simulate.Options{}).RunActors(t.Context(), simulate.Actors{Delay: -1}); err == nil {

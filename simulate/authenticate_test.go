@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 // named are the tokens of the users of these tests.
@@ -125,9 +126,9 @@ func TestServer_AccountTokensCountAsLongAsWhatTheyAreBoundTo_S19(t *testing.T) {
 		p.as(bound, whoAmI, `{}`, 401, "Unauthorized")
 
 		short := p.token(`"expirationSeconds":600`)
-		pass(10 * time.Minute)
+		fixture.Pass(10 * time.Minute)
 		p.as(short, whoAmI, `{}`, 201, "sa") // clocks may differ by a minute
-		pass(2 * time.Minute)
+		fixture.Pass(2 * time.Minute)
 		p.as(short, whoAmI, `{}`, 401, "Unauthorized")
 		p.as(token, whoAmI, `{}`, 201, "sa")
 		p.as("root", "DELETE "+accountsPath+"/sa", "", 200, "")

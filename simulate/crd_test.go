@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 const (
@@ -82,14 +82,14 @@ func gizmo(t *testing.T, name, spec string, more ...string) string {
 
 // streamed is what a watch tells from now on until it ends or meanwhile is over,
 // and "EOF" if it has ended.
-func streamed(t *testing.T, w *world, path string, meanwhile func()) string {
+func streamed(t *testing.T, w *fixture.World, path string, meanwhile func()) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(w.ctx, "GET", "http://simulated"+path+"?watch=true", nil)
-	w.must(err)
-	transport := w.network.Transport()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://simulated"+path+"?watch=true", nil)
+	w.Must(err)
+	transport := w.Network.Transport()
 	defer transport.CloseIdleConnections()
 	answer, err := transport.RoundTrip(req)
-	w.must(err)
+	w.Must(err)
 	lines, ended := make(chan string, 100), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -105,9 +105,9 @@ func streamed(t *testing.T, w *world, path string, meanwhile func()) string {
 		}
 		lines <- "EOF"
 	}()
-	pass(time.Second)
+	fixture.Pass(time.Second)
 	meanwhile()
-	pass(time.Second)
+	fixture.Pass(time.Second)
 	var told []string
 	for len(lines) > 0 {
 		told = append(told, <-lines)
@@ -136,7 +136,7 @@ func TestServer_CRDIsServedFromItsCreationOn_S13(t *testing.T) {
 }
 
 func TestServer_ChangedCRDEndsWatchesAndLeavesVersions_S13(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
 		ask(t, w, "POST", crdsPath, "application/json", inJSON(t, gizmoCRD))
 		_, before := ask(t, w, "POST", gizmosPath, "application/json", gizmo(t, "a", "{a: x, set: [p]}"))
 		_, index := get(t, w, "/openapi/v3")
@@ -166,7 +166,7 @@ func TestServer_ChangedCRDEndsWatchesAndLeavesVersions_S13(t *testing.T) {
 }
 
 func TestServer_DeletedCRDTakesItsObjects_S13(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
 		ask(t, w, "POST", crdsPath, "application/json", inJSON(t, gizmoCRD))
 		ask(t, w, "POST", gizmosPath, "application/json", gizmo(t, "a", "{a: x}"))
 		ask(t, w, "POST", gizmosPath, "application/json", gizmo(t, "b", "{a: x}"))
@@ -234,7 +234,7 @@ func TestServer_DryRunOfACRDLeavesItsStatus_S13(t *testing.T) {
 }
 
 func TestServer_RestoredStoreServesItsCRDs_S13(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
 		ask(t, w, "POST", crdsPath, "application/json", inJSON(t, gizmoCRD))
 		ask(t, w, "DELETE", crdsPath+"/gizmos.crd.example.com", "application/json", "")
 		w.Rewind(3) // marked, emptied, gone

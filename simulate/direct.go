@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -25,7 +24,7 @@ import (
 func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if gvk.Empty() {
-		kinds, _, err := gotypes.Scheme().ObjectKinds(obj)
+		kinds, _, err := models.Scheme().ObjectKinds(obj)
 		if err != nil {
 			return "", fmt.Errorf("put %T: %w; set its apiVersion and kind", obj, err)
 		}

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/wire"
 )
 
@@ -50,7 +50,7 @@ func inForm(t *testing.T, form string, body []byte) *corev1.Pod {
 	case encode.ContentYAML:
 		err = yaml.UnmarshalStrict(body, pod)
 	case encode.ContentProtobuf:
-		_, _, err = gotypes.Codecs().UniversalDeserializer().Decode(body, nil, pod)
+		_, _, err = models.Codecs().UniversalDeserializer().Decode(body, nil, pod)
 		pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	case encode.AsTable:
 		var table metav1.Table
@@ -90,7 +90,7 @@ func TestServer_AllFormsShowOneObject_S16(t *testing.T) {
 	}
 	for _, form := range []string{encode.ContentJSON, encode.ContentYAML, encode.ContentProtobuf} {
 		list := &corev1.PodList{}
-		if _, _, err := gotypes.Codecs().UniversalDeserializer().Decode(reply(s, path, form).Body.Bytes(), nil, list); err != nil || len(list.Items) != 1 {
+		if _, _, err := models.Codecs().UniversalDeserializer().Decode(reply(s, path, form).Body.Bytes(), nil, list); err != nil || len(list.Items) != 1 {
 			t.Fatalf("list as %s: %v, %d items", form, err, len(list.Items))
 		}
 		list.Items[0].TypeMeta = want.TypeMeta

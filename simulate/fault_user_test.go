@@ -10,47 +10,48 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 // Who plays the user reads and writes what is corrupted as it was, and what is
 // corrupted again after that heals to what the user has written.
 func TestServer_UserSeesNoCorruption(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-		user, err := client.New(&rest.Config{Host: "http://simulated", Transport: w.Direct("user")}, w.scheme, client.Options{})
-		w.must(err)
-		w.put(configMap("a", "1"), newWidget("a", "1"))
-		w.must(w.Corrupt(configMaps, key("a")))
-		w.must(w.Corrupt(widgets, key("a")))
-		m, wid := configMap("a", ""), newWidget("a", "")
-		w.must(user.Get(t.Context(), key("a"), m))
-		w.must(user.Get(t.Context(), key("a"), wid))
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
+		user, err := client.New(&rest.Config{Host: "http://simulated", Transport: w.Direct("user")}, w.Scheme, client.Options{})
+		w.Must(err)
+		w.Store(fixture.ConfigMap("a", "1"), fixture.NewWidget("a", "1"))
+		w.Must(w.Corrupt(fixture.ConfigMaps, fixture.Key("a")))
+		w.Must(w.Corrupt(fixture.Widgets, fixture.Key("a")))
+		m, wid := fixture.ConfigMap("a", ""), fixture.NewWidget("a", "")
+		w.Must(user.Get(t.Context(), fixture.Key("a"), m))
+		w.Must(user.Get(t.Context(), fixture.Key("a"), wid))
 		if m.Data["v"] != "1" || wid.Spec.Value != "1" {
 			t.Errorf("the user gets %v and %v, want what was there before", m.Data, wid.Spec)
 		}
-		for listed, err := range client.List[cmap](context.Background(), user, client.InNamespace("ns")) {
-			if w.must(err); listed.Name == "a" && listed.Data["v"] != "1" {
+		for listed, err := range client.List[*corev1.ConfigMap](context.Background(), user, client.InNamespace("ns")) {
+			if w.Must(err); listed.Name == "a" && listed.Data["v"] != "1" {
 				t.Errorf("the user lists %v, want what was there before", listed.Data)
 			}
 		}
 		m.Data["v"] = "2"
-		w.must(user.Update(t.Context(), m))
-		w.must(w.Corrupt(configMaps, key("a")))
+		w.Must(user.Update(t.Context(), m))
+		w.Must(w.Corrupt(fixture.ConfigMaps, fixture.Key("a")))
 		w.Heal()
-		w.must(user.Get(t.Context(), key("a"), m))
+		w.Must(user.Get(t.Context(), fixture.Key("a"), m))
 		if m.Data["v"] != "2" {
 			t.Errorf("what the user wrote over the corruption heals to %v, want 2", m.Data)
 		}
-		w.must(w.Corrupt(configMaps, key("a")))
-		w.must(user.Delete(t.Context(), m))
-		w.must(user.Create(t.Context(), configMap("a", "3")))
-		w.must(w.Corrupt(configMaps, key("a")))
+		w.Must(w.Corrupt(fixture.ConfigMaps, fixture.Key("a")))
+		w.Must(user.Delete(t.Context(), m))
+		w.Must(user.Create(t.Context(), fixture.ConfigMap("a", "3")))
+		w.Must(w.Corrupt(fixture.ConfigMaps, fixture.Key("a")))
 		w.Heal()
-		w.must(user.Get(t.Context(), key("a"), m))
+		w.Must(user.Get(t.Context(), fixture.Key("a"), m))
 		if m.Data["v"] != "3" {
 			t.Errorf("another object of the name heals to %v, want 3", m.Data)
 		}
@@ -62,10 +63,10 @@ func TestServer_UndoneChangeTellsTheVersionThatIsThere(t *testing.T) {
 	told := &changes{}
 	s := simulate.New(simulate.Options{Namespaces: []string{"ns"}, Tracer: told})
 	for _, v := range []string{"1", "2"} {
-		if _, err := s.Put(configMap("a", v)); err != nil {
+		if _, err := s.Put(fixture.ConfigMap("a", v)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Put(configMap("b", v)); err != nil {
+		if _, err := s.Put(fixture.ConfigMap("b", v)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,16 +90,16 @@ func (*changes) Sending(simulate.Request, simulate.Event) {}
 
 // A streaming list of a cache that lags behind what the store has kept is expired.
 func TestServer_StreamingListOfACompactedPastIsExpired(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-		w.put(configMap("a", "1"))
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
+		w.Store(fixture.ConfigMap("a", "1"))
 		w.LagTo(w.Revision())
-		w.put(configMap("b", "1"))
+		w.Store(fixture.ConfigMap("b", "1"))
 		w.Compact()
-		answer, err := (&http.Client{Transport: w.cfg.Transport}).Get("http://simulated/api/v1/configmaps?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=1")
-		w.must(err)
+		answer, err := (&http.Client{Transport: w.Config.Transport}).Get("http://simulated/api/v1/configmaps?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=1")
+		w.Must(err)
 		defer answer.Body.Close()
 		line, err := bufio.NewReader(answer.Body).ReadString('\n')
-		if w.must(err); !strings.Contains(line, `"type":"ERROR"`) || !strings.Contains(line, `"code":410`) {
+		if w.Must(err); !strings.Contains(line, `"type":"ERROR"`) || !strings.Contains(line, `"code":410`) {
 			t.Errorf("got %s, want an ERROR with 410", line)
 		}
 	})

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 // clientsOf are typed clients that send as fast as they can.
@@ -35,7 +36,7 @@ func clientsOf(t *testing.T, cfg *rest.Config) kubernetes.Interface {
 
 func TestJournal_OutlivesTheServer_S23(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "not", "there")
-	opts := simulate.ListenOptions{Data: data, Options: simulate.Options{Kinds: []simulate.Kind{widgetKind}, Namespaces: []string{"ns"}}}
+	opts := simulate.ListenOptions{Data: data, Options: simulate.Options{Kinds: []simulate.Kind{fixture.WidgetKind}, Namespaces: []string{"ns"}}}
 	l, stop := listening(t, opts)
 	maps := clientsOf(t, l.Config()).CoreV1().ConfigMaps("ns")
 	create := func(obj *corev1.ConfigMap) *corev1.ConfigMap {
@@ -46,20 +47,20 @@ func TestJournal_OutlivesTheServer_S23(t *testing.T) {
 		}
 		return obj
 	}
-	create(configMap("gone", "1"))
-	kept := create(configMap("kept", "1"))
+	create(fixture.ConfigMap("gone", "1"))
+	kept := create(fixture.ConfigMap("kept", "1"))
 	kept.Data["v"] = "2"
 	kept, err := maps.Update(t.Context(), kept, metav1.UpdateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	drawn := configMap("", "1")
+	drawn := fixture.ConfigMap("", "1")
 	drawn.GenerateName = "drawn-"
 	drawn = create(drawn)
 	if err := maps.Delete(t.Context(), "gone", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Server().Put(newWidget("w", "1")); err != nil { // an observer's, which nobody waits for
+	if _, err := l.Server().Put(fixture.NewWidget("w", "1")); err != nil { // an observer's, which nobody waits for
 		t.Fatal(err)
 	}
 	revision := l.Server().Revision()
@@ -78,12 +79,12 @@ func TestJournal_OutlivesTheServer_S23(t *testing.T) {
 	if _, err := maps.Get(t.Context(), "gone", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("what was deleted: %v, want NotFound", err)
 	}
-	if objects := l.Server().Objects(widgets); len(objects) != 1 || objects[0].GetName() != "w" {
+	if objects := l.Server().Objects(fixture.Widgets); len(objects) != 1 || objects[0].GetName() != "w" {
 		t.Errorf("widgets are %v, want w", objects)
 	}
 	uids := map[any]bool{kept.UID: true, drawn.UID: true}
 	for range 20 {
-		again := configMap("", "1")
+		again := fixture.ConfigMap("", "1")
 		again.GenerateName = "drawn-"
 		if again = create(again); uids[again.UID] {
 			t.Errorf("uid %s was given out before", again.UID)
@@ -118,7 +119,7 @@ func TestJournal_AcknowledgedIsInTheFile_S23(t *testing.T) {
 					return
 				default:
 				}
-				obj, err := maps.Create(t.Context(), configMap(fmt.Sprintf("m-%d-%d", n, i), "1"), metav1.CreateOptions{})
+				obj, err := maps.Create(t.Context(), fixture.ConfigMap(fmt.Sprintf("m-%d-%d", n, i), "1"), metav1.CreateOptions{})
 				if err != nil {
 					t.Errorf("create: %v", err)
 					return
@@ -145,7 +146,7 @@ func TestJournal_AcknowledgedIsInTheFile_S23(t *testing.T) {
 			t.Fatal(err)
 		}
 		second, stop := listening(t, simulate.ListenOptions{Data: there, Logger: funcr.New(func(string, string) {}, funcr.Options{})})
-		for _, obj := range second.Server().Objects(configMaps) {
+		for _, obj := range second.Server().Objects(fixture.ConfigMaps) {
 			if version, ok := want[obj.GetName()]; ok && version == obj.GetResourceVersion() {
 				delete(want, obj.GetName())
 			}
@@ -181,7 +182,7 @@ func TestJournal_StartsAfterACrash_S23(t *testing.T) {
 	l, stop := listening(t, simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}, Data: data})
 	put := func(names ...string) {
 		for _, name := range names {
-			if _, err := l.Server().Put(configMap(name, "1")); err != nil {
+			if _, err := l.Server().Put(fixture.ConfigMap(name, "1")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -208,7 +209,7 @@ func TestJournal_StartsAfterACrash_S23(t *testing.T) {
 	stop()
 	l, stop = listening(t, simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}, Data: data, Logger: log})
 	var names []string
-	for _, obj := range l.Server().Objects(configMaps) {
+	for _, obj := range l.Server().Objects(fixture.ConfigMaps) {
 		names = append(names, obj.GetName())
 	}
 	stop()
@@ -234,7 +235,7 @@ func TestJournal_WrittenAnew(t *testing.T) {
 	opts := simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}, Data: data}
 	l, stop := listening(t, opts)
 	for n := range 10_100 {
-		if _, err := l.Server().Put(configMap("a", fmt.Sprint(n))); err != nil {
+		if _, err := l.Server().Put(fixture.ConfigMap("a", fmt.Sprint(n))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -245,7 +246,7 @@ func TestJournal_WrittenAnew(t *testing.T) {
 	if err != nil || info.Size() > 10_000 {
 		t.Errorf("%d bytes, %v, for one object", info.Size(), err)
 	}
-	if objects := l.Server().Objects(configMaps); l.Server().Revision() != revision || len(objects) != 1 || objects[0].GetResourceVersion() != fmt.Sprint(revision) {
+	if objects := l.Server().Objects(fixture.ConfigMaps); l.Server().Revision() != revision || len(objects) != 1 || objects[0].GetResourceVersion() != fmt.Sprint(revision) {
 		t.Errorf("%v at revision %d, want a at %d", objects, l.Server().Revision(), revision)
 	}
 	stop()

@@ -29,6 +29,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 // guest is somebody's cache of one kind.
@@ -68,7 +69,10 @@ func (g *guest) await(t *testing.T, version string) {
 }
 
 // kinds that guests have: two with a protobuf form, and one without.
-var kinds = []schema.GroupResource{configMaps, secrets, widgets}
+var (
+	secrets = schema.GroupResource{Resource: "secrets"}
+	kinds   = []schema.GroupResource{fixture.ConfigMaps, secrets, fixture.Widgets}
+)
 
 // ofClientGo is a guest that uses client-go's informer.
 func ofClientGo(t *testing.T, r schema.GroupResource, i cache.SharedIndexInformer) *guest {
@@ -115,7 +119,7 @@ func ofFlyball[T kube.Object](t *testing.T, r schema.GroupResource, i *informer.
 // written meanwhile, and whenever it has to list anew.
 func TestJudge_ConsistencyDetectorIsSilent_S1(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
-	l, _ := listening(t, simulate.ListenOptions{Options: simulate.Options{Kinds: []simulate.Kind{widgetKind}, Namespaces: []string{"ns"}}})
+	l, _ := listening(t, simulate.ListenOptions{Options: simulate.Options{Kinds: []simulate.Kind{fixture.WidgetKind}, Namespaces: []string{"ns"}}})
 	s := l.Server()
 	draw := rand.New(rand.NewPCG(7, 7))
 	for range 500 {
@@ -179,12 +183,12 @@ func judges(t *testing.T, l *simulate.Loopback) (guests []*guest, run func(conte
 		t.Fatal(err)
 	}
 	guests = []*guest{
-		ofClientGo(t, configMaps, theirs.Core().V1().ConfigMaps().Informer()),
+		ofClientGo(t, fixture.ConfigMaps, theirs.Core().V1().ConfigMaps().Informer()),
 		ofClientGo(t, secrets, theirs.Core().V1().Secrets().Informer()),
-		ofClientGo(t, widgets, their.ForResource(widgetResource).Informer()),
-		ofFlyball(t, configMaps, informer.For[*corev1.ConfigMap](ours)),
+		ofClientGo(t, fixture.Widgets, their.ForResource(fixture.WidgetKind.GroupVersion().WithResource("widgets")).Informer()),
+		ofFlyball(t, fixture.ConfigMaps, informer.For[*corev1.ConfigMap](ours)),
 		ofFlyball(t, secrets, informer.For[*corev1.Secret](ours)),
-		ofFlyball(t, widgets, informer.ForKind(ours, widgetKind.GroupVersionKind)),
+		ofFlyball(t, fixture.Widgets, informer.ForKind(ours, fixture.WidgetKind.GroupVersionKind)),
 	}
 	return guests, func(ctx context.Context, group *sync.WaitGroup) {
 		theirs.Start(ctx.Done())
@@ -216,7 +220,7 @@ func put(t *testing.T, s *simulate.Server, r schema.GroupResource, name string, 
 	t.Helper()
 	var obj runtime.Object
 	switch meta := (metav1.ObjectMeta{Namespace: "ns", Name: name}); r {
-	case configMaps:
+	case fixture.ConfigMaps:
 		obj = &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"v": fmt.Sprint(value)}}
 	case secrets:
 		obj = &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"v": fmt.Sprint(value)}}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/authority"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 // listening is a server on a port of this machine until the test ends, or stop
@@ -242,7 +243,7 @@ func TestLoopback_EndsWithOpenWatches_S24(t *testing.T) {
 			open = append(open, w)
 		}
 	}
-	if _, err := l.Server().Put(configMap("a", "1")); err != nil {
+	if _, err := l.Server().Put(fixture.ConfigMap("a", "1")); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range open {
@@ -257,7 +258,7 @@ func TestLoopback_EndsWithOpenWatches_S24(t *testing.T) {
 		for range w.ResultChan() {
 		}
 	}
-	if n := l.Server().Watches(configMaps); n != 0 {
+	if n := l.Server().Watches(fixture.ConfigMaps); n != 0 {
 		t.Errorf("%d watches are open after Run", n)
 	}
 	again, err := net.Listen("tcp", strings.TrimPrefix(l.Config().Host, "https://"))

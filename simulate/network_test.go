@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -114,22 +113,5 @@ func TestNetwork_EndIsReadAfterWhatWasSent_S5(t *testing.T) {
 		if _, err := client.Read(nil); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("got %v, want closed", err)
 		}
-	})
-}
-
-// A day passes with an open watch, a mute server and a black hole: the clock
-// of the bubble goes on, and nothing is left at the end.
-func TestNetwork_ClockGoesOn_S5(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-		w.put(configMap("a", "1"))
-		i := informer.For[cmap](w.factory)
-		start(w)
-		w.network.BlackHoleNew(true)
-		w.network.BlackHole()
-		pass(24 * time.Hour)
-		w.network.BlackHoleNew(false)
-		w.put(configMap("a", "2"))
-		pass(5 * time.Minute)
-		holds(t, i, "a=2", "the network is sound again, and nobody looked")
 	})
 }

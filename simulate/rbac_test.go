@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 // role makes a role of rules; without a namespace a ClusterRole.
@@ -190,10 +191,10 @@ func TestServer_OpenWatchOutlivesItsRight_S20(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer carol")
 		w := httptest.NewRecorder()
 		p.group.Go(func() { p.ServeHTTP(w, r) })
-		pass(time.Second)
+		fixture.Pass(time.Second)
 		p.as("root", "DELETE "+rolesPath("ns", "rolebindings")+"/b", "", 200, "")
 		p.as("root", "POST "+mapsPath, `{"metadata":{"name":"a"}}`, 201, "")
-		pass(time.Second)
+		fixture.Pass(time.Second)
 		if got := w.Body.String(); !strings.Contains(got, "ADDED") {
 			p.t.Errorf("got %q, want the open watch to go on", got)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/discovery"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
-	"github.com/flyball-dev/flyball/simulate/internal/routing"
 	"github.com/flyball-dev/flyball/simulate/internal/serve"
 )
 
@@ -82,8 +81,8 @@ func (s *Server) authorize(c *call, number int) (err error) {
 
 // route returns the call of a request.
 func (s *Server) route(r *http.Request) *call {
-	of, accept := routing.Route(r, s.kinds), r.Header.Get("Accept")
-	c := &call{Call: serve.Call{Call: of, Encoder: encode.For(of.Form, accept), Sound: r.Context().Value(soundKey{}) != nil}}
+	of, accept := serve.Route(r, s.kinds), r.Header.Get("Accept")
+	c := &call{Call: serve.Call{Target: of, Encoder: encode.For(of.Form, accept), Sound: r.Context().Value(soundKey{}) != nil}}
 	if of.Form != nil {
 		c.Encoder.Cache, c.Encoder.Pretty = &s.encodings, c.Encoder.Pretty || encode.WantsPretty(r)
 	}

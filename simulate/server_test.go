@@ -26,19 +26,19 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 const mapsPath = "/api/v1/namespaces/ns/configmaps"
 
 // ask sends one request and returns the answer, with its body decoded.
-func ask(t *testing.T, w *world, method, path, media, body string) (*http.Response, map[string]any) {
+func ask(t *testing.T, w *fixture.World, method, path, media, body string) (*http.Response, map[string]any) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(w.ctx, method, "http://simulated"+path, strings.NewReader(body))
-	w.must(err)
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://simulated"+path, strings.NewReader(body))
+	w.Must(err)
 	req.Header.Set("Content-Type", media)
-	transport := w.network.Transport()
+	transport := w.Network.Transport()
 	defer transport.CloseIdleConnections()
 	answer, err := transport.RoundTrip(req)
 	if err != nil {
@@ -46,7 +46,7 @@ func ask(t *testing.T, w *world, method, path, media, body string) (*http.Respon
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	w.must(err)
+	w.Must(err)
 	var decoded map[string]any
 	if json.Unmarshal(text, &decoded) != nil {
 		decoded = map[string]any{"text": string(text)}
@@ -62,7 +62,7 @@ func in(fields map[string]any, path ...string) any {
 	return fields[path[len(path)-1]]
 }
 
-func get(t *testing.T, w *world, path string) (*http.Response, map[string]any) {
+func get(t *testing.T, w *fixture.World, path string) (*http.Response, map[string]any) {
 	t.Helper()
 	return ask(t, w, http.MethodGet, path, "", "")
 }
@@ -77,8 +77,8 @@ func names(body map[string]any) (out []string) {
 }
 
 func TestServer_PagesShowOneRevision_S2(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-		w.put(configMap("a", "1"), configMap("b", "1"), configMap("c", "1"), configMap("d", "1"), configMap("e", "1"))
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
+		w.Store(fixture.ConfigMap("a", "1"), fixture.ConfigMap("b", "1"), fixture.ConfigMap("c", "1"), fixture.ConfigMap("d", "1"), fixture.ConfigMap("e", "1"))
 		var got []string
 		versions, token := map[any]bool{}, ""
 		for n := 0; n == 0 || token != ""; n++ {
@@ -86,8 +86,8 @@ func TestServer_PagesShowOneRevision_S2(t *testing.T) {
 			got = append(got, names(body)...)
 			versions[in(body, "metadata", "resourceVersion")] = true
 			token, _ = in(body, "metadata", "continue").(string)
-			w.remove(configMaps, "e")
-			w.put(configMap("c", "2"), configMap("e", "2"))
+			w.Delete(fixture.ConfigMaps, "e")
+			w.Store(fixture.ConfigMap("c", "2"), fixture.ConfigMap("e", "2"))
 		}
 		if want := "a=1 b=1 c=1 d=1 e=1"; strings.Join(got, " ") != want || len(versions) != 1 {
 			t.Errorf("got %v at versions %v, want %s at one", got, versions, want)
@@ -98,7 +98,7 @@ func TestServer_PagesShowOneRevision_S2(t *testing.T) {
 		}
 		token = in(body, "metadata", "continue").(string)
 		w.Compact()
-		w.put(configMap("f", "1"))
+		w.Store(fixture.ConfigMap("f", "1"))
 		w.Compact()
 		if answer, body := get(t, w, mapsPath+"?limit=2&continue="+token); answer.StatusCode != 410 || body["reason"] != "Expired" {
 			t.Errorf("got %d %v for the token of a compacted version, want 410 Expired", answer.StatusCode, body)
@@ -130,10 +130,10 @@ func TestServer_VersionsOfReads_S4(t *testing.T) {
 		{"?fieldSelector=metadata.name%3Da", 200, "", 0},
 		{"?watch=true&sendInitialEvents=true", 422, "Invalid", 0},
 	} {
-		simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-			w.put(configMap("a", "1"), configMap("a", "2"))
+		fixture.Run(t, func(t *testing.T, w *fixture.World) {
+			w.Store(fixture.ConfigMap("a", "1"), fixture.ConfigMap("a", "2"))
 			w.Compact()
-			w.put(configMap("a", "3"))
+			w.Store(fixture.ConfigMap("a", "3"))
 			begin := time.Now()
 			answer, body := get(t, w, mapsPath+c.query)
 			if reason, _ := body["reason"].(string); answer.StatusCode != c.status || reason != c.reason || time.Since(begin) != c.after {
@@ -150,16 +150,16 @@ func TestServer_VersionsOfReads_S4(t *testing.T) {
 
 // frames reads a watch until it ends, or d has passed, and is each frame as
 // "ADDED a=1@5".
-func frames(t *testing.T, w *world, query string, d time.Duration, meanwhile func()) string {
+func frames(t *testing.T, w *fixture.World, query string, d time.Duration, meanwhile func()) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, d)
+	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://simulated"+mapsPath+"?watch=true&"+query, nil)
-	w.must(err)
-	transport := w.network.Transport()
+	w.Must(err)
+	transport := w.Network.Transport()
 	defer transport.CloseIdleConnections()
 	answer, err := transport.RoundTrip(req)
-	w.must(err)
+	w.Must(err)
 	defer answer.Body.Close()
 	if meanwhile != nil {
 		synctest.Wait()
@@ -172,7 +172,7 @@ func frames(t *testing.T, w *world, query string, d time.Duration, meanwhile fun
 			Type   string
 			Object map[string]any
 		}
-		w.must(json.Unmarshal(lines.Bytes(), &event))
+		w.Must(json.Unmarshal(lines.Bytes(), &event))
 		text := event.Type
 		if name := in(event.Object, "metadata", "name"); name != nil {
 			text += fmt.Sprintf(" %v=%v", name, in(event.Object, "data", "v"))
@@ -213,14 +213,14 @@ func TestServer_Watches_S1(t *testing.T) {
 		{"one name", "fieldSelector=metadata.name%3Da", time.Minute, "ADDED a=2@3, MODIFIED a=3@6"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-				w.put(configMap("a", "1"))
+			fixture.Run(t, func(t *testing.T, w *fixture.World) {
+				w.Store(fixture.ConfigMap("a", "1"))
 				w.Compact()
-				w.put(configMap("a", "2"), configMap("b", "1"), newWidget("w", "1"))
+				w.Store(fixture.ConfigMap("a", "2"), fixture.ConfigMap("b", "1"), fixture.NewWidget("w", "1"))
 				got := frames(t, w, c.query, c.lasts, func() {
-					w.put(configMap("a", "3"))
-					w.remove(configMaps, "b")
-					w.put(configMap("b", "2"))
+					w.Store(fixture.ConfigMap("a", "3"))
+					w.Delete(fixture.ConfigMaps, "b")
+					w.Store(fixture.ConfigMap("b", "2"))
 				})
 				if got != c.want {
 					t.Errorf("got  %s\nwant %s", got, c.want)
@@ -231,7 +231,7 @@ func TestServer_Watches_S1(t *testing.T) {
 }
 
 func TestServer_StreamingListFromTheFutureIsRefusedAfterAWhile_S4(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
 		begin := time.Now()
 		got := frames(t, w, "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99", time.Minute, nil)
 		if got != "ERROR 504, EOF" || time.Since(begin) != 3*time.Second {
@@ -240,16 +240,52 @@ func TestServer_StreamingListFromTheFutureIsRefusedAfterAWhile_S4(t *testing.T) 
 	})
 }
 
+// The server gives the metadata alone to who asks for it, in both forms, also
+// of kinds that have no protobuf.
+func TestServer_MetadataAlone_S6(t *testing.T) {
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
+		labelled := fixture.ConfigMap("a", "1")
+		labelled.Labels = map[string]string{"v": "1"}
+		w.Store(labelled, fixture.NewWidget("a", "1"))
+		client := &http.Client{Transport: w.Config.Transport}
+		for _, path := range []string{"/api/v1/namespaces/ns/configmaps", "/apis/test.example.com/v1/namespaces/ns/widgets"} {
+			for _, c := range []struct{ accept, as, suffix, want string }{
+				{"application/json", "PartialObjectMetadataList", "", `"kind":"PartialObjectMetadataList"`},
+				{"application/json", "PartialObjectMetadata", "/a", `"kind":"PartialObjectMetadata"`},
+				{"application/json", "PartialObjectMetadata", "?watch=true&timeoutSeconds=1", `"kind":"PartialObjectMetadata"`},
+				{"application/vnd.kubernetes.protobuf", "PartialObjectMetadataList", "", "PartialObjectMetadataList"},
+				{"application/vnd.kubernetes.protobuf", "PartialObjectMetadata", "/a", "PartialObjectMetadata"},
+				{"application/vnd.kubernetes.protobuf", "PartialObjectMetadata", "?watch=true&timeoutSeconds=1", "PartialObjectMetadata"},
+			} {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.Config.Host+path+c.suffix, nil)
+				w.Must(err)
+				req.Header.Set("Accept", fmt.Sprintf("%s;as=%s;g=meta.k8s.io;v=v1,application/json", c.accept, c.as))
+				answer, err := client.Do(req)
+				w.Must(err)
+				body, err := io.ReadAll(answer.Body)
+				w.Must(err)
+				w.Must(answer.Body.Close())
+				if media := answer.Header.Get("Content-Type"); !strings.HasPrefix(media, c.accept) || !strings.Contains(string(body), c.want) {
+					t.Errorf("%s%s as %s %s: got %s %q, want %s", path, c.suffix, c.accept, c.as, media, body, c.want)
+				}
+				if strings.Contains(string(body), `"spec"`) || strings.Contains(string(body), `"data"`) {
+					t.Errorf("%s%s: got more than metadata: %q", path, c.suffix, body)
+				}
+			}
+		}
+	})
+}
+
 func TestServer_LeavingASelectionIsADeletion_S3(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
 		labelled := func(value, label string) *corev1.ConfigMap {
-			cm := configMap("a", value)
+			cm := fixture.ConfigMap("a", value)
 			cm.Labels = map[string]string{"in": label}
 			return cm
 		}
 		got := frames(t, w, "labelSelector=in%3Dyes", time.Minute, func() {
-			w.put(labelled("1", "no"), labelled("2", "yes"), labelled("3", "yes"), labelled("4", "no"), labelled("5", "no"))
-			w.remove(configMaps, "a")
+			w.Store(labelled("1", "no"), labelled("2", "yes"), labelled("3", "yes"), labelled("4", "no"), labelled("5", "no"))
+			w.Delete(fixture.ConfigMaps, "a")
 		})
 		if want := "ADDED a=2@3, MODIFIED a=3@4, DELETED a=3@5"; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -291,13 +327,13 @@ func TestServer_Writes(t *testing.T) {
 		{"another method", "OPTIONS", "/a", "", "", 405, "MethodNotAllowed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-				w.put(configMap("a", "1"))
+			fixture.Run(t, func(t *testing.T, w *fixture.World) {
+				w.Store(fixture.ConfigMap("a", "1"))
 				ask(t, w, "POST", mapsPath, js, finalized)
 				before := w.Revision()
 				answer, body := ask(t, w, c.method, mapsPath+c.path, c.media, c.body)
 				text, err := json.Marshal(body)
-				w.must(err)
+				w.Must(err)
 				if answer.StatusCode != c.status || !strings.Contains(string(text), c.want) {
 					t.Errorf("got %d %s, want %d with %s", answer.StatusCode, text, c.status, c.want)
 				}
@@ -311,7 +347,7 @@ func TestServer_Writes(t *testing.T) {
 
 func TestServer_LastFinalizerEndsTheObject(t *testing.T) {
 	const js = "application/json"
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
 		ask(t, w, "POST", mapsPath, js, `{"metadata":{"name":"f","finalizers":["x/y"]}}`)
 		ask(t, w, "DELETE", mapsPath+"/f", js, "")
 		marked := w.Revision()
@@ -333,13 +369,13 @@ func TestServer_LastFinalizerEndsTheObject(t *testing.T) {
 
 // The answer to a lost write does not come, and the write stands.
 func TestServer_LostResponseIsOfAStoredWrite(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
 		w.LoseResponse(1)
 		answer, body := ask(t, w, "POST", mapsPath, "application/json", `{"metadata":{"name":"a"}}`)
 		if answer != nil {
 			t.Errorf("got %d %v, want no answer", answer.StatusCode, body)
 		}
-		if len(w.Objects(configMaps)) != 1 {
+		if len(w.Objects(fixture.ConfigMaps)) != 1 {
 			t.Errorf("the write is lost too")
 		}
 	})
@@ -348,39 +384,39 @@ func TestServer_LostResponseIsOfAStoredWrite(t *testing.T) {
 // client-go is a guest like any other: discovery, and both encodings.
 func TestServer_ClientGoFindsItsWay_S6(t *testing.T) {
 	for _, media := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
-		simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-			transport := w.network.Transport()
+		fixture.Run(t, func(t *testing.T, w *fixture.World) {
+			transport := w.Network.Transport()
 			defer transport.CloseIdleConnections()
 			cfg := &rest.Config{Host: "http://simulated", Transport: transport, ContentConfig: rest.ContentConfig{ContentType: media}, QPS: -1}
 			client, err := kubernetes.NewForConfig(cfg)
-			w.must(err)
+			w.Must(err)
 			api := client.CoreV1().ConfigMaps("ns")
-			made, err := api.Create(w.ctx, configMap("a", "1"), metav1.CreateOptions{})
-			w.must(err)
-			watch, err := api.Watch(w.ctx, metav1.ListOptions{ResourceVersion: made.ResourceVersion})
-			w.must(err)
+			made, err := api.Create(t.Context(), fixture.ConfigMap("a", "1"), metav1.CreateOptions{})
+			w.Must(err)
+			watch, err := api.Watch(t.Context(), metav1.ListOptions{ResourceVersion: made.ResourceVersion})
+			w.Must(err)
 			defer watch.Stop()
 			made.Data["v"] = "2"
-			_, err = api.Update(w.ctx, made, metav1.UpdateOptions{})
-			w.must(err)
-			if _, err = api.Update(w.ctx, made, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+			_, err = api.Update(t.Context(), made, metav1.UpdateOptions{})
+			w.Must(err)
+			if _, err = api.Update(t.Context(), made, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 				t.Errorf("%s: got %v, want a conflict", media, err)
 			}
 			event := <-watch.ResultChan()
 			if cm, ok := event.Object.(*corev1.ConfigMap); !ok || cm.Data["v"] != "2" || event.Type != "MODIFIED" {
 				t.Errorf("%s: watched %s %v, want a=2", media, event.Type, event.Object)
 			}
-			list, err := api.List(w.ctx, metav1.ListOptions{})
-			w.must(err)
+			list, err := api.List(t.Context(), metav1.ListOptions{})
+			w.Must(err)
 			if len(list.Items) != 1 || list.Items[0].Data["v"] != "2" || list.ResourceVersion == "" {
 				t.Errorf("%s: listed %v, want a=2", media, list)
 			}
-			w.must(api.Delete(w.ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &made.UID}}))
-			if _, err = api.Get(w.ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			w.Must(api.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &made.UID}}))
+			if _, err = api.Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				t.Errorf("%s: got %v, want not found", media, err)
 			}
 			found, err := discovery.ServerPreferredResources(client.Discovery())
-			w.must(err)
+			w.Must(err)
 			if !slices.ContainsFunc(found, func(l *metav1.APIResourceList) bool { return l.GroupVersion == "test.example.com/v1" }) {
 				t.Errorf("%s: the widgets are not discovered", media)
 			}
@@ -389,7 +425,7 @@ func TestServer_ClientGoFindsItsWay_S6(t *testing.T) {
 }
 
 func TestServer_WhatIsNotServedIsPlainText(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
 		for _, path := range []string{"/apis/none/v1", "/apis/none/v1/things", "/nothing", "/apis/test.example.com/v1/things"} {
 			answer, body := get(t, w, path)
 			if answer.StatusCode != 404 || body["text"] != "404 page not found\n" {
@@ -406,9 +442,9 @@ func FuzzServer_Body(f *testing.F) {
 	f.Add("PUT", "application/json", []byte(`{"metadata":"a"}`))
 	f.Add("POST", "application/vnd.kubernetes.protobuf", []byte("k8s\x00\x0a\x02"))
 	f.Fuzz(func(t *testing.T, method, media string, body []byte) {
-		w := newWorld(t, informer.Options{})
-		_, err := w.Put(configMap("a", "1"))
-		w.must(err)
+		w := fixture.New(t)
+		_, err := w.Put(fixture.ConfigMap("a", "1"))
+		w.Must(err)
 		path := mapsPath
 		if method != http.MethodPost {
 			path += "/a"
@@ -423,7 +459,7 @@ func FuzzServer_Body(f *testing.F) {
 		if answer.code < 200 || answer.code == 500 {
 			t.Errorf("got %d for %q", answer.code, body)
 		}
-		for _, o := range w.Objects(configMaps) {
+		for _, o := range w.Objects(fixture.ConfigMaps) {
 			if o.GetName() == "" || o.GetResourceVersion() == "" || o.GetUID() == types.UID("") {
 				t.Errorf("stored without name, version or UID: %v", o)
 			}

@@ -15,6 +15,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 // directly has a server answer one request, without a network.
@@ -58,7 +59,7 @@ func FuzzServer_Bodies_S7(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	encoder := protobuf.NewSerializer(clientscheme.Scheme, clientscheme.Scheme)
-	cm := configMap("pb", "1")
+	cm := fixture.ConfigMap("pb", "1")
 	cm.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	if raw, err := runtime.Encode(encoder, cm); err != nil {
 		f.Fatal(err)
@@ -66,7 +67,7 @@ func FuzzServer_Bodies_S7(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		s := simulate.New(simulate.Options{Kinds: []simulate.Kind{widgetKind}, Namespaces: []string{"ns", "other"}})
+		s := simulate.New(simulate.Options{Kinds: []simulate.Kind{fixture.WidgetKind}, Namespaces: []string{"ns", "other"}})
 		directly(s, "POST", mapsPath, "application/json", `{"metadata":{"name":"a"},"data":{"v":"1"}}`)
 		directly(s, "POST", "/apis/apps/v1/namespaces/ns/deployments", "application/json", deployment)
 		for _, a := range attempts {

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
-	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
 
 // request is one line of a conversation, and what its answer has to hold.
@@ -39,7 +39,7 @@ var pathsInShort = strings.NewReplacer(
 // converse sends requests one after the other and holds each answer.
 func converse(t *testing.T, requests ...request) {
 	t.Helper()
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
 		for n, r := range requests {
 			f := strings.Fields(r.line + " json")
 			path, query, _ := strings.Cut(f[1], "?")
@@ -54,7 +54,7 @@ func converse(t *testing.T, requests ...request) {
 				t.Fatalf("%d. %s: %v", n, r.line, body)
 			}
 			text, err := json.Marshal(body)
-			w.must(err)
+			w.Must(err)
 			said := string(text) + fmt.Sprint(answer.Header["Warning"])
 			if answer.StatusCode != r.status {
 				t.Errorf("%d. %s %s: got %d %s, want %d", n, r.line, r.body, answer.StatusCode, said, r.status)
@@ -198,8 +198,8 @@ func TestServer_DeletionWaitsForFinalizersAndGrace_S11(t *testing.T) {
 }
 
 func TestServer_RehearsalsStoreNothing_S12(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-		w.put(configMap("a", "1"))
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
+		w.Store(fixture.ConfigMap("a", "1"))
 		before := w.Revision()
 		for _, r := range [][4]string{
 			{"POST", "", "application/json", `{"metadata":{"name":"b"}}`}, {"POST", "", "application/json", `{"metadata":{"name":"b","resourceVersion":"1"}}`}, {"PUT", "/a", "application/json", `{"metadata":{"name":"a"}}`},
@@ -240,15 +240,16 @@ func TestServer_RulesOfBuiltinKinds(t *testing.T) {
 // Two that change different fields at once both succeed: who comes second is
 // tried again.
 func TestServer_PatchesAtOnceAllCount_S8(t *testing.T) {
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-		w.put(configMap("a", "1"))
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
+		w.Store(fixture.ConfigMap("a", "1"))
 		const writers = 20
+		var group sync.WaitGroup
 		for n := range writers {
-			w.group.Go(func() {
+			group.Go(func() {
 				ask(t, w, http.MethodPatch, mapsPath+"/a", mediaTypes["merge"], fmt.Sprintf(`{"data":{"w%d":"x"}}`, n))
 			})
 		}
-		pass(time.Second)
+		group.Wait()
 		_, body := get(t, w, mapsPath+"/a")
 		if data, _ := body["data"].(map[string]any); len(data) != writers+1 {
 			t.Errorf("%d of %d fields are there, want all: a patch that finds another version is tried again", len(data)-1, writers)

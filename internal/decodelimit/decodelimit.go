@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"github.com/flyball-dev/flyball/internal/jsonweight"
-	"github.com/flyball-dev/flyball/internal/protoweight"
 )
 
 const (
@@ -49,14 +48,14 @@ func (e *TooHeavyError) Error() string {
 // concurrent use.
 type Scale struct {
 	json  func() *jsonweight.Plan
-	proto func() *protoweight.Plan
+	proto func() *protoPlan
 }
 
 // Of returns the scale of a type. It costs nothing until it is used.
 func Of(t reflect.Type) *Scale {
 	return &Scale{
 		json:  sync.OnceValue(func() *jsonweight.Plan { return jsonweight.ToDecode(t) }),
-		proto: sync.OnceValue(func() *protoweight.Plan { return protoweight.Of(t) }),
+		proto: sync.OnceValue(func() *protoPlan { return protoPlanOf(t) }),
 	}
 }
 
@@ -96,7 +95,7 @@ func (b *Budget) Protobuf(s *Scale, message []byte) error {
 		return nil
 	}
 	weight, err := plan.Weigh(message, Object)
-	return b.weighed(weight, errors.Is(err, protoweight.ErrTooHeavy), errors.Is(err, protoweight.ErrTooDeep), protoweight.ErrTooDeep)
+	return b.weighed(weight, errors.Is(err, errMessageHeavy), errors.Is(err, errMessageDeep), errMessageDeep)
 }
 
 // Charge counts the overhead of an object besides its decoded value.

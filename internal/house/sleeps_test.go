@@ -108,10 +108,10 @@ func receiver(method *ast.FuncDecl) string {
 	return name
 }
 
-// bubbleDoors returns the functions whose arguments run in a bubble: synctest.Test, and
-// helpers that pass one of their parameters to it.
+// bubbleDoors returns the functions whose arguments run in a bubble: synctest.Test, that of
+// simulate's fixture, and helpers that pass one of their parameters to them.
 func bubbleDoors(files []sourceFile) map[string]bool {
-	doors := map[string]bool{"synctest.Test": true}
+	doors := map[string]bool{"synctest.Test": true, "fixture.Run": true}
 	for _, f := range files {
 		for _, decl := range f.ast.Decls {
 			fn, ok := decl.(*ast.FuncDecl)

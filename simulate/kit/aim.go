@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/simulate"
-	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/chance"
 )
 
 // Faults at random times mostly happen while nothing else does. Faults that can be are

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/chance"
 )
 
 // course is the virtual time of a run: its start, its phases, the instants and draws of

@@ -11,7 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/chance"
 )
 
 // somewhere is the result of a probe.

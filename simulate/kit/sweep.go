@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/chance"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/chance"
 )
 
 // shown returns a history in which a seed shows the outcome.

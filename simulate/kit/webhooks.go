@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/chance"
 )
 
 // Listen returns the listener of the process's webhooks, in place of a port. Faults of

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/chance"
 )
 
 // This file is between a process and the network.

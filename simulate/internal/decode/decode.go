@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
@@ -113,7 +113,7 @@ func Nesting(text []byte) (most int) {
 
 // decodeTyped decodes an object of a kind with a Go type, through that type.
 func decodeTyped(k *kinds.Kind, media string, body []byte) (*object.Object, []error, error) {
-	info, ok := runtime.SerializerInfoForMediaType(gotypes.Codecs().SupportedMediaTypes(), media)
+	info, ok := runtime.SerializerInfoForMediaType(models.Codecs().SupportedMediaTypes(), media)
 	if !ok {
 		return nil, nil, apierrors.NewBadRequest("no serializer defined for " + media)
 	}
@@ -266,7 +266,7 @@ func TypedObject(gvk schema.GroupVersionKind, media string, body []byte) (runtim
 	if err != nil {
 		return nil, err
 	}
-	if want, err := gotypes.Scheme().New(gvk); err != nil || reflect.TypeOf(obj) != reflect.TypeOf(want) {
+	if want, err := models.Scheme().New(gvk); err != nil || reflect.TypeOf(obj) != reflect.TypeOf(want) {
 		return nil, errOtherKind(given, gvk)
 	}
 	return obj, nil
@@ -277,7 +277,7 @@ func ofKind(gvk schema.GroupVersionKind, media string, body []byte) (obj runtime
 	if Nesting(body) > Deepest && media != runtime.ContentTypeProtobuf {
 		return nil, given, apierrors.NewBadRequest("exceeded max depth")
 	}
-	info, ok := runtime.SerializerInfoForMediaType(gotypes.Codecs().SupportedMediaTypes(), media)
+	info, ok := runtime.SerializerInfoForMediaType(models.Codecs().SupportedMediaTypes(), media)
 	if !ok {
 		return nil, given, refusal.Media(runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf)
 	}

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
@@ -73,7 +73,7 @@ func decodeDeletion(media string, body []byte) (opts metav1.DeleteOptions, err e
 	case runtime.ContentTypeJSON:
 	case runtime.ContentTypeProtobuf:
 		kind := corev1.SchemeGroupVersion.WithKind("DeleteOptions")
-		decoded, _, err := gotypes.Codecs().UniversalDeserializer().Decode(body, &kind, nil)
+		decoded, _, err := models.Codecs().UniversalDeserializer().Decode(body, &kind, nil)
 		if err != nil {
 			return opts, apierrors.NewBadRequest(err.Error())
 		}

@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -148,7 +148,7 @@ func readStrategicPatch(body []byte) (apply func(k *kinds.Kind, original []byte)
 		return nil, nil, nil, apierrors.NewBadRequest(err.Error())
 	}
 	return func(k *kinds.Kind, original []byte) ([]byte, error) {
-		typed, err := gotypes.Scheme().New(k.GroupVersionKind)
+		typed, err := models.Scheme().New(k.GroupVersionKind)
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
@@ -120,7 +120,7 @@ func (p Patch) plainlyOn(kind *kinds.Kind, old *object.Object) *object.Object {
 	if p.strategic == nil {
 		fields = jsontree.Merge(fields, patch)
 	} else {
-		typed, err := gotypes.Scheme().New(kind.GroupVersionKind)
+		typed, err := models.Scheme().New(kind.GroupVersionKind)
 		if err != nil {
 			return nil
 		}
@@ -152,7 +152,7 @@ func objectOf(kind *kinds.Kind, fields map[string]any) *object.Object {
 		}
 		return obj
 	}
-	typed, err := gotypes.Scheme().New(kind.GroupVersionKind)
+	typed, err := models.Scheme().New(kind.GroupVersionKind)
 	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, typed, true) != nil {
 		return nil
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 )
@@ -65,7 +64,7 @@ func (d *document) swagger() *spec.Swagger {
 
 // kind returns the schema of a kind.
 func (d *document) kind(gvk schema.GroupVersionKind) *spec.Schema {
-	typed, err := gotypes.Scheme().New(gvk)
+	typed, err := models.Scheme().New(gvk)
 	if err != nil {
 		return spec.RefSchema(models.RefPrefix + models.CustomModel(gvk))
 	}

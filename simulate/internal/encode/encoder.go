@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 	"github.com/flyball-dev/flyball/simulate/internal/wire"
@@ -254,7 +254,7 @@ func (e Encoder) appendMessage(to []byte, obj *object.Object, known *wire.OpenFr
 	if obj.Corrupt {
 		fields = map[string]any{"metadata": obj.Fields["metadata"]}
 	}
-	typed, err := gotypes.Scheme().New(e.kind.GroupVersionKind)
+	typed, err := models.Scheme().New(e.kind.GroupVersionKind)
 	if err != nil {
 		return to, err
 	}

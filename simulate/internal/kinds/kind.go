@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
@@ -166,7 +166,7 @@ func (k Kind) Completed() *Kind {
 	if k.Verbs == nil {
 		k.Verbs = split(allVerbs)
 	}
-	k.Builtin = gotypes.Scheme().Recognizes(k.GroupVersionKind)
+	k.Builtin = models.Scheme().Recognizes(k.GroupVersionKind)
 	if k.Managers == nil {
 		k.Managers, k.ScaleManagers = ownership.NewFieldManagers(), ownership.NewFieldManagers()
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
@@ -131,7 +131,7 @@ func (k *Kind) Rules() (*ownership.FieldRules, error) {
 
 func (k *Kind) makeNothing() *unstructured.Unstructured {
 	if k.Builtin {
-		if typed, err := gotypes.Scheme().New(k.GroupVersionKind); err == nil {
+		if typed, err := models.Scheme().New(k.GroupVersionKind); err == nil {
 			if obj, err := ObjectOfTyped(k, typed); err == nil {
 				return obj.Meta()
 			}

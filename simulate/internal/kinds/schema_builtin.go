@@ -13,7 +13,6 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -50,7 +49,7 @@ func (b builtinSchema) through(fields map[string]any, change func(runtime.Object
 }
 
 func (b builtinSchema) typed(fields map[string]any) (runtime.Object, error) {
-	typed, err := gotypes.Scheme().New(b.kind.GroupVersionKind)
+	typed, err := models.Scheme().New(b.kind.GroupVersionKind)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +80,7 @@ func (b builtinSchema) TypeConverter() managedfields.TypeConverter { return goCo
 
 // goConverter is shared by all built-in kinds and must not be modified.
 var goConverter = sync.OnceValue(func() managedfields.TypeConverter {
-	return managedfields.NewSchemeTypeConverter(gotypes.Scheme(), models.BuiltinParser())
+	return managedfields.NewSchemeTypeConverter(models.Scheme(), models.BuiltinParser())
 })
 
 // OpenAPI returns nil: the schema of a built-in kind is derived from its Go type.

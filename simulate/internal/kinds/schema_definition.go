@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flyball-dev/flyball/simulate/internal/crdrules"
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -49,7 +48,7 @@ func InternalDefinition(fields map[string]any) (*apiextensions.CustomResourceDef
 		return nil, err
 	}
 	out := &apiextensions.CustomResourceDefinition{}
-	return out, gotypes.Scheme().Convert(crd, out, nil)
+	return out, models.Scheme().Convert(crd, out, nil)
 }
 
 // TypeConverter reads CRDs by their own schema: they have no apply configuration.

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package models describes types: the OpenAPI schemas of built-in kinds and of CRDs, and
-// the types by which server-side apply merges objects (from a table that a test compares
-// with client-go).
+// Package models describes types: the Go types of built-in kinds and their codecs, the OpenAPI
+// schemas of these kinds and of CRDs, and the types by which server-side apply merges objects
+// (from a table that a test compares with client-go).
 package models
 
 import (

@@ -16,8 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/applyconfigurations"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
-
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 )
 
 var updateTypes = flag.Bool("update-types", false, "write schema_table.txt from the types of client-go")
@@ -28,7 +26,7 @@ var updateTypes = flag.Bool("update-types", false, "write schema_table.txt from 
 //
 // regenerates it.
 func TestServer_BuiltinTypesAreThoseOfClientGo_S9(t *testing.T) {
-	typed, err := applyconfigurations.NewTypeConverter(gotypes.Scheme()).ObjectToTyped(&corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}})
+	typed, err := applyconfigurations.NewTypeConverter(Scheme()).ObjectToTyped(&corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}})
 	if err != nil {
 		t.Fatal(err)
 	}

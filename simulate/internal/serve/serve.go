@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serve answers the requests of HTTP to resources. It reads what a request asks for,
-// has packages read and write carry it out, or access for reviews, and sends the answer once
-// what it shows is kept.
+// Package serve answers the requests of HTTP to resources. It finds out what a request is about
+// and what it asks for, has packages read and write carry it out, or access for reviews, and
+// sends the answer once what it shows is kept.
 package serve
 
 import (
@@ -20,13 +20,12 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/read"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
-	"github.com/flyball-dev/flyball/simulate/internal/routing"
 	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
 // Call is a request to a resource.
 type Call struct {
-	*routing.Call
+	*Target
 	User    access.User
 	Encoder encode.Encoder // of the answer
 	// Sound: no fault harms the request.

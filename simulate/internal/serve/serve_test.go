@@ -26,7 +26,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/read"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
-	"github.com/flyball-dev/flyball/simulate/internal/routing"
 	"github.com/flyball-dev/flyball/simulate/internal/store"
 	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
 	"github.com/flyball-dev/flyball/simulate/internal/write"
@@ -69,7 +68,7 @@ func creation(t *testing.T, gvk schema.GroupVersionKind, body string) *Call {
 	if kind.Namespaced {
 		namespace = metav1.NamespaceDefault
 	}
-	return &Call{Encoder: encode.For(kind, ""), Call: &routing.Call{
+	return &Call{Encoder: encode.For(kind, ""), Target: &Target{
 		Request: httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body)),
 		Verb:    "create", Kind: kind, Namespace: namespace,
 	}}
@@ -150,7 +149,7 @@ func TestHandler_ReviewsAreSpecial(t *testing.T) {
 func reading(t *testing.T, h *Handler, verb, query string) *Call {
 	t.Helper()
 	kind := h.Reads.Kinds.Kind(configMaps)
-	return &Call{Encoder: encode.For(kind, ""), Call: &routing.Call{
+	return &Call{Encoder: encode.For(kind, ""), Target: &Target{
 		Request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?"+query, nil),
 		Verb:    verb, Kind: kind, Namespace: metav1.NamespaceDefault,
 	}}

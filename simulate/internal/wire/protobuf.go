@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 )
 
 // backward is a message that is encoded from its end, so each length is known when it is
@@ -331,7 +331,7 @@ type ProtoMessages struct {
 // must encode it: a type with its own encoding, or a value that is not of the type of its
 // field.
 func (p *ProtoMessages) Append(to []byte, kind schema.GroupVersionKind, fields map[string]any, known *OpenFragments) ([]byte, bool) {
-	t := gotypes.Scheme().AllKnownTypes()[kind]
+	t := models.Scheme().AllKnownTypes()[kind]
 	if t == nil {
 		return to, false
 	}

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
 
-	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/wire"
 )
 
@@ -65,7 +65,7 @@ func TestMessages_AreThoseOfTheGoTypes_S28(t *testing.T) {
 		}
 		written = append(written, name)
 		for round := range 20 {
-			typed, err := gotypes.Scheme().New(kind.GroupVersionKind)
+			typed, err := models.Scheme().New(kind.GroupVersionKind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func compareMessages(t *testing.T, messages *wire.ProtoMessages, kind *kinds.Kin
 	if err != nil {
 		return // a value that has no JSON
 	}
-	read, _ := gotypes.Scheme().New(kind.GroupVersionKind)
+	read, _ := models.Scheme().New(kind.GroupVersionKind)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, read); err != nil {
 		t.Fatal(err)
 	}

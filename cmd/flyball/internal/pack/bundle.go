@@ -19,7 +19,6 @@ import (
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/bundle"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/chart"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/image"
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/outdir"
 )
 
 func bundleFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) error {
@@ -53,7 +52,7 @@ func bundleFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) err
 		for _, w := range made.Warnings {
 			t.warn("%s", w)
 		}
-		if err := outdir.Replace(in(m.dir, m.out), made.Files); err != nil || *push == "" {
+		if err := replaceDir(in(m.dir, m.out), made.Files); err != nil || *push == "" {
 			return err
 		}
 		said, err := pushBundle(ctx, made, tag)

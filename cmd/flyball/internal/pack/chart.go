@@ -13,7 +13,6 @@ import (
 
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/base"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/chart"
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/outdir"
 )
 
 // manifests is what the flags of pack chart and pack bundle have in common.
@@ -42,7 +41,7 @@ func (m *manifests) render(args []string, t terminal) (dir string, b *base.Rende
 	if m.out == "" {
 		return "", nil, "", misuse{fmt.Errorf("there is no place to write: give -o with a directory")}
 	}
-	if err := outdir.Check(in(m.dir, m.out)); err != nil {
+	if err := checkDir(in(m.dir, m.out)); err != nil {
 		return "", nil, "", err
 	}
 	dir = in(m.dir, dir)
@@ -79,7 +78,7 @@ func chartFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) erro
 		if err != nil {
 			return err
 		}
-		return outdir.Replace(in(m.dir, m.out), files)
+		return replaceDir(in(m.dir, m.out), files)
 	}
 }
 

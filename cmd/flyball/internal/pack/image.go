@@ -18,7 +18,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/image"
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/outdir"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/program"
 )
 
@@ -170,7 +169,7 @@ func (c *imageCommand) deliver(ctx context.Context, made *image.Image, sboms map
 	}
 	said := digest.String()
 	if c.sboms != "" {
-		if err := outdir.Replace(in(c.dir, c.sboms), sboms); err != nil {
+		if err := replaceDir(in(c.dir, c.sboms), sboms); err != nil {
 			return err
 		}
 	}
@@ -202,7 +201,7 @@ func (c *imageCommand) deliver(ctx context.Context, made *image.Image, sboms map
 func (c *imageCommand) write(files map[string][]byte, at time.Time) error {
 	out := in(c.dir, c.out)
 	if !strings.HasSuffix(out, ".tar") {
-		return outdir.Replace(out, files)
+		return replaceDir(out, files)
 	}
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
@@ -217,7 +216,7 @@ func (c *imageCommand) write(files map[string][]byte, at time.Time) error {
 // writable returns an error if there are files that this command has not written.
 func writable(out string) error {
 	if !strings.HasSuffix(out, ".tar") {
-		return outdir.Check(out)
+		return checkDir(out)
 	}
 	have, err := os.ReadFile(out)
 	if err == nil && !image.IsArchive(have) {
