@@ -15,6 +15,8 @@ quick: need-go ## run the unit tests of the packages, for the inner loop; make h
 	@$(GO) run ./hack/test quick
 house: ## check the rules of the house, and that the documentation's Go blocks are in examples
 	$(GO) test -count=1 ./internal/house
+path: ## count the files and functions of the library that run for each watch event
+	$(GO) test -count=1 -v -run PathOfAWatchEvent ./internal/house -path
 check: format vet lint tidy licenses standalone cross release-dry test ## all that a change must pass
 cold: need-go ## run README's two commands with empty caches, an empty home and only the tools that README names (some 30 minutes)
 	@$(GO) run ./hack/cold
@@ -71,7 +73,6 @@ mutants: ## remove each promise's guard in turn and see its test fail (MUTANTS=g
 bench: ## run the benchmarks beside the peers' in turns, and print medians and ratios (BENCH=regexp BENCHCOUNT=n BENCHTIME=1s)
 	cd hack/tools && for i in $$(seq $(or $(BENCHCOUNT),1)); do GOWORK=off $(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchtime $(or $(BENCHTIME),1s) -benchmem -timeout 2h ./bench; done \
 		| tee /dev/stderr | GOWORK=off $(GO) run ./bench/ratios
-
 release: ## run make cold, then commit and tag a version of every module that users get (VERSION=v0.2.0); pushes nothing
 	cd hack/tools && GOWORK=off $(GO) run ./release -version '$(VERSION)' -dir ../.. -check
 	@$(MAKE) cold
@@ -92,7 +93,6 @@ site site-serve site-versions:
 hack/site/node_modules/.package-lock.json: hack/site/package-lock.json
 	@command -v npm >/dev/null || { echo "make: the site needs Node.js 20 or newer, with npm: https://nodejs.org, or your system's packages nodejs and npm" >&2; exit 1; }
 	cd hack/site && npm ci --ignore-scripts --no-audit --no-fund
-
 need-go:
 	@command -v $(GO) >/dev/null || { echo "make: no $(GO) command found; install Go 1.26 or newer: https://go.dev/dl" >&2; exit 1; }
 	@said=$$($(GO) list -m 2>&1) || { echo "$$said" >&2; case "$$said" in *"requires go"*) \

@@ -61,6 +61,7 @@ type sourceFile struct {
 	dir  string // its directory, "." for the root
 	text []byte
 	ast  *ast.File
+	fset *token.FileSet
 }
 
 func (f sourceFile) base() string { return path.Base(f.path) }
@@ -123,7 +124,7 @@ func parse() ([]sourceFile, error) {
 			return err
 		}
 		slashed := filepath.ToSlash(name)
-		files = append(files, sourceFile{slashed, path.Dir(slashed), text, parsed})
+		files = append(files, sourceFile{slashed, path.Dir(slashed), text, parsed, fset})
 		return nil
 	})
 	return files, err
