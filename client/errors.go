@@ -51,7 +51,7 @@ type SharedObjectError struct {
 }
 
 func (e *SharedObjectError) Error() string {
-	return "the object is the one in the cache, which all readers share; change and pass a copy: obj = informer.Copy(obj)"
+	return "the object is the one in the cache, which all readers share; change and pass a copy: obj = kube.Copy(obj)"
 }
 
 func (e *ConflictError) Unwrap() error { return e.err }

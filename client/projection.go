@@ -51,7 +51,7 @@ func (e *ProjectedObjectError) Error() string {
 		kept = strings.Join(e.Fields, ", ")
 	}
 	return fmt.Sprintf("the informer keeps only some fields of the object (%s), and %s; Apply a new object with the fields that you want, "+
-		"change fields that are kept with PatchChanges from the cached object to an informer.Copy of it, or read the whole object with Get and write that", kept, e.why)
+		"change fields that are kept with PatchChanges from the cached object to a kube.Copy of it, or read the whole object with Get and write that", kept, e.why)
 }
 
 // projection is what an informer keeps of an object; nil: all fields.

@@ -79,8 +79,8 @@ func TestClient_ObjectOfTheCacheIsNotFilled_C11(t *testing.T) {
 		for name, call := range calls {
 			err := call()
 			var shared *client.SharedObjectError
-			if !errors.As(err, &shared) || shared.Key != kube.KeyOf(obj) || !strings.Contains(err.Error(), "informer.Copy(obj)") || !strings.Contains(err.Error(), "Website prod/web") {
-				t.Errorf("%s of a %T of the cache: %v, want a *SharedObjectError that names the object and informer.Copy", name, obj, err)
+			if !errors.As(err, &shared) || shared.Key != kube.KeyOf(obj) || !strings.Contains(err.Error(), "kube.Copy(obj)") || !strings.Contains(err.Error(), "Website prod/web") {
+				t.Errorf("%s of a %T of the cache: %v, want a *SharedObjectError that names the object and kube.Copy", name, obj, err)
 			}
 		}
 	}

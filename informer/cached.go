@@ -39,8 +39,11 @@ func cachedIn(c *core, key kube.Key) kube.Object {
 			return nil
 		}
 	}
+	if c.writes.settler.Has(key) { // before the read: what settles it may be stored after
+		return nil
+	}
 	obj, _, err := c.indexer.Get(key)
-	if err != nil || c.writes.settler.Has(key) {
+	if err != nil {
 		return nil
 	}
 	if obj, err = compact.Open(obj); err != nil {

@@ -6,7 +6,7 @@
 //
 //	websites := informer.For[*webv1.Website](factory) // one informer per kind, shared by all callers
 //	_, err := websites.AddHandler(changed, informer.HandlerOptions{})
-//	site, err := websites.Lister().Get(key) // shared and read-only: Copy it before you modify it
+//	site, err := websites.Lister().Get(key) // shared and read-only: kube.Copy it before you modify it
 //
 //	API server
 //	   │  list, watch

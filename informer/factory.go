@@ -261,7 +261,7 @@ func (f *SharedInformerFactory) Run(ctx context.Context) error {
 
 // MutationDetector returns the detector of all informers, nil if
 // Options.DetectMutations is off.
-func (f *SharedInformerFactory) MutationDetector() *MutationDetector { return f.opts.detector }
+func (f *SharedInformerFactory) MutationDetector() *MutationDetector { return shown(f.opts.detector) }
 
 // Snapshot returns the state of each informer, in the order of the requests.
 func (f *SharedInformerFactory) Snapshot() []state.Informer {

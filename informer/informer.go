@@ -107,7 +107,7 @@ func (i *SharedInformer[T]) AddHandler(handle func(kube.Event[T]), opts HandlerO
 		return nil, err
 	}
 	if handle == nil {
-		return nil, i.core.errorf("add handler %q: the function is nil; give one that takes an informer.Event", opts.Name)
+		return nil, i.core.errorf("add handler %q: the function is nil; give one that takes an kube.Event", opts.Name)
 	}
 	return i.handle.join(func(e kube.Event[kube.Object]) { handle(eventAs[T](e)) }, opts)
 }
@@ -233,19 +233,22 @@ func (i *SharedInformer[T]) MutationDetector() *MutationDetector {
 	if i.core.guard == nil {
 		return nil
 	}
-	return i.core.guard.Detector
+	return shown(i.core.guard.Detector)
 }
 
 // Reached returns the resourceVersion that the store has reached in every scope
 // of this handle, that is, the lowest. It is 0 before the first lists, and if
 // resourceVersions are not numbers.
 func (i *SharedInformer[T]) Reached() kube.Version {
-	first, lowest := true, kube.Version(0)
-	for scope := range i.handle.view.Load().scopes.All() {
-		if v := i.core.indexer.Reached(scope); first || v < lowest {
-			first, lowest = false, v
+	_, lowest := look(&i.handle.view, func() kube.Version {
+		first, lowest := true, kube.Version(0)
+		for scope := range i.handle.view.Load().scopes.All() {
+			if v := i.core.indexer.Reached(scope); first || v < lowest {
+				first, lowest = false, v
+			}
 		}
-	}
+		return lowest
+	})
 	return lowest
 }
 
@@ -286,7 +289,7 @@ func (i *SharedInformer[T]) Compact(how Compact) error {
 }
 
 // SetErrorHandler calls f with each error of a list or watch, including retried
-// ones; State reports the same as states. f runs in the goroutine that lists
+// ones; Snapshot reports the same as states. f runs in the goroutine that lists
 // and watches, which waits for it. There is one per kind: the last call wins,
 // and a nil f removes it. It is an error after the informer has started.
 func (i *SharedInformer[T]) SetErrorHandler(f func(ctx context.Context, err error)) error {

@@ -224,23 +224,16 @@ func (l Lister[T]) read(r *store.Row) (_ T, ok bool) {
 	return as[T](obj), err == nil
 }
 
-// shelf yields the objects of one value of an index.
-func (l Lister[T]) shelf(index, value string) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		if l.v == nil {
-			return
-		}
-		for obj := range l.objects(l.rows(index, value), nil) {
-			if !yield(obj) {
-				return
-			}
-		}
-	}
-}
-
 func (l Lister[T]) rows(index, value string) iter.Seq[*store.Row] {
 	return func(yield func(*store.Row) bool) {
 		s, found := look(l.v.current, func() store.Found { return l.v.store.Lookup(index, value) })
+		rowsOf(s, found)(yield)
+	}
+}
+
+// rowsOf yields what s sees of found.
+func rowsOf(s *listerView, found store.Found) iter.Seq[*store.Row] {
+	return func(yield func(*store.Row) bool) {
 		for at := range found.Positions.All() {
 			if r := found.Rows.At(int(*at)); sees(s, r) && !yield(r) {
 				return
@@ -249,16 +242,21 @@ func (l Lister[T]) rows(index, value string) iter.Seq[*store.Row] {
 	}
 }
 
-// ByIndex yields the objects of value in the named index. Its errors are those
-// of List.
+// ByIndex yields the objects of value in the named index, as of the call. Its
+// errors are those of List.
 func (l Lister[T]) ByIndex(name, value string) (iter.Seq[T], error) {
 	if err := l.known(name); err != nil {
 		return nil, err
 	}
-	if _, err := l.readable("", false); err != nil {
-		return nil, err
+	for {
+		s, err := l.readable("", false)
+		if err != nil {
+			return nil, err
+		}
+		if found := l.v.store.Lookup(name, value); l.v.current.Load() == s {
+			return l.objects(rowsOf(s, found), nil), nil
+		}
 	}
-	return l.shelf(name, value), nil
 }
 
 // IndexValuesOf returns the values of obj in the named index; obj need not be
@@ -291,8 +289,8 @@ func (l Lister[T]) any(name string, values []string) iter.Seq[*store.Row] {
 	}
 }
 
-// IndexValues returns the values under which the named index has an object,
-// sorted.
+// IndexValues returns the values under which the named index has an object that
+// is known, sorted: none before the first list, and none after a release.
 func (l Lister[T]) IndexValues(name string) ([]string, error) {
 	if err := l.known(name); err != nil {
 		return nil, err

@@ -61,6 +61,29 @@ func TestLister_ScopesThatChangeDuringAListAreReadAgain_I3(t *testing.T) {
 	}
 }
 
+// What ByIndex yields is of the scopes in which the read was allowed, whatever happens meanwhile.
+func TestLister_ByIndexIsOfItsCall_I3(t *testing.T) {
+	x := store.NewIndexer(fixture.ThingKind)
+	if err := x.AddIndex("label", byLabel); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, x, seenDelta("a", "u", 5, "x"))
+	var at atomic.Pointer[listerView]
+	at.Store(&listerView{})
+	lister := newLister[kube.Object](x, nil, nil, &at, nil, nil)
+	found, err := lister.ByIndex("label", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.Store(&listerView{scopes: store.ScopesOf(7), synced: make(chan struct{})}) // with other scopes
+	if got := len(slices.Collect(found)); got != 1 {
+		t.Errorf("%d objects, want the 1 that was known at the call", got)
+	}
+	if _, err := lister.ByIndex("label", "x"); !isNotSynced(err) {
+		t.Errorf("the next ByIndex = %v, want a *NotSyncedError", err)
+	}
+}
+
 func TestLister_SaysWhyThereIsNoObject(t *testing.T) {
 	x := store.NewIndexer(fixture.ThingKind)
 	mustApply(t, x, seenDelta("a", "u", 5, ""))

@@ -4,6 +4,7 @@
 package informer
 
 import (
+	"fmt"
 	"os"
 	"runtime/debug"
 	"time"
@@ -149,5 +150,23 @@ type MutationDetection = mutation.Detection
 type Mutation = mutation.Mutation
 
 // MutationDetector compares the objects of informers with copies, and knows which code ran
-// meanwhile: Begin records a call. Safe for concurrent use.
-type MutationDetector = mutation.Detector
+// meanwhile. Safe for concurrent use.
+type MutationDetector struct{ detector *mutation.Detector }
+
+// Begin records that who runs, such as a reconciler for its key, until end is
+// called. The objects that Listers returned meanwhile are then compared.
+// A nil detector does nothing.
+func (d *MutationDetector) Begin(who fmt.Stringer) (end func()) {
+	if d == nil {
+		return func() {}
+	}
+	return d.detector.Begin(who)
+}
+
+// shown returns d for users, nil if it is.
+func shown(d *mutation.Detector) *MutationDetector {
+	if d == nil {
+		return nil
+	}
+	return &MutationDetector{d}
+}

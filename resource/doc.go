@@ -27,7 +27,7 @@
 //	                       └─ AddToScheme ──▶ runtime.Scheme: kind and list
 //
 //	two functions ──Convert──▶ Conversion ──▶ webhook.Spoke
-//	                            └─ internal/threeway: what one version cannot express
+//	                            └─ internal/jsontree: what one version cannot express
 //
 // # Promises
 //

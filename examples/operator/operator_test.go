@@ -15,13 +15,13 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/rights"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/kit"
 
 	apiv1 "github.com/flyball-dev/flyball/examples/operator/api/v1"
-	"github.com/flyball-dev/flyball/kube"
 )
 
 // Each seed runs the operator in virtual time on a simulated API server, with different

@@ -15,12 +15,12 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 
 	apiv1 "github.com/flyball-dev/flyball/examples/operator/api/v1"
-	"github.com/flyball-dev/flyball/kube"
 )
 
 // setup adds the controllers to mgr. main and the tests call it.

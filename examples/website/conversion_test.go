@@ -27,6 +27,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/resource/resourcetest"
 	"github.com/flyball-dev/flyball/simulate"
@@ -34,7 +35,6 @@ import (
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 	webv1beta1 "github.com/flyball-dev/flyball/examples/website/api/v1beta1"
-	"github.com/flyball-dev/flyball/kube"
 )
 
 // The conversion to the previous version and back, without a server.

@@ -17,10 +17,10 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
-	"github.com/flyball-dev/flyball/kube"
 )
 
 // stepTimeout bounds one step of the demo: pulling the image on a real cluster takes time.

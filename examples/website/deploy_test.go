@@ -26,10 +26,10 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
-	"github.com/flyball-dev/flyball/kube"
 )
 
 const (

@@ -20,12 +20,12 @@ import (
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
-	"github.com/flyball-dev/flyball/kube"
 )
 
 // inBubble runs test in virtual time beside a simulated server that has the CRD.

@@ -22,13 +22,13 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/kit"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
-	"github.com/flyball-dev/flyball/kube"
 )
 
 // simulated is a cluster that runs Deployments and collects garbage, with all faults

@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
-	"github.com/flyball-dev/flyball/kube"
 )
 
 const (

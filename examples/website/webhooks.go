@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/webhook"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 	webv1beta1 "github.com/flyball-dev/flyball/examples/website/api/v1beta1"
-	"github.com/flyball-dev/flyball/kube"
 )
 
 // webhookOptions make the server create its certificates itself, unless a directory has

@@ -13,22 +13,21 @@ import (
 // import internal ones, and kube, the vocabulary of all. A package that is not in the table fails the test.
 // Under examples and hack everything is allowed.
 var arrows = map[string][]string{
-	".":                     {},
-	"workqueue":             {},
-	"kube":                  {},
-	"informer":              {"informer/listwatch", "informer/state"},
-	"informer/state":        {"informer/listwatch"},
-	"informer/listwatch":    {},
-	"informer/compact":      {"informer", "informer/internal/compact"},
-	"informer/informertest": {"informer", "informer/listwatch"},
-	"source":                {"informer"},
-	"source/sourcetest":     {"informer", "source"},
-	"reconcile":             {"informer", "source", "workqueue"},
-	"client":                {"informer"},
-	"webhook":               {"informer", "resource/builtin"},
-	"manager": {"informer/state", "client", "informer", "reconcile", "resource/builtin", "source",
-		"webhook", "workqueue"},
-	"manager/internal/crdinstall": {"client", "informer", "internal/sleep", "internal/manifest", "internal/textlog", "internal/costly"},
+	".":                           {},
+	"workqueue":                   {},
+	"kube":                        {},
+	"informer":                    {"informer/listwatch", "informer/state"},
+	"informer/state":              {"informer/listwatch"},
+	"informer/listwatch":          {},
+	"informer/compact":            {"informer", "informer/internal/compact"},
+	"informer/informertest":       {"informer", "informer/listwatch"},
+	"source":                      {"informer"},
+	"source/sourcetest":           {"source"},
+	"reconcile":                   {"informer", "source", "workqueue"},
+	"client":                      {},
+	"webhook":                     {"resource/builtin"},
+	"manager":                     {"informer/state", "client", "informer", "reconcile", "resource/builtin", "source", "webhook"},
+	"manager/internal/crdinstall": {"client", "internal/sleep", "internal/manifest", "internal/textlog", "internal/costly"},
 	"manager/internal/election":   {"informer", "internal/codec", "internal/simhook", "internal/textlog", "internal/writegate"},
 	"manager/internal/handover":   {"informer", "internal/effects", "internal/textlog", "manager/internal/election"},
 	"manager/internal/guard":      {"internal/codec", "internal/redact"},
@@ -69,8 +68,8 @@ var arrows = map[string][]string{
 	// The rooms of the informer, from the bottom up.
 	"informer/internal/base":      {},
 	"informer/internal/encoding":  {"internal/jsonspan", "internal/decodelimit"},
-	"informer/internal/compact":   {"informer/internal/base", "informer/internal/encoding", "internal/deque"},
-	"informer/internal/fixture":   {"informer/internal/base", "informer/internal/compact", "informer/listwatch", "internal/sleep"}, // tests alone
+	"informer/internal/compact":   {"informer/internal/encoding", "internal/deque"},
+	"informer/internal/fixture":   {"informer/internal/compact", "informer/listwatch", "internal/sleep"}, // tests alone
 	"informer/internal/fields":    {"internal/editdistance"},
 	"informer/internal/share":     {},
 	"informer/internal/protoplan": {"informer/internal/fields", "informer/internal/share", "internal/costly"},
@@ -81,7 +80,7 @@ var arrows = map[string][]string{
 		"informer/internal/jsonplan", "informer/internal/protoplan", "informer/internal/share", "informer/listwatch", "internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit", "internal/textlog"},
 	"informer/internal/schemas":  {"informer/internal/gate", "informer/internal/restclient", "internal/simhook", "internal/textlog"},
 	"informer/internal/store":    {"informer/state", "informer/internal/base", "informer/internal/compact", "internal/deque"},
-	"informer/internal/steps":    {"informer/state", "informer/internal/base", "informer/internal/encoding", "informer/internal/gate", "informer/internal/headroom"},
+	"informer/internal/steps":    {"informer/state", "informer/internal/base", "informer/internal/gate", "informer/internal/headroom"},
 	"informer/internal/feed":     {"informer/internal/base", "informer/internal/gate", "informer/internal/restclient", "informer/internal/steps", "informer/listwatch"},
 	"informer/internal/mutation": {"informer/internal/base", "informer/internal/compact", "informer/internal/store", "internal/deque", "internal/simhook", "internal/textlog"},
 	"informer/internal/delivery": {"informer/internal/base", "informer/internal/compact", "informer/internal/mutation", "informer/internal/store", "informer/state",
@@ -95,14 +94,14 @@ var arrows = map[string][]string{
 	"internal/testing/habits":  {"client", "informer", "manager", "reconcile", "source"},                     // tests alone
 
 	"internal/commandline":    {"internal/editdistance"},
-	"client/internal/applied": {"informer", "internal/jsonspan"},
+	"client/internal/applied": {"internal/jsonspan"},
 	"internal/origin":         {},
 	"internal/costly":         {"internal/jsonspan"},
-	"internal/effects":        {"informer", "internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit"},
-	"internal/health":         {"informer/state", "informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile", "source"},
-	"internal/metrics":        {"informer/state", "informer", "internal/histogram", "internal/task", "reconcile", "webhook", "workqueue"},
-	"internal/observer":       {"informer", "internal/effects"},
-	"internal/ownnews":        {"informer", "internal/task"},
+	"internal/effects":        {"internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit"},
+	"internal/health":         {"informer/state", "informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile"},
+	"internal/metrics":        {"informer/state", "internal/histogram", "internal/task", "reconcile", "webhook", "workqueue"},
+	"internal/observer":       {"internal/effects"},
+	"internal/ownnews":        {"internal/task"},
 	"internal/decodelimit":    {"internal/jsonweight"},
 	"internal/writegate":      {"reconcile"},
 
@@ -132,9 +131,8 @@ var arrows = map[string][]string{
 		"simulate/internal/chance", "simulate/internal/kinds", "simulate/internal/object", "simulate/internal/refusal"},
 	"simulate/internal/faults": {"simulate/internal/access", "simulate/internal/encode", "simulate/internal/kinds", "simulate/internal/object",
 		"simulate/internal/refusal", "simulate/internal/revisions", "simulate/internal/webhooks"},
-	"simulate/internal/pipe": {},
-	"simulate/internal/discovery": {"simulate/internal/encode", "simulate/internal/kinds",
-		"simulate/internal/models", "simulate/internal/refusal", "simulate/internal/wire"},
+	"simulate/internal/pipe":      {},
+	"simulate/internal/discovery": {"simulate/internal/encode", "simulate/internal/kinds", "simulate/internal/models", "simulate/internal/refusal"},
 	"simulate/internal/definitions": {"simulate/internal/write", "simulate/internal/fieldmanager", "simulate/internal/kinds",
 		"simulate/internal/object", "simulate/internal/revisions", "simulate/internal/webhooks"},
 	"simulate/internal/serve": {"simulate/internal/access", "simulate/internal/decode", "simulate/internal/encode",
@@ -157,7 +155,7 @@ var arrows = map[string][]string{
 
 	"simulate/embedded":                     {"simulate"},
 	"simulate/cmd/apiserver":                {"simulate", "simulate/embedded"},
-	"simulate/simtest":                      {"informer", "client", "simulate"},
+	"simulate/simtest":                      {"client", "simulate"},
 	"simulate/conformance":                  {},                 // tests alone
 	"simulate/internal/fixture":             {"simulate"},       // tests alone
 	"simulate/internal/transcript":          {"internal/sleep"}, // knows servers by HTTP alone
@@ -169,6 +167,27 @@ var arrows = map[string][]string{
 
 // alone are packages that must not know of Kubernetes at all.
 var alone = []string{"workqueue"}
+
+func TestHouse_EachArrowIsNeeded(t *testing.T) {
+	needed, hasCode := map[[2]string]bool{}, map[string]bool{}
+	for _, f := range sources(t) {
+		hasCode[f.dir] = hasCode[f.dir] || !f.isTest() && f.base() != "doc.go"
+	}
+	for _, f := range sources(t) {
+		for _, imp := range f.imports() {
+			if ours, ok := strings.CutPrefix(imp, module+"/"); ok && (!f.isTest() || !hasCode[f.dir]) {
+				needed[[2]string{f.dir, ours}] = true
+			}
+		}
+	}
+	for dir, allowed := range arrows {
+		for _, to := range allowed {
+			if !needed[[2]string{dir, to}] {
+				t.Errorf("package %s does not import %s; remove the arrow from internal/house/arrows_test.go", dir, to)
+			}
+		}
+	}
+}
 
 func TestHouse_ImportsFollowTheArrows(t *testing.T) {
 	for _, f := range sources(t) {

@@ -50,7 +50,7 @@ func corrupted[T kube.Object](t *testing.T, w *world, i *informer.SharedInformer
 		holds(t, i, want, when+": others suffer from one bad object")
 		_, err := i.Lister().Get(key("bad"))
 		if _, ok := errors.AsType[*kube.UndecodableError](err); !ok {
-			t.Errorf("%s: get the bad object: got %v, want an *informer.UndecodableError", when, err)
+			t.Errorf("%s: get the bad object: got %v, want a *kube.UndecodableError", when, err)
 		}
 		if n := i.Snapshot().Undecodable; n != 1 {
 			t.Errorf("%s: %d undecodable objects counted, want 1", when, n)
@@ -146,7 +146,7 @@ func TestInformer_BrokenTransformHarmsOnlyItsObject_B2(t *testing.T) {
 				holds(t, i, "a=1", "others suffer from one object")
 				_, err := i.Lister().Get(key("b"))
 				if _, ok := errors.AsType[*kube.UndecodableError](err); !ok || !strings.Contains(err.Error(), "cannot") {
-					t.Errorf("got %v, want an *informer.UndecodableError with the cause", err)
+					t.Errorf("got %v, want a *kube.UndecodableError with the cause", err)
 				}
 				listed(t, i, "refused by the transform", "b")
 				w.Store(configMap("a", "broken"), configMap("b", "2"))

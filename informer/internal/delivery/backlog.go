@@ -261,7 +261,7 @@ func (b *backlog) recycle(p *pending) {
 
 func (b *backlog) Mark() { b.append(&pending{flags: isMark, at: b.time}) }
 
-// begin does nothing: a key stops waiting once it is taken, and later changes
+// Begin does nothing: a key stops waiting once it is taken, and later changes
 // wait for a later turn.
 func (b *backlog) Begin() {}
 

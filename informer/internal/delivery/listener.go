@@ -356,6 +356,7 @@ func (l *Listener) Remove() {
 // Synced is closed when the handler has returned from the initial objects.
 func (l *Listener) Synced() <-chan struct{} { return l.ready }
 
+// Snapshot returns the state of the handler.
 func (l *Listener) Snapshot() state.Handler {
 	l.mu.Lock()
 	defer l.mu.Unlock()

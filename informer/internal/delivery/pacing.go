@@ -4,10 +4,10 @@
 package delivery
 
 import (
+	"time"
+
 	"github.com/flyball-dev/flyball/kube"
 )
-
-import "time"
 
 const (
 	// longCall is how long a call may take before it is logged, and again at

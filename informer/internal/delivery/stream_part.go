@@ -72,7 +72,7 @@ func (s *eventStream) Oldest() (at uint32, ok bool) {
 	return 0, false
 }
 
-// take returns a whole part, which must not be modified. The events taken
+// Take returns a whole part, which must not be modified. The events taken
 // before were delivered.
 func (s *eventStream) Take(buf []kube.Event[kube.Object]) (events []kube.Event[kube.Object], marked bool) {
 	for s.begun < len(s.taken.events) {

@@ -245,7 +245,7 @@ func texts(who []fmt.Stringer) (out []string) {
 
 func (d *Detector) report(m Mutation) {
 	if d.news(m) {
-		d.log.Error(errChanged, "Copy objects from handlers and Listers with informer.Copy before modifying them",
+		d.log.Error(errChanged, "Copy objects from handlers and Listers with kube.Copy before modifying them",
 			"kind", m.Kind.Kind, "key", m.Key.String(), "fields", m.Fields, "suspects", m.Suspects,
 			"bystanders", m.Bystanders, "repaired", m.Repaired)
 	}

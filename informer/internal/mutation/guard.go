@@ -16,8 +16,8 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// Guard is the part of a Detector in one informer. A nil *Guard has
-// no copies: its informer detects no mutations.
+// Guard is the part of a Detector in one informer. With a nil
+// *Guard, OfferDeltas, OfferWrite and RetireReplaced do nothing.
 type Guard struct {
 	*Detector
 	kind       func() schema.GroupVersionKind

@@ -74,5 +74,5 @@ func (m Mutation) String() string {
 	default:
 		text += " by code that the informer does not run"
 	}
-	return text + "; objects from handlers and Listers are read-only; modify a copy from informer.Copy"
+	return text + "; objects from handlers and Listers are read-only; modify a copy from kube.Copy"
 }
