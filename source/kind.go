@@ -162,12 +162,12 @@ func (f *feed[T, K]) handle(typed kube.Event[T]) {
 	if !f.passes(e) {
 		f.source.dropped.Add(1)
 		f.unheard(e)
-		f.judged(e.Key, 0)
+		f.reportEvaluated(e.Key, 0)
 		return
 	}
 	cause := causeOf(f.source.name, e)
 	f.keys = f.quiet(e, f.keysOf(e), cause)
-	f.judged(e.Key, len(f.keys))
+	f.reportEvaluated(e.Key, len(f.keys))
 	for _, key := range f.keys {
 		f.give(key, cause)
 	}
@@ -183,10 +183,10 @@ func (f *feed[T, K]) keysOf(e kube.Event[kube.Object]) []K {
 	return f.keys
 }
 
-// judged reports to a simulation how many keys an event leads to.
-func (f *feed[T, K]) judged(key Key, keys int) {
+// reportEvaluated reports to a simulation how many keys an event leads to.
+func (f *feed[T, K]) reportEvaluated(key Key, keys int) {
 	if f.sim != nil {
-		f.sim.Note(simhook.Note{What: simhook.Judged, Kind: f.source.informer.Kind().Kind, Name: f.source.name, Key: key.String(), Count: keys})
+		f.sim.Note(simhook.Note{What: simhook.Evaluated, Kind: f.source.informer.Kind().Kind, Name: f.source.name, Key: key.String(), Count: keys})
 	}
 }
 

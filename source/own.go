@@ -27,7 +27,7 @@ func (f *feed[T, K]) quiet(e kube.Event[kube.Object], keys []K, cause Cause) []K
 		if !plain || f.filter.Ledger == nil {
 			return false
 		}
-		own, later := f.filter.Ledger.Judge(key, step, func(own bool) { f.late(e.Key, key, cause, own) })
+		own, later := f.filter.Ledger.Classify(key, step, func(own bool) { f.late(e.Key, key, cause, own) })
 		if own {
 			f.omitted(e.Key, key)
 		}
