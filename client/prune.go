@@ -102,7 +102,7 @@ func pruneStruct(v reflect.Value, depth int) (tree any, keep bool, err error) {
 		if err != nil {
 			return nil, false, fmt.Errorf("%s: %w", name, err)
 		}
-		if !keep && (f.omits || !says(f.value, t)) {
+		if !keep && (f.omits || !isSet(f.value, t)) {
 			continue
 		}
 		if f.quoted {
@@ -115,8 +115,8 @@ func pruneStruct(v reflect.Value, depth int) (tree any, keep bool, err error) {
 	return out, len(out) > 0, nil
 }
 
-// says reports whether an empty value of a field without omitempty is meant. tree is its JSON.
-func says(v reflect.Value, tree any) bool {
+// isSet reports whether an empty value of a field without omitempty is meant. tree is its JSON.
+func isSet(v reflect.Value, tree any) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map:
 		return !v.IsNil()

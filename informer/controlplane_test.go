@@ -247,7 +247,7 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		for n := range 10 {
 			create(ctx, ns, fmt.Sprintf("m-%d", n))
 		}
-		cfg, network := env.Config(), &envtest.Gate{}
+		cfg, network := env.Config(), &envtest.Network{}
 		cfg.Dial = network.Dial
 		f := factoryFor(cfg, informer.Options{})
 		maps := informer.For[*corev1.ConfigMap](f)

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/compact"
-	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/mutation"
+	"github.com/flyball-dev/flyball/informer/internal/pacing"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
@@ -107,7 +107,7 @@ func (o Options) reflectorOptions(lw listwatch.ListerWatcher[kube.Object]) refle
 
 func (o Options) concurrentLists() int {
 	if o.ConcurrentLists <= 0 {
-		return gate.DefaultConcurrentLists
+		return pacing.DefaultConcurrentLists
 	}
 	return o.ConcurrentLists
 }

@@ -119,7 +119,7 @@ var _ = Describe("etcd compacted under a running watch", func() {
 		for _, name := range []string{"stays", "changes", "goes", "comes-again"} {
 			Expect(outside.Create(ctx, configMap(ns, name, map[string]string{"value": "1"}))).To(Succeed())
 		}
-		network := &envtest.Gate{}
+		network := &envtest.Network{}
 		cfg := env.Config()
 		cfg.Dial = network.Dial
 		p := newProcess(cfg, ns)

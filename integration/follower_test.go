@@ -106,7 +106,7 @@ func (w *follower[T]) state() state.State { return w.scope().State }
 // three are followers of three kinds in one namespace, from one factory.
 type three struct {
 	namespace string
-	network   *envtest.Gate
+	network   *envtest.Network
 	factory   *informer.SharedInformerFactory
 	maps      *follower[*corev1.ConfigMap]
 	secrets   *follower[*corev1.Secret]
@@ -116,7 +116,7 @@ type three struct {
 // followThree runs followers with the credentials of cfg until the spec ends.
 func followThree(ctx context.Context, cfg *rest.Config, namespace string) *three {
 	GinkgoHelper()
-	t := &three{namespace: namespace, network: &envtest.Gate{}}
+	t := &three{namespace: namespace, network: &envtest.Network{}}
 	cfg.Dial = t.network.Dial
 	var err error
 	t.factory, err = informer.NewSharedInformerFactory(cfg, scheme, informer.Options{Logger: GinkgoLogr})

@@ -51,7 +51,7 @@ func (c *Controller[K]) add(key K, cause source.Cause) {
 	}
 	p := c.priority(key, cause)
 	if c.traces != nil {
-		c.traces.heard(key, cause, p)
+		c.traces.recordEvent(key, cause, p)
 	}
 	if p != 0 && c.ordered != nil {
 		c.ordered.AddWith(key, workqueue.AddOptions{Priority: p})

@@ -46,9 +46,9 @@ func newTraces[K comparable](controller string, provider trace.TracerProvider) *
 	return t
 }
 
-// heard creates the span of an event. It is called before the key is added, so that the
+// recordEvent creates the span of an event. It is called before the key is added, so that the
 // run finds it.
-func (t *traces[K]) heard(key K, cause source.Cause, priority int) {
+func (t *traces[K]) recordEvent(key K, cause source.Cause, priority int) {
 	if key != key { // a NaN could not be found again
 		return
 	}

@@ -16,7 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/internal/gate"
+	"github.com/flyball-dev/flyball/internal/inflight"
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/definitions"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
@@ -140,14 +140,14 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 // serveOn serves on ln until ctx ends, and returns when every request has ended. A request
 // that a connection had read by then is served nothing, since its caller no longer reads.
 func serveOn(ctx context.Context, ln net.Listener, server *http.Server) error {
-	var requests gate.Gate
+	var requests inflight.Calls
 	defer requests.Close()
 	handler := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !requests.Enter() {
+		if !requests.Begin() {
 			panic(http.ErrAbortHandler)
 		}
-		defer requests.Leave()
+		defer requests.End()
 		handler.ServeHTTP(w, r)
 	})
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })

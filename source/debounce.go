@@ -74,7 +74,7 @@ func (d *DebounceSource[K]) Run(ctx context.Context, add func(K, Cause)) error {
 	})
 	defer delivery.Wait()
 	defer cancel()
-	err := d.source.Run(ctx, func(key K, cause Cause) { d.say(key, cause, add) })
+	err := d.source.Run(ctx, func(key K, cause Cause) { d.debounce(key, cause, add) })
 	if err == nil {
 		close(ended)
 		<-drained
@@ -82,8 +82,8 @@ func (d *DebounceSource[K]) Run(ctx context.Context, add func(K, Cause)) error {
 	return err
 }
 
-// say adds key at once or delays it.
-func (d *DebounceSource[K]) say(key K, cause Cause, add func(K, Cause)) {
+// debounce adds key at once or delays it.
+func (d *DebounceSource[K]) debounce(key K, cause Cause, add func(K, Cause)) {
 	if cause.Initial || key != key { // a NaN could not be found again
 		d.added.Add(1)
 		add(key, cause)

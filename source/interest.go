@@ -48,7 +48,7 @@ func (i Interest) String() string {
 	return cmp.Or(interestNames[i], fmt.Sprintf("interest %d", uint8(i)))
 }
 
-func (i Interest) judge(c change, _ kube.Object) verdict {
+func (i Interest) evaluate(c change, _ kube.Object) verdict {
 	if !c.plainUpdate() {
 		return maybe
 	}
@@ -96,7 +96,7 @@ func Changed[T kube.Object](f func(obj T) any) Predicate { return changed[T]{f} 
 
 type changed[T kube.Object] struct{ pick func(T) any }
 
-func (p changed[T]) judge(c change, _ kube.Object) verdict {
+func (p changed[T]) evaluate(c change, _ kube.Object) verdict {
 	if !c.plainUpdate() {
 		return maybe
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/gate"
+	"github.com/flyball-dev/flyball/internal/inflight"
 	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -80,7 +80,7 @@ func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 		}
 		return fmt.Errorf("source %s: add handler: %w", s.name, err)
 	}
-	defer f.gate.Close()
+	defer f.calls.Close()
 	defer reg.Remove()
 	return s.follow(ctx, reg, f.log)
 }
@@ -147,27 +147,27 @@ type feed[T kube.Object, K comparable] struct {
 	add    func(K, Cause)
 	sim    simhook.Hooks
 	log    logr.Logger
-	gate   gate.Gate
+	calls  inflight.Calls
 	filter ownnews.Filter[K]
 	keys   []K // of the present event
 }
 
 func (f *feed[T, K]) handle(typed kube.Event[T]) {
-	if !f.gate.Enter() {
+	if !f.calls.Begin() {
 		return
 	}
-	defer f.gate.Leave()
+	defer f.calls.End()
 	f.source.events.Add(1)
 	e := untyped(typed)
 	if !f.passes(e) {
 		f.source.dropped.Add(1)
 		f.unheard(e)
-		f.judged(e.Key, 0)
+		f.reportEvaluated(e.Key, 0)
 		return
 	}
 	cause := causeOf(f.source.name, e)
 	f.keys = f.quiet(e, f.keysOf(e), cause)
-	f.judged(e.Key, len(f.keys))
+	f.reportEvaluated(e.Key, len(f.keys))
 	for _, key := range f.keys {
 		f.give(key, cause)
 	}
@@ -183,10 +183,10 @@ func (f *feed[T, K]) keysOf(e kube.Event[kube.Object]) []K {
 	return f.keys
 }
 
-// judged reports to a simulation how many keys an event leads to.
-func (f *feed[T, K]) judged(key Key, keys int) {
+// reportEvaluated reports to a simulation how many keys an event leads to.
+func (f *feed[T, K]) reportEvaluated(key Key, keys int) {
 	if f.sim != nil {
-		f.sim.Note(simhook.Note{What: simhook.Judged, Kind: f.source.informer.Kind().Kind, Name: f.source.name, Key: key.String(), Count: keys})
+		f.sim.Note(simhook.Note{What: simhook.Evaluated, Kind: f.source.informer.Kind().Kind, Name: f.source.name, Key: key.String(), Count: keys})
 	}
 }
 

@@ -27,7 +27,7 @@ func (f *feed[T, K]) quiet(e kube.Event[kube.Object], keys []K, cause Cause) []K
 		if !plain || f.filter.Ledger == nil {
 			return false
 		}
-		own, later := f.filter.Ledger.Judge(key, step, func(own bool) { f.late(e.Key, key, cause, own) })
+		own, later := f.filter.Ledger.Classify(key, step, func(own bool) { f.late(e.Key, key, cause, own) })
 		if own {
 			f.omitted(e.Key, key)
 		}
@@ -37,10 +37,10 @@ func (f *feed[T, K]) quiet(e kube.Event[kube.Object], keys []K, cause Cause) []K
 
 // late decides on a key of an earlier event, unless Run has ended.
 func (f *feed[T, K]) late(of Key, key K, cause Cause, own bool) {
-	if !f.gate.Enter() {
+	if !f.calls.Begin() {
 		return
 	}
-	defer f.gate.Leave()
+	defer f.calls.End()
 	switch {
 	case own:
 		f.omitted(of, key)

@@ -17,8 +17,8 @@ import (
 // change of finalizers, owner references or UID of an object that Where admits;
 // see the package comment.
 type Predicate interface {
-	// judge evaluates the change for obj, its old or its new object.
-	judge(c change, obj kube.Object) verdict
+	// evaluate evaluates the change for obj, its old or its new object.
+	evaluate(c change, obj kube.Object) verdict
 	// check returns misuse of the predicate for objects.
 	check(of objects) error
 }
@@ -62,7 +62,7 @@ func passes(p Predicate, e kube.Event[kube.Object]) bool {
 		known = known[:1] // use the last decodable state
 	}
 	for _, obj := range known {
-		if p.judge(c, obj) != no {
+		if p.evaluate(c, obj) != no {
 			return true
 		}
 	}
@@ -76,7 +76,7 @@ func Where[T kube.Object](f func(obj T) bool) Predicate { return where[T]{f} }
 
 type where[T kube.Object] struct{ match func(T) bool }
 
-func (w where[T]) judge(_ change, obj kube.Object) verdict {
+func (w where[T]) evaluate(_ change, obj kube.Object) verdict {
 	typed, ok := obj.(T)
 	if !ok {
 		return maybe
@@ -94,7 +94,7 @@ func When(f func(e kube.Event[kube.Object]) bool) Predicate { return when(f) }
 
 type when func(e kube.Event[kube.Object]) bool
 
-func (w when) judge(c change, _ kube.Object) verdict {
+func (w when) evaluate(c change, _ kube.Object) verdict {
 	if c.vital {
 		return maybe
 	}
@@ -113,10 +113,10 @@ func And(ps ...Predicate) Predicate { return and(slices.Clone(ps)) }
 
 type and []Predicate
 
-func (a and) judge(c change, obj kube.Object) verdict {
+func (a and) evaluate(c change, obj kube.Object) verdict {
 	v := yes
 	for _, p := range a {
-		if v = min(v, p.judge(c, obj)); v == no {
+		if v = min(v, p.evaluate(c, obj)); v == no {
 			break
 		}
 	}
@@ -130,10 +130,10 @@ func Or(ps ...Predicate) Predicate { return or(slices.Clone(ps)) }
 
 type or []Predicate
 
-func (o or) judge(c change, obj kube.Object) verdict {
+func (o or) evaluate(c change, obj kube.Object) verdict {
 	v := no
 	for _, p := range o {
-		if v = max(v, p.judge(c, obj)); v == yes {
+		if v = max(v, p.evaluate(c, obj)); v == yes {
 			break
 		}
 	}
@@ -153,7 +153,7 @@ func Not(p Predicate) Predicate { return not{p} }
 
 type not struct{ p Predicate }
 
-func (n not) judge(c change, obj kube.Object) verdict { return yes - n.p.judge(c, obj) }
+func (n not) evaluate(c change, obj kube.Object) verdict { return yes - n.p.evaluate(c, obj) }
 
 func (n not) check(of objects) error { return checkAll([]Predicate{n.p}, of) }
 

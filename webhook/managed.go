@@ -47,9 +47,9 @@ type managed struct {
 	rest rest.Interface
 	sim  simhook.Hooks // set by keep; nil: none
 
-	ring     keyring   // the last that worked; used only by keep
-	told     []byte    // the bundle that all targets have
-	toldFrom time.Time // since when; zero: they do not
+	ring          keyring   // the last that worked; used only by keep
+	injected      []byte    // the bundle that all targets have
+	injectedSince time.Time // since when; zero: they do not
 
 	mu struct {
 		sync.Mutex
@@ -110,7 +110,7 @@ func (m *managed) pause(failed int, first, longest time.Duration) time.Duration 
 func (m *managed) round(ctx context.Context, log logr.Logger) bool {
 	ctx, cancel := context.WithTimeout(ctx, managedTimeout)
 	defer cancel()
-	ring, err := m.settle(ctx, log)
+	ring, err := m.reconcileSecret(ctx, log)
 	if err != nil {
 		err = fmt.Errorf("keep the certificate in secret %s/%s: %w", m.Namespace, m.Secret, err)
 		if m.held.Miss(err) && ctx.Err() == nil {
@@ -122,12 +122,12 @@ func (m *managed) round(ctx context.Context, log logr.Logger) bool {
 		log.Info("Serving a certificate", "secret", m.Namespace+"/"+m.Secret, "notAfter", ring.serving.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	m.ring = ring
-	return m.tell(ctx, log, ring.bundle())
+	return m.injectAll(ctx, log, ring.bundle())
 }
 
-// settle applies steps until the Secret is in the desired state, and returns its
+// reconcileSecret applies steps until the Secret is in the desired state, and returns its
 // keyring.
-func (m *managed) settle(ctx context.Context, log logr.Logger) (keyring, error) {
+func (m *managed) reconcileSecret(ctx context.Context, log logr.Logger) (keyring, error) {
 	var err error
 	for try := range managedTries {
 		if err != nil && !sleep.For(ctx, m.pause(try, managedPause, managedRetry)) {
@@ -161,14 +161,14 @@ func (m *managed) settle(ctx context.Context, log logr.Logger) (keyring, error) 
 // known returns how long all targets have trusted the authorities of ring; negative:
 // they do not.
 func (m *managed) known(ring keyring, now time.Time) time.Duration {
-	if m.toldFrom.IsZero() || string(m.told) != string(ring.bundle()) {
+	if m.injectedSince.IsZero() || string(m.injected) != string(ring.bundle()) {
 		return -1
 	}
-	return now.Sub(m.toldFrom)
+	return now.Sub(m.injectedSince)
 }
 
-// tell sets the bundle in all targets. It reports whether all have it.
-func (m *managed) tell(ctx context.Context, log logr.Logger, bundle []byte) bool {
+// injectAll sets the bundle in all targets. It reports whether all have it.
+func (m *managed) injectAll(ctx context.Context, log logr.Logger, bundle []byte) bool {
 	var problems []error
 	var pending error
 	changed, all := false, true
@@ -191,21 +191,21 @@ func (m *managed) tell(ctx context.Context, log logr.Logger, bundle []byte) bool
 			log.Info("Updated the CA bundle", "target", t.String())
 		}
 	}
-	if news := m.note(problems, pending); news != nil && ctx.Err() == nil {
+	if news := m.setProblems(problems, pending); news != nil && ctx.Err() == nil {
 		log.Error(news, "Cannot update the CA bundle of every webhook configuration")
 	}
 	switch {
 	case !all:
-		m.toldFrom = time.Time{}
-	case changed || m.toldFrom.IsZero() || string(m.told) != string(bundle):
-		m.told, m.toldFrom = bundle, time.Now()
+		m.injectedSince = time.Time{}
+	case changed || m.injectedSince.IsZero() || string(m.injected) != string(bundle):
+		m.injected, m.injectedSince = bundle, time.Now()
 	}
 	return all
 }
 
-// note stores the problems of the targets and returns them if they are new. Once no
+// setProblems stores the problems of the targets and returns them if they are new. Once no
 // target is pending, none becomes pending again.
-func (m *managed) note(problems []error, pending error) error {
+func (m *managed) setProblems(problems []error, pending error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, now := errors.Join(m.mu.problems...), errors.Join(problems...)

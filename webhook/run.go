@@ -66,7 +66,7 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	g.Go(func() error {
 		defer end()
-		s.linger(ctx, serving, logger)
+		s.awaitDrain(ctx, serving, logger)
 		moment, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 		defer cancel()
 		if srv.Shutdown(moment) != nil {
@@ -147,9 +147,9 @@ func (s *Server) left(now time.Time) time.Duration {
 	return s.opts.DrainDelay - now.Sub(s.mu.stopping)
 }
 
-// linger returns when the port must close: when ctx has ended and the drain delay has
+// awaitDrain returns when the port must close: when ctx has ended and the drain delay has
 // passed, or when serving ends.
-func (s *Server) linger(ctx, serving context.Context, log logr.Logger) {
+func (s *Server) awaitDrain(ctx, serving context.Context, log logr.Logger) {
 	select {
 	case <-ctx.Done():
 	case <-serving.Done():

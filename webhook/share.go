@@ -65,7 +65,7 @@ func (s *share) readAll(ctx context.Context, first []byte, rest io.Reader, annou
 		return nil, err
 	}
 	s.need(s.within(int64(len(body))))
-	s.settle()
+	s.releaseSpare()
 	return body, nil
 }
 
@@ -79,7 +79,7 @@ func (s *share) claim(ctx context.Context, announced int64) error {
 		return err
 	}
 	s.need(s.within(0))
-	s.timer = time.AfterFunc(claimTime, s.settle)
+	s.timer = time.AfterFunc(claimTime, s.releaseSpare)
 	return nil
 }
 
@@ -115,8 +115,8 @@ func (s *share) take(ctx context.Context, size int64) error {
 	return nil
 }
 
-// settle returns the budget that is not needed.
-func (s *share) settle() {
+// releaseSpare returns the budget that is not needed.
+func (s *share) releaseSpare() {
 	s.mu.Lock()
 	spare := max(s.mu.has-s.mu.needs, 0)
 	s.mu.has -= spare
@@ -129,5 +129,5 @@ func (s *share) end() {
 		s.timer.Stop()
 	}
 	s.need(0)
-	s.settle()
+	s.releaseSpare()
 }

@@ -51,7 +51,7 @@ func (d *delays[K]) unschedule(n number) bool {
 	w := deadline{d.dues[last], d.owners[last]}
 	d.dues, d.owners = d.dues[:last], d.owners[:last]
 	if i < last {
-		d.settle(i, w)
+		d.fix(i, w)
 	}
 	if c := cap(d.dues); c > keptHeap && last < c/4 {
 		d.dues = append(make([]int64, 0, c/2), d.dues...)
@@ -62,8 +62,8 @@ func (d *delays[K]) unschedule(n number) bool {
 
 func (d *delays[K]) due(now int64) bool { return len(d.dues) > 0 && d.dues[0] <= now }
 
-// settle puts w into the hole at i and restores the order in the direction in which it is violated.
-func (d *delays[K]) settle(i int, w deadline) {
+// fix puts w into the hole at i and restores the order in the direction in which it is violated.
+func (d *delays[K]) fix(i int, w deadline) {
 	if i > 0 && w.due < d.dues[(i-1)/arity] {
 		d.up(i, w)
 		return

@@ -82,13 +82,13 @@ func (d *demo) Run(ctx context.Context) error {
 		{"delete", d.delete},
 	} {
 		if step.name == "delete" {
-			d.say("cache: %s", d.cache())
+			d.printf("cache: %s", d.cache())
 		}
 		if err := step.do(ctx); err != nil {
 			return fmt.Errorf("demo: %s Website %s: %w", step.name, d.site.Name, err)
 		}
 	}
-	d.say("done: nothing is left but the events")
+	d.printf("done: nothing is left but the events")
 	d.finished = true
 	d.done()
 	return nil
@@ -101,7 +101,7 @@ func (d *demo) apply(ctx context.Context, content string, replicas int32) error 
 	if err := d.client.Apply(ctx, wish, client.FieldOwner("website-demo")); err != nil {
 		return err
 	}
-	d.say("applied Website %s: %d replicas of %q", wish.Name, replicas, content)
+	d.printf("applied Website %s: %d replicas of %q", wish.Name, replicas, content)
 	return d.await(ctx, content, replicas)
 }
 
@@ -110,7 +110,7 @@ func (d *demo) scale(ctx context.Context, content string, replicas int32) error 
 	if err := d.client.SetScale(ctx, d.site, replicas); err != nil {
 		return err
 	}
-	d.say("scaled Website %s to %d replicas", d.site.Name, replicas)
+	d.printf("scaled Website %s to %d replicas", d.site.Name, replicas)
 	return d.await(ctx, content, replicas)
 }
 
@@ -128,9 +128,9 @@ func (d *demo) await(ctx context.Context, content string, replicas int32) error 
 		if err := wait(ctx, child.right); err != nil {
 			return fmt.Errorf("wait for its %s: %w", child.kind, err)
 		}
-		d.say("  its %s is right", child.kind)
+		d.printf("  its %s is right", child.kind)
 	}
-	d.say("  %s is served: %s", d.site.Status.URL, meta.FindStatusCondition(d.site.Status.Conditions, conditionReady).Message)
+	d.printf("  %s is served: %s", d.site.Status.URL, meta.FindStatusCondition(d.site.Status.Conditions, conditionReady).Message)
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (d *demo) delete(ctx context.Context) error {
 	if err := d.client.Delete(ctx, d.site); err != nil {
 		return err
 	}
-	d.say("deleted Website %s", d.site.Name)
+	d.printf("deleted Website %s", d.site.Name)
 	for _, it := range []struct {
 		kind string
 		obj  kube.Object
@@ -149,7 +149,7 @@ func (d *demo) delete(ctx context.Context) error {
 		if err := wait(ctx, func(ctx context.Context) error { return d.isGone(ctx, it.obj) }); err != nil {
 			return fmt.Errorf("wait until the %s is gone: %w", it.kind, err)
 		}
-		d.say("  the %s is gone", it.kind)
+		d.printf("  the %s is gone", it.kind)
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func (d *demo) isGone(ctx context.Context, obj kube.Object) error {
 
 func (d *demo) key() kube.Key { return kube.KeyOf(d.site) }
 
-func (d *demo) say(format string, args ...any) {
+func (d *demo) printf(format string, args ...any) {
 	fmt.Printf("%6.2fs  %s\n", time.Since(d.began).Seconds(), fmt.Sprintf(format, args...))
 }
 

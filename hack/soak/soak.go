@@ -50,7 +50,7 @@ type Options struct {
 type soak struct {
 	Options
 	env       *envtest.Environment
-	network   envtest.Gate // of the informers
+	network   envtest.Network // of the informers
 	factory   *informer.SharedInformerFactory
 	followers []follower
 	outside   *client.Client // of the writers

@@ -86,7 +86,7 @@ func Changed(kind schema.GroupVersionKind, obj kube.Object, a Answer) kube.Writt
 	// A write that removes the last finalizer of a deleted object is answered with the
 	// object as it was when it was removed.
 	switch _, partial := obj.(*metav1.PartialObjectMetadata); {
-	case obj.GetDeletionTimestamp() == nil || lingers(obj):
+	case obj.GetDeletionTimestamp() == nil || outlivesDeletion(obj):
 		return stored(kind, obj, a)
 	case partial && kind.GroupKind() == namespaces: // its spec may have finalizers
 		return written(kube.Touched, kind, obj)
@@ -139,7 +139,7 @@ func (w Write) Deleted(a Answer, like kube.Object) kube.Written {
 // and the grace period show whether the object is gone: the server answers some
 // deletions with the object as it was before.
 func deleted(kind schema.GroupVersionKind, obj kube.Object, a Answer) kube.Written {
-	if lingers(obj) {
+	if outlivesDeletion(obj) {
 		return stored(kind, obj, a)
 	}
 	return written(kube.Removed, kind, obj)
@@ -179,7 +179,7 @@ func (w Write) DeletedAll(a Answer, like kube.Object) []kube.Written {
 		}
 		one := written(kube.Touched, w.Kind, obj)
 		one.Version = 0 // the version before the deletion is of no use
-		if !lingers(obj) && w.goesAtOnce() {
+		if !outlivesDeletion(obj) && w.goesAtOnce() {
 			one.Effect = kube.Removed
 		}
 		all = append(all, one)
@@ -203,9 +203,9 @@ func (w Write) goesAtOnce() bool {
 	return true
 }
 
-// lingers reports whether a deleted object still exists: it has finalizers, or a grace
+// outlivesDeletion reports whether a deleted object still exists: it has finalizers, or a grace
 // period that has not been cut to zero.
-func lingers(obj kube.Object) bool {
+func outlivesDeletion(obj kube.Object) bool {
 	grace := obj.GetDeletionGracePeriodSeconds()
 	return len(obj.GetFinalizers()) > 0 || (grace != nil && *grace > 0) || namespaceFinalizers(obj) > 0
 }

@@ -37,7 +37,7 @@ var starters = map[string]string{
 	"informer/factory.go":                         "informers join the factory's run",
 	"informer/internal/delivery/listener.go":      "wakes the listener when its context ends",
 	"informer/internal/restclient/answer_body.go": "ends the answer with its context",
-	"informer/internal/gate/enter.go":             "the alarm that lets pass who waited for a time",
+	"informer/internal/pacing/pacer.go":           "the alarm that lets pass who waited for a time",
 	"informer/internal/headroom/budget.go":        "the alarm that tries again a list that did not fit",
 	"informer/internal/restclient/listwatch.go":   "the alarm that ends a list nobody answers",
 	"informer/internal/fixture/server.go":         "the scripted server of tests",

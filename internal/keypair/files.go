@@ -47,7 +47,7 @@ func (f Files) Look(log logr.Logger) {
 
 func (f Files) read() (*Pair, error) {
 	if info, err := os.Stat(f.Dir); f.OwnOnly && err == nil {
-		if err := strange(f.Dir, info, os.Geteuid()); err != nil {
+		if err := checkOwner(f.Dir, info, os.Geteuid()); err != nil {
 			return nil, fmt.Errorf("read certificate: %w; set the directory explicitly to use it", err)
 		}
 	}
@@ -78,7 +78,7 @@ func (f Files) readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	if f.OwnOnly {
-		if err := strange(file.Name(), info, os.Geteuid()); err != nil {
+		if err := checkOwner(file.Name(), info, os.Geteuid()); err != nil {
 			return nil, fmt.Errorf("%w; set the directory explicitly to use it", err)
 		}
 	}

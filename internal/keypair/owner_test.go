@@ -36,16 +36,16 @@ func TestStrange_WhoOwnsIt(t *testing.T) {
 		}
 		return info
 	}
-	if err := strange(name, look(), owner); err != nil {
+	if err := checkOwner(name, look(), owner); err != nil {
 		t.Errorf("one's own file: %v", err)
 	}
-	if err := strange(name, look(), owner+1); err == nil || !strings.Contains(err.Error(), "belongs to user") {
+	if err := checkOwner(name, look(), owner+1); err == nil || !strings.Contains(err.Error(), "belongs to user") {
 		t.Errorf("another user's file: %v, want it refused", err)
 	}
 	if err := os.Chmod(name, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := strange(name, look(), owner); err == nil || !strings.Contains(err.Error(), "every user") {
+	if err := checkOwner(name, look(), owner); err == nil || !strings.Contains(err.Error(), "every user") {
 		t.Errorf("a file that every user can write: %v, want it refused", err)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// strange returns an error if the file of info belongs to a user other than
+// checkOwner returns an error if the file of info belongs to a user other than
 // root and self.
-func strange(name string, info fs.FileInfo, self int) error {
+func checkOwner(name string, info fs.FileInfo, self int) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return nil

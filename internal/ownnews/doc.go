@@ -4,7 +4,7 @@
 // Package ownnews tells events that only report a reconcile's own writes from all others.
 //
 //	client, before the informers learn of a write ──▶ Ledger.Wrote(key, Write)
-//	source, for each key of an event              ──▶ Ledger.Judge(key, Write): add it, leave
+//	source, for each key of an event              ──▶ Ledger.Classify(key, Write): add it, leave
 //	                                                  it, or decide when its reconcile ends
 //
 // A Write is a step of an object from one version to the next one that the server had, with

@@ -187,11 +187,11 @@ func (l *Ledger[K]) Dropped(event Write, plain bool) {
 	}
 }
 
-// Judge reports whether an event is own news for the key by. While a reconcile of the key is
+// Classify reports whether an event is own news for the key by. While a reconcile of the key is
 // in progress, only its end shows that it is not: the event of a write may arrive before its
 // answer. later is then true, and decide is called at the end. Nothing comes late by that,
 // because the key is held.
-func (l *Ledger[K]) Judge(by K, event Write, decide func(own bool)) (own, later bool) {
+func (l *Ledger[K]) Classify(by K, event Write, decide func(own bool)) (own, later bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ownLocked(by, event) {

@@ -78,29 +78,29 @@ func TestLedger_EventsBeforeTheAnswerWaitForTheEnd_R15(t *testing.T) {
 	decide := func(own bool) { decided = append(decided, own) }
 	l.Begin("a")
 	for _, event := range []ownnews.Write{step(5, 7), step(7, 8)} { // ours, whose answer is on its way, and a foreign one
-		if own, later := l.Judge("a", event, decide); own || !later {
+		if own, later := l.Classify("a", event, decide); own || !later {
 			t.Errorf("%+v: own is %t, later %t; want it to wait for the end of the reconcile", event, own, later)
 		}
 	}
-	if own, later := l.Judge("b", step(5, 7), decide); own || later {
+	if own, later := l.Classify("b", step(5, 7), decide); own || later {
 		t.Error("an event waits for the reconcile of another key")
 	}
 	l.Wrote("a", step(5, 7))
-	if own, later := l.Judge("a", step(5, 7), decide); !own || later {
+	if own, later := l.Classify("a", step(5, 7), decide); !own || later {
 		t.Error("an event after the answer is not own news at once")
 	}
 	l.End("a", true)
 	if len(decided) != 2 || !decided[0] || decided[1] {
 		t.Errorf("at the end own is %v, want true for the own write and false for the foreign one", decided)
 	}
-	if own, later := l.Judge("a", step(7, 8), decide); own || later {
+	if own, later := l.Classify("a", step(7, 8), decide); own || later {
 		t.Error("an event waits although no reconcile is in progress")
 	}
 
 	l.Begin("a")
 	waiting := 0
 	for range 1000 {
-		if _, later := l.Judge("a", step(7, 8), decide); later {
+		if _, later := l.Classify("a", step(7, 8), decide); later {
 			waiting++
 		}
 	}
@@ -118,14 +118,14 @@ func TestLedger_FindsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 		return func(l *ownnews.Ledger[string]) { l.Wrote("a", w) }
 	}
 	foreign := func(l *ownnews.Ledger[string]) {
-		l.Judge("a", step(5, 9), func(own bool) {
+		l.Classify("a", step(5, 9), func(own bool) {
 			if !own {
 				l.News("a")
 			}
 		})
 	}
 	ownEvent := func(l *ownnews.Ledger[string]) {
-		l.Judge("a", first, func(own bool) {
+		l.Classify("a", first, func(own bool) {
 			if !own {
 				l.News("a")
 			}
@@ -278,7 +278,7 @@ func TestLedger_RemembersNothingOfAKeyThatIsNotItself_R15(t *testing.T) {
 	for range 3 {
 		l.Begin(nan)
 		l.Wrote(nan, step(5, 7))
-		if own, later := l.Judge(nan, step(5, 7), nil); own || later {
+		if own, later := l.Classify(nan, step(5, 7), nil); own || later {
 			t.Errorf("an event for a NaN is own news %t, postponed %t; want news at once", own, later)
 		}
 		if idle, found := l.End(nan, true); idle || found != nil {

@@ -45,8 +45,8 @@ type Hooks interface {
 	Note(Note)
 }
 
-// Tell is the Step before a call of a handler.
-const Tell = "tell"
+// Deliver is the Step before a call of a handler.
+const Deliver = "tell"
 
 // What is the subject of a Note.
 type What string
@@ -56,12 +56,12 @@ const (
 	Stored What = "stored"
 	// Epoch: the server's revisions went back, and the store follows.
 	Epoch What = "epoch"
-	// Told: a handler receives an event.
-	Told What = "told"
-	// Heard: the handler has returned.
-	Heard What = "heard"
-	// Judged: a source has evaluated an event.
-	Judged What = "judged"
+	// Delivered: a handler receives an event.
+	Delivered What = "told"
+	// Handled: the handler has returned.
+	Handled What = "heard"
+	// Evaluated: a source has evaluated an event.
+	Evaluated What = "judged"
 	// Omitted: a source has kept back the event of a reconcile's own write. Text is the key
 	// of the reconcile.
 	Omitted What = "omitted"

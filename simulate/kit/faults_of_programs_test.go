@@ -201,7 +201,7 @@ func TestKit_StalledHandlerHearsLater(t *testing.T) {
 	about := func(w string) func(kit.Event) bool {
 		return func(e kit.Event) bool { return e.What == w && e.Key == key }
 	}
-	stored, told, begun := first(h, 0, about(kit.Stored)), first(h, 0, about(kit.Told)), first(h, 0, about(kit.Begun))
+	stored, told, begun := first(h, 0, about(kit.Stored)), first(h, 0, about(kit.Delivered)), first(h, 0, about(kit.Begun))
 	if stored < 0 || told < 0 || begun < told {
 		t.Fatalf("stored at event %d, told at %d, reconciled at %d", stored, told, begun)
 	}
@@ -213,9 +213,9 @@ func TestKit_StalledHandlerHearsLater(t *testing.T) {
 		switch {
 		case about(kit.Stored)(e) && i < told:
 			stores++
-		case about(kit.Told)(e):
+		case about(kit.Delivered)(e):
 			calls++
-		case e.What == kit.Told && i < told && i > stored:
+		case e.What == kit.Delivered && i < told && i > stored:
 			t.Errorf("the hanging handler is told of something else: %s", e)
 		}
 	}

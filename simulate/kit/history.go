@@ -17,17 +17,17 @@ import (
 // names of package simhook: stored, epoch, told, heard, judged, enqueued, taken, begun
 // and ended.
 const (
-	Stored   = string(simhook.Stored)   // an informer's store changed, or reached a version
-	Epoch    = string(simhook.Epoch)    // the store follows a server that went back in time
-	Told     = string(simhook.Told)     // a handler is called
-	Heard    = string(simhook.Heard)    // the handler has returned
-	Judged   = string(simhook.Judged)   // a source has mapped an event to keys
-	Enqueued = string(simhook.Enqueued) // a key was added to a queue
-	Canceled = string(simhook.Canceled) // a key was removed from a queue, since there is no object
-	Omitted  = string(simhook.Omitted)  // a source has kept back the event of a reconcile's own write
-	Taken    = string(simhook.Taken)    // a worker has taken up a key
-	Begun    = string(simhook.Begun)    // a reconcile began
-	Ended    = string(simhook.Ended)    // a reconcile ended
+	Stored    = string(simhook.Stored)    // an informer's store changed, or reached a version
+	Epoch     = string(simhook.Epoch)     // the store follows a server that went back in time
+	Delivered = string(simhook.Delivered) // a handler is called
+	Handled   = string(simhook.Handled)   // the handler has returned
+	Evaluated = string(simhook.Evaluated) // a source has mapped an event to keys
+	Enqueued  = string(simhook.Enqueued)  // a key was added to a queue
+	Canceled  = string(simhook.Canceled)  // a key was removed from a queue, since there is no object
+	Omitted   = string(simhook.Omitted)   // a source has kept back the event of a reconcile's own write
+	Taken     = string(simhook.Taken)     // a worker has taken up a key
+	Begun     = string(simhook.Begun)     // a reconcile began
+	Ended     = string(simhook.Ended)     // a reconcile ended
 
 	Unfinished = string(simhook.Unfinished) // the reconcile before was done although work was left
 

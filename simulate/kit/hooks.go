@@ -24,7 +24,7 @@ const stepping = 50 * time.Microsecond
 func (p *process) Step(ctx context.Context, point, key string) {
 	name := p.name + " " + point + " " + key
 	p.step(ctx, name)
-	if point != simhook.Tell || ctx.Err() != nil {
+	if point != simhook.Deliver || ctx.Err() != nil {
 		return
 	}
 	if d := p.next.stalled(); d > 0 {

@@ -37,13 +37,13 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 		switch e.What {
 		case Stored:
 			stores.take(e, i)
-		case Told:
+		case Delivered:
 			unmapped[mapping{e.Who, e.Name + " " + e.Key}] = i
 			last[handler{e.Who, e.Kind, e.Name, e.Key, e.Count}] = i
 			if !stores.shows(e) {
 				out = append(out, violated(i, "%s received %s %s at version %d, which no store of its process has yet", e.Name, e.Kind, e.Key, e.Version))
 			}
-		case Judged:
+		case Evaluated:
 			delete(unmapped, mapping{e.Who, "source " + e.Name + " " + e.Key})
 		case Enqueued:
 			if _, ok := owed[lineOf(e)]; !ok {

@@ -118,7 +118,7 @@ func stopsClean(h *History) (out []Violation) {
 		switch e.What {
 		case Exited:
 			ended[e.Who] = e.At
-		case Asked, Begun, Ended, Told, Stored, Logged:
+		case Asked, Begun, Ended, Delivered, Stored, Logged:
 			if at, over := ended[e.Who]; over && !(e.What == Asked && wire.carry(e, at)) {
 				out = append(out, violated(i, "%s has returned from its Run, and then: %s", e.Who, e))
 			}

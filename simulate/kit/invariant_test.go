@@ -24,9 +24,9 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 		return Event{What: Ended, Who: "p", Kind: "c", Key: "k", Name: outcome, After: after}
 	}
 	told := func(key string, version uint64) Event {
-		return Event{What: Told, Who: "p", Kind: m, Name: "source kind ConfigMap", Key: key, UID: "u", Version: version, Count: 1}
+		return Event{What: Delivered, Who: "p", Kind: m, Name: "source kind ConfigMap", Key: key, UID: "u", Version: version, Count: 1}
 	}
-	judged := Event{What: Judged, Who: "p", Kind: m, Name: "kind ConfigMap", Key: "k", Count: 1}
+	judged := Event{What: Evaluated, Who: "p", Kind: m, Name: "kind ConfigMap", Key: "k", Count: 1}
 	started, healed, rest, finished := Event{What: Started, Who: "p"}, Event{What: Healed}, Event{What: Rest}, Event{What: Finished}
 	other := Event{What: Started, Who: "q"}
 	leads := func(who string) Event {

@@ -167,7 +167,7 @@ func TestKit_PausedProcessDoesNothing(t *testing.T) {
 	for _, e := range h.Events {
 		sent = sent || e.What == kit.Sent && e.Key == "default/on-its-way" && e.At < 5*time.Second
 		switch e.What {
-		case kit.Stored, kit.Told, kit.Enqueued, kit.Begun, kit.Ended:
+		case kit.Stored, kit.Delivered, kit.Enqueued, kit.Begun, kit.Ended:
 			if e.At > 5*time.Second+time.Millisecond && e.At < 10*time.Second {
 				t.Errorf("a process that stands still does something: %s", e)
 			}

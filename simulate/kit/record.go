@@ -63,7 +63,7 @@ func (e Event) moves() bool {
 	switch e.What {
 	case Stored:
 		return e.Key != ""
-	case Told, Enqueued, Canceled, Taken, Begun, Ended, Changed, Fault, Over, Started, Crashed, Exited, Healed:
+	case Delivered, Enqueued, Canceled, Taken, Begun, Ended, Changed, Fault, Over, Started, Crashed, Exited, Healed:
 		return true
 	}
 	return false

@@ -61,8 +61,8 @@ func (s *handled[T, O]) Run(ctx context.Context, add func(reconcile.Key, source.
 	}
 	o := newOut(add)
 	reg, err := s.informer.AddHandler(func(e kube.Event[T]) {
-		if o.gate.Enter() {
-			defer o.gate.Leave()
+		if o.calls.Begin() {
+			defer o.calls.End()
 			s.handle(ctx, o, e)
 		}
 	}, informer.HandlerOptions{Name: "source " + s.name})

@@ -10,16 +10,16 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	theirs "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flyball-dev/flyball/internal/gate"
+	"github.com/flyball-dev/flyball/internal/inflight"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
 
 // out is where a source adds keys during its run.
 type out struct {
-	add  func(reconcile.Key, source.Cause)
-	gate gate.Gate // open while the source runs
-	mu   struct {
+	add   func(reconcile.Key, source.Cause)
+	calls inflight.Calls // open while the source runs
+	mu    struct {
 		sync.Mutex
 		later map[reconcile.Key]*delayed
 	}
@@ -39,7 +39,7 @@ func newOut(add func(reconcile.Key, source.Cause)) *out {
 
 // close waits for who adds, and drops what is to be added later.
 func (o *out) close() {
-	o.gate.Close()
+	o.calls.Close()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, l := range o.mu.later {
@@ -48,18 +48,18 @@ func (o *out) close() {
 }
 
 func (o *out) now(key reconcile.Key, cause source.Cause) {
-	if o.gate.Enter() {
-		defer o.gate.Leave()
+	if o.calls.Begin() {
+		defer o.calls.End()
 		o.add(key, cause)
 	}
 }
 
 // after adds key once, at the earliest of the times that are asked for until then.
 func (o *out) after(d time.Duration, key reconcile.Key, cause source.Cause) {
-	if !o.gate.Enter() {
+	if !o.calls.Begin() {
 		return
 	}
-	defer o.gate.Leave()
+	defer o.calls.End()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	l := &delayed{at: time.Now().Add(d)}
@@ -135,9 +135,9 @@ func (queue) ShutDownWithDrain() {}
 
 // ShuttingDown reports whether the run of the source has ended.
 func (q queue) ShuttingDown() bool {
-	runs := q.out.gate.Enter()
+	runs := q.out.calls.Begin()
 	if runs {
-		q.out.gate.Leave()
+		q.out.calls.End()
 	}
 	return !runs
 }

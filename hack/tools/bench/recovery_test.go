@@ -75,7 +75,7 @@ type recovery struct {
 // survivor is a contestant: its informers and their configuration.
 type survivor struct {
 	name     string
-	network  envtest.Gate
+	network  envtest.Network
 	requests atomic.Int64
 	held     func() map[string]string // what its caches hold: kind/name → version
 	took     []time.Duration          // until they equalled the server, the first time at the start

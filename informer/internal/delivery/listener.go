@@ -385,11 +385,11 @@ func (l *Listener) GiveAgain(scope base.ScopeID, unchanged iter.Seq[store.Change
 // atOnesOwnInstant waits until the simulation is otherwise idle, and reports e.
 // It returns false if the run must end.
 func (l *Listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e kube.Event[kube.Object]) bool {
-	sim.Step(ctx, simhook.Tell, fmt.Sprintf("%s %d %s", l.Name, l.ID, e.Key))
+	sim.Step(ctx, simhook.Deliver, fmt.Sprintf("%s %d %s", l.Name, l.ID, e.Key))
 	if ctx.Err() != nil {
 		return false
 	}
-	n := l.simNote(simhook.Told, e)
+	n := l.simNote(simhook.Delivered, e)
 	switch {
 	case e.Type == kube.Deleted:
 	case e.Undecodable != nil:
@@ -402,7 +402,7 @@ func (l *Listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e ku
 }
 
 func (l *Listener) reportHandled(sim simhook.Hooks, e kube.Event[kube.Object]) {
-	sim.Note(l.simNote(simhook.Heard, e))
+	sim.Note(l.simNote(simhook.Handled, e))
 }
 
 func (l *Listener) simNote(what simhook.What, e kube.Event[kube.Object]) simhook.Note {

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/pacing"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/kube"
@@ -72,7 +72,7 @@ func (l ListerWatcher) List(ctx context.Context, opts listwatch.ListOptions) (pa
 	page, err := l.listEach(ctx, opts, func(i item) item {
 		return p.process(admission().mark(i, false))
 	})
-	if err != nil && l.Report != nil && !errors.Is(err, gate.ErrHeld) {
+	if err != nil && l.Report != nil && !errors.Is(err, pacing.ErrHeld) {
 		l.Report(ctx, err)
 	}
 	return page, err

@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/pacing"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
@@ -18,7 +18,7 @@ import (
 )
 
 // list reads a whole list and replaces the scope's objects with it.
-func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *gate.Pass) steps.Outcome {
+func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *pacing.Pass) steps.Outcome {
 	opts := listwatch.ListOptions{Limit: int64(max(1, int(r.opts.PageSize)>>(p.Halvings+p.Slows)))}
 	if p.Whole {
 		opts.Limit = 0
@@ -34,7 +34,7 @@ func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *gate.Pass)
 	unreadable, size, pages := unreadables{}, 0, restclient.PageReader{Lw: r.lw}
 	for {
 		page, err := pages.Read(ctx, opts)
-		if errors.Is(err, gate.ErrHeld) && r.nextPage(ctx, pass) == nil {
+		if errors.Is(err, pacing.ErrHeld) && r.nextPage(ctx, pass) == nil {
 			continue
 		}
 		n := pages.Trail.N

@@ -7,7 +7,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/pacing"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -74,8 +74,8 @@ func (r *Reflector) newestPresent(last kube.Version) (newest shown) {
 // recalled takes a place among the lists: after an outage all scopes recall at the same time.
 func (r *Reflector) recalled(ctx context.Context, key kube.Key, at string) (kube.Version, error) {
 	if r.server != nil {
-		ask := gate.Ask{Rank: gate.RankRelist, Kind: r.kind, List: true, Size: 1}
-		pass, err := r.server.Gate.Enter(ctx, ask, func(gate.Hold) {})
+		ask := pacing.Ask{Rank: pacing.RankRelist, Kind: r.kind, List: true, Size: 1}
+		pass, err := r.server.Pacer.Wait(ctx, ask, func(pacing.Hold) {})
 		if err != nil {
 			r.broken = true
 			return 0, err

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
+	"github.com/flyball-dev/flyball/informer/internal/pacing"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
@@ -264,7 +264,7 @@ func (r *Reflector) wait(d steps.Decision, now time.Time) time.Duration {
 		return 0
 	}
 	wait := d.Pause(r.random())
-	if asked := min(d.AtLeast, gate.LongestRetryAfter); wait < asked {
+	if asked := min(d.AtLeast, pacing.LongestRetryAfter); wait < asked {
 		wait = asked + time.Duration(r.random()*float64(asked)/10)
 	}
 	return wait

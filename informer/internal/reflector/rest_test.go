@@ -21,7 +21,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
-	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/pacing"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/listwatch"
@@ -39,7 +39,7 @@ func listerWatcher(t *testing.T, s *fixture.Server, scope listwatch.Scope) listw
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := restclient.NewServer(cfg, client, gate.DefaultConcurrentLists)
+	server, err := restclient.NewServer(cfg, client, pacing.DefaultConcurrentLists)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestREST_KindInstalledLaterIsFound(t *testing.T) {
 		transport := &http.Transport{DialContext: s.Dial}
 		t.Cleanup(transport.CloseIdleConnections)
 		cfg := &rest.Config{Host: "http://memory", Transport: transport}
-		server, err := restclient.NewServer(cfg, &http.Client{Transport: transport}, gate.DefaultConcurrentLists)
+		server, err := restclient.NewServer(cfg, &http.Client{Transport: transport}, pacing.DefaultConcurrentLists)
 		if err != nil {
 			t.Fatal(err)
 		}

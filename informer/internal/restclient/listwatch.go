@@ -25,8 +25,8 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
-	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
+	"github.com/flyball-dev/flyball/informer/internal/pacing"
 	"github.com/flyball-dev/flyball/informer/internal/share"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/bodylimit"
@@ -46,7 +46,7 @@ type Server struct {
 	userAgent string
 	timeout   time.Duration // of the configuration, for requests other than watches; 0: none
 
-	Gate     *gate.Gate
+	Pacer    *pacing.Pacer
 	Memory   *headroom.Budget // nil: no bound
 	Streams  streamMemory
 	buffers  encoding.Buffers
@@ -72,7 +72,7 @@ func NewServer(cfg *rest.Config, client *http.Client, lists int) (*Server, error
 		base:      base,
 		userAgent: cmp.Or(cfg.UserAgent, rest.DefaultKubernetesUserAgent()),
 		timeout:   cfg.Timeout,
-		Gate:      gate.NewGate(lists),
+		Pacer:     pacing.NewPacer(lists),
 		plans:     newPlans(),
 	}, nil
 }
@@ -93,31 +93,31 @@ type Request struct {
 // closes. Any other status is an *apierrors.StatusError. It uses the pass in
 // ctx, or blocks at the server's gate for one until ctx ends.
 func (s *Server) get(ctx context.Context, r Request) (*http.Response, error) {
-	p := gate.PassOf(ctx)
-	aside := p != nil && r.Verb == gate.VerbDiscover
+	p := pacing.PassOf(ctx)
+	aside := p != nil && r.Verb == pacing.VerbDiscover
 	if p == nil {
 		var err error
-		if p, err = s.Gate.Enter(ctx, gate.Ask{Rank: gate.RankOther, Kind: schema.GroupVersionKind{Group: r.group()}}, func(gate.Hold) {}); err != nil {
+		if p, err = s.Pacer.Wait(ctx, pacing.Ask{Rank: pacing.RankOther, Kind: schema.GroupVersionKind{Group: r.group()}}, func(pacing.Hold) {}); err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Verb, err)
 		}
 		defer p.Done()
 	}
 	if !p.Begin() {
-		return nil, gate.ErrHeld
+		return nil, pacing.ErrHeld
 	}
 	answer, err := s.authorized(ctx, r)
 	if err != nil {
-		p.Replied(gate.Unanswered(ctx, err, aside), 0)
+		p.Replied(pacing.Unanswered(ctx, err, aside), 0)
 		return nil, err
 	}
 	s.warnings.log(ctx, answer.Header)
 	if answer.StatusCode == http.StatusOK {
-		p.Replied(gate.Judged(answer, nil, aside), 0)
+		p.Replied(pacing.Answered(answer, nil, aside), 0)
 		return answer, nil
 	}
 	defer answer.Body.Close()
 	err = ErrorOf(answer, r.Verb, r.resource)
-	p.Replied(gate.Judged(answer, err, aside), gate.AskedToWait(err))
+	p.Replied(pacing.Answered(answer, err, aside), pacing.AskedToWait(err))
 	return nil, err
 }
 
@@ -240,7 +240,7 @@ func (lw *restListerWatcher) list(ctx context.Context, opts listwatch.ListOption
 		return listwatch.Page[kube.Object]{}, err
 	}
 	defer answer.Body.Close()
-	in := encoding.NewWindow(speaking{answer.Body, alarm, gate.PassOf(ctx)}, limit, &lw.server.buffers)
+	in := encoding.NewWindow(speaking{answer.Body, alarm, pacing.PassOf(ctx)}, limit, &lw.server.buffers)
 	defer in.Close()
 	page, shown, err := decoder.Page(mediaType(answer), in, whole, each)
 	if read, ok := errors.AsType[*encoding.ReadError](err); ok {
@@ -257,14 +257,14 @@ func (lw *restListerWatcher) list(ctx context.Context, opts listwatch.ListOption
 type speaking struct {
 	io.Reader
 	alarm *time.Timer
-	pass  *gate.Pass
+	pass  *pacing.Pass
 }
 
 func (s speaking) Read(p []byte) (int, error) {
 	s.alarm.Reset(AnswerWithin)
 	n, err := s.Reader.Read(p)
 	s.alarm.Stop()
-	s.pass.Heard()
+	s.pass.Received()
 	return n, err
 }
 

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
-	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/pacing"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -226,7 +226,7 @@ func (s *Server) resources(ctx context.Context, gv schema.GroupVersion) (served,
 	ctx, cancel := context.WithTimeout(ctx, DiscoveryTimeout)
 	defer cancel()
 	var list metav1.APIResourceList
-	if err := s.GetJSON(ctx, Request{Verb: gate.VerbDiscover, Path: GroupPath(gv)}, "resources of "+gv.String(), &list); err != nil {
+	if err := s.GetJSON(ctx, Request{Verb: pacing.VerbDiscover, Path: GroupPath(gv)}, "resources of "+gv.String(), &list); err != nil {
 		return served{}, err
 	}
 	out := served{byKind: make(map[string]mapping), byResource: make(map[string]resourceKind)}

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// settled is the time after a schema change within which the server ends
+	// settleTime is the time after a schema change within which the server ends
 	// every watch of the kind; kube-apiserver needs one second.
-	settled = 10 * time.Second
+	settleTime = 10 * time.Second
 	// lookSlack merges checks that are due almost at the same time.
 	lookSlack = time.Second
 	// At most lookBurst checks run in lookWindow, however often watches end.
@@ -79,17 +79,17 @@ func (s suspicion) outdated(h, server fingerprint) bool {
 		return !h.first
 	}
 	// A schema change ends the watch at once. This one continued.
-	return h.since.Add(settled).After(s.alive)
+	return h.since.Add(settleTime).After(s.alive)
 }
 
-// pacing limits the checks in a window of time.
-type pacing struct {
+// checkLimit bounds the checks in a window of time.
+type checkLimit struct {
 	recent []time.Time // of the last checks, oldest first
 	paused time.Time   // no check before
 }
 
 // allow returns the earliest time from at on when a check may run.
-func (p *pacing) allow(at time.Time) time.Time {
+func (p *checkLimit) allow(at time.Time) time.Time {
 	if len(p.recent) == lookBurst {
 		if free := p.recent[0].Add(lookWindow); free.After(at) {
 			at = free
@@ -101,7 +101,7 @@ func (p *pacing) allow(at time.Time) time.Time {
 	return at
 }
 
-func (p *pacing) record(now time.Time) {
+func (p *checkLimit) record(now time.Time) {
 	if len(p.recent) == lookBurst {
 		p.recent = slices.Delete(p.recent, 0, 1)
 	}

@@ -88,7 +88,7 @@ func TestSuspicion_LooksAreFewAndGrowApart_A9(t *testing.T) {
 }
 
 func TestPacing_BoundsTheLooks_A9(t *testing.T) {
-	var p pacing
+	var p checkLimit
 	now, n := second(0), 0
 	for end := now.Add(time.Hour); ; n++ {
 		if now = p.allow(now.Add(time.Second)); now.After(end) {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/pacing"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -42,7 +42,7 @@ type Watch struct {
 		scopes  map[*Scope]struct{}    // watched now
 		hashes  map[string]fingerprint // by the path of the group-version
 		version fingerprint
-		pacing  pacing
+		limit   checkLimit
 		first   time.Time // of the first check; zero: nothing is listed yet
 		looked  bool
 		refused bool // already logged
@@ -218,7 +218,7 @@ func (w *Watch) nextLookLocked() (at time.Time, ok bool) {
 			at, ok = due, true
 		}
 	}
-	return w.mu.pacing.allow(at), ok
+	return w.mu.limit.allow(at), ok
 }
 
 // lookDue reports whether a check is due, and records that it runs.
@@ -230,7 +230,7 @@ func (w *Watch) lookDue(now time.Time) bool {
 		return false
 	}
 	w.mu.looked = true
-	w.mu.pacing.record(now)
+	w.mu.limit.record(now)
 	for s := range w.mu.scopes {
 		for due, wanted := s.due(); s.broken && wanted && due.Before(now.Add(lookSlack)); due, wanted = s.due() {
 			s.looks++
@@ -296,9 +296,9 @@ func (w *Watch) blind(now time.Time, err error) {
 	first := refused && !w.mu.refused
 	if refused {
 		w.mu.refused = true
-		w.mu.pacing.paused = now.Add(lookPause)
-	} else if after := gate.AskedToWait(err); after > 0 {
-		w.mu.pacing.paused = now.Add(min(after, gate.LongestRetryAfter))
+		w.mu.limit.paused = now.Add(lookPause)
+	} else if after := pacing.AskedToWait(err); after > 0 {
+		w.mu.limit.paused = now.Add(min(after, pacing.LongestRetryAfter))
 	}
 	w.mu.Unlock()
 	switch {

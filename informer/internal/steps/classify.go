@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/gate"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
+	"github.com/flyball-dev/flyball/informer/internal/pacing"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -25,7 +25,7 @@ var resultsOf = []struct {
 	result result
 }{
 	{errors.ErrUnsupported, resultRejected},
-	{gate.ErrHeld, ResultHeld},
+	{pacing.ErrHeld, ResultHeld},
 	{base.ErrSlow, resultSlow},
 	{base.ErrEndless, ResultEndless},
 	{base.ErrStuck, resultStuck},

@@ -42,8 +42,8 @@ func aggregatedForm(accept string) *aggregation {
 	return nil
 }
 
-// tell writes the document, or 304 if the client has it already.
-func (a aggregation) tell(w http.ResponseWriter, r *http.Request, list *discoveryv2.APIGroupDiscoveryList) {
+// serve writes the document, or 304 if the client has it already.
+func (a aggregation) serve(w http.ResponseWriter, r *http.Request, list *discoveryv2.APIGroupDiscoveryList) {
 	text, err := json.Marshal(list)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -37,26 +37,26 @@ func (x *Index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/", "/index.html":
 		x.paths(w)
 	case "/version", "/version/":
-		x.tellVersion(w, r)
+		x.serveVersion(w, r)
 	case "/api", "/api/", "/apis", "/apis/":
-		x.tellGroups(w, r, strings.TrimSuffix(path, "/"))
+		x.serveGroups(w, r, strings.TrimSuffix(path, "/"))
 	default:
 		switch {
 		case strings.HasPrefix(path, "/openapi/"):
-			x.tellSchemas(w, r, path)
-		case !x.tellHealth(w, r, path):
-			x.tellKinds(w, r, strings.TrimSuffix(path, "/"))
+			x.serveSchemas(w, r, path)
+		case !x.serveHealth(w, r, path):
+			x.serveKinds(w, r, strings.TrimSuffix(path, "/"))
 		}
 	}
 }
 
 func absent(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
 
-// tellGroups answers /api and /apis: all kinds in one document if the client asks for it,
+// serveGroups answers /api and /apis: all kinds in one document if the client asks for it,
 // otherwise the names of groups and versions.
-func (x *Index) tellGroups(w http.ResponseWriter, r *http.Request, path string) {
+func (x *Index) serveGroups(w http.ResponseWriter, r *http.Request, path string) {
 	if form := aggregatedForm(r.Header.Get("Accept")); form != nil {
-		form.tell(w, r, x.aggregated(path == "/api"))
+		form.serve(w, r, x.aggregated(path == "/api"))
 		return
 	}
 	if path == "/api" {
@@ -64,7 +64,7 @@ func (x *Index) tellGroups(w http.ResponseWriter, r *http.Request, path string) 
 			encode.Refuse(w, encode.For(nil, r.Header.Get("Accept")), refusal.Method())
 			return
 		}
-		encode.Tell(w, r, "APIVersions", "v1", &metav1.APIVersions{
+		encode.WriteNegotiated(w, r, "APIVersions", "v1", &metav1.APIVersions{
 			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"},
 			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host}},
 		})
@@ -76,16 +76,16 @@ func (x *Index) tellGroups(w http.ResponseWriter, r *http.Request, path string) 
 			list.Groups = append(list.Groups, g.described())
 		}
 	}
-	encode.Tell(w, r, "APIGroupList", "v1", list)
+	encode.WriteNegotiated(w, r, "APIGroupList", "v1", list)
 }
 
 // reads reports whether r has a method that reads. A real server answers for groups and
 // custom kinds whatever the method is.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// tellKinds answers for one group, or for one version of a group. Where built-in kinds are
+// serveKinds answers for one group, or for one version of a group. Where built-in kinds are
 // or could be, the answer for an absent path is a Status.
-func (x *Index) tellKinds(w http.ResponseWriter, r *http.Request, path string) {
+func (x *Index) serveKinds(w http.ResponseWriter, r *http.Request, path string) {
 	name, ok := groupAt(path)
 	if !ok {
 		absent(w)
@@ -95,7 +95,7 @@ func (x *Index) tellKinds(w http.ResponseWriter, r *http.Request, path string) {
 		if g.name != "" && path == "/apis/"+g.name {
 			group := g.described()
 			group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
-			encode.Tell(w, r, "APIGroup", "v1", &group)
+			encode.WriteNegotiated(w, r, "APIGroup", "v1", &group)
 			return
 		}
 		for _, v := range g.versions {
@@ -106,7 +106,7 @@ func (x *Index) tellKinds(w http.ResponseWriter, r *http.Request, path string) {
 				return
 			default:
 				list := v.described()
-				encode.Tell(w, r, "APIResourceList", "v1", &list)
+				encode.WriteNegotiated(w, r, "APIResourceList", "v1", &list)
 				return
 			}
 		}

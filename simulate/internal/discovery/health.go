@@ -42,9 +42,9 @@ func checks(endpoint string) (names []string, ok bool) {
 	return names, true
 }
 
-// tellHealth answers the health endpoints and reports whether the path is one. A server
+// serveHealth answers the health endpoints and reports whether the path is one. A server
 // that answers is healthy.
-func (x *Index) tellHealth(w http.ResponseWriter, r *http.Request, path string) bool {
+func (x *Index) serveHealth(w http.ResponseWriter, r *http.Request, path string) bool {
 	endpoint, check, one := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	names, ok := checks(endpoint)
 	switch {
@@ -91,8 +91,8 @@ func plain(w http.ResponseWriter, text string) {
 	_, _ = w.Write([]byte(text))
 }
 
-// tellVersion answers /version.
-func (x *Index) tellVersion(w http.ResponseWriter, r *http.Request) {
+// serveVersion answers /version.
+func (x *Index) serveVersion(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		encode.Refuse(w, encode.Encoder{}, refusal.Method())
 		return
@@ -102,7 +102,7 @@ func (x *Index) tellVersion(w http.ResponseWriter, r *http.Request) {
 		GitVersion: x.Version(), GitCommit: "simulated", GitTreeState: "clean", BuildDate: time.Unix(0, 0).UTC().Format(time.RFC3339),
 		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
-	tellIndented(w, info)
+	serveIndented(w, info)
 }
 
 // paths answers with the list of paths, for people to browse.
@@ -124,11 +124,11 @@ func (x *Index) paths(w http.ResponseWriter) {
 		}
 	}
 	slices.Sort(all)
-	tellIndented(w, metav1.RootPaths{Paths: all})
+	serveIndented(w, metav1.RootPaths{Paths: all})
 }
 
-// tellIndented answers with indented JSON.
-func tellIndented(w http.ResponseWriter, answer any) {
+// serveIndented answers with indented JSON.
+func serveIndented(w http.ResponseWriter, answer any) {
 	body, err := json.MarshalIndent(answer, "", "  ")
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

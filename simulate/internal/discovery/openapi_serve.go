@@ -76,8 +76,8 @@ func renderedAt(path, hash string, make func() ([]byte, error), protobuf func([]
 	return doc, nil
 }
 
-// tellSchemas answers with schemas: in v2 all in one document, in v3 by group and version.
-func (x *Index) tellSchemas(w http.ResponseWriter, r *http.Request, path string) {
+// serveSchemas answers with schemas: in v2 all in one document, in v3 by group and version.
+func (x *Index) serveSchemas(w http.ResponseWriter, r *http.Request, path string) {
 	version, below, _ := strings.Cut(strings.TrimPrefix(path, "/openapi/"), "/")
 	if err := x.Forbidden(path); err != nil {
 		encode.Refuse(w, encode.Encoder{}, err)
@@ -85,7 +85,7 @@ func (x *Index) tellSchemas(w http.ResponseWriter, r *http.Request, path string)
 	}
 	switch {
 	case path == "/openapi/v2":
-		x.tellSwagger(w, r)
+		x.serveSwagger(w, r)
 	case path == "/openapi/v3":
 		body, err := json.Marshal(x.schemas())
 		if err != nil {
@@ -95,15 +95,15 @@ func (x *Index) tellSchemas(w http.ResponseWriter, r *http.Request, path string)
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8") // a real server leaves the type to the client
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 	case version == "v3":
-		x.tellDocument(w, r, "/"+below)
+		x.serveDocument(w, r, "/"+below)
 	default:
 		absent(w)
 	}
 }
 
-// tellDocument answers with the document of one group and version, whose path is that of
+// serveDocument answers with the document of one group and version, whose path is that of
 // its discovery. A request with an outdated hash is redirected to the current one.
-func (x *Index) tellDocument(w http.ResponseWriter, r *http.Request, path string) {
+func (x *Index) serveDocument(w http.ResponseWriter, r *http.Request, path string) {
 	for _, g := range x.groups() {
 		for _, v := range g.versions {
 			if v.path() != path {
@@ -123,15 +123,15 @@ func (x *Index) tellDocument(w http.ResponseWriter, r *http.Request, path string
 				http.Redirect(w, r, v.documentURL(), http.StatusMovedPermanently)
 				return
 			}
-			doc.tell(w, r, "v3", named != "")
+			doc.serve(w, r, "v3", named != "")
 			return
 		}
 	}
 	w.WriteHeader(http.StatusNotFound)
 }
 
-// tellSwagger answers with the document of all kinds.
-func (x *Index) tellSwagger(w http.ResponseWriter, r *http.Request) {
+// serveSwagger answers with the document of all kinds.
+func (x *Index) serveSwagger(w http.ResponseWriter, r *http.Request) {
 	var all []servedVersion
 	sum := sha512.New()
 	for _, g := range x.groups() {
@@ -145,12 +145,12 @@ func (x *Index) tellSwagger(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	doc.tell(w, r, "v2", false)
+	doc.serve(w, r, "v2", false)
 }
 
-// tell answers in the form that r asks for. lasting means that the content of this path
+// serve answers in the form that r asks for. lasting means that the content of this path
 // never changes.
-func (d *rendered) tell(w http.ResponseWriter, r *http.Request, version string, lasting bool) {
+func (d *rendered) serve(w http.ResponseWriter, r *http.Request, version string, lasting bool) {
 	accept := cmp.Or(r.Header.Get("Accept"), "*/*")
 	w.Header().Set("Vary", "Accept")
 	protobuf := "com.github.proto-openapi.spec." + version + ".v1.0+protobuf"

@@ -329,8 +329,8 @@ func takesGzip(r *http.Request) bool {
 // message is a value that has a protobuf form too.
 type message interface{ Marshal() ([]byte, error) }
 
-// Tell answers with a message in the form that r asks for.
-func Tell(w http.ResponseWriter, r *http.Request, kind, apiVersion string, m message) {
+// WriteNegotiated answers with a message in the form that r asks for.
+func WriteNegotiated(w http.ResponseWriter, r *http.Request, kind, apiVersion string, m message) {
 	e := For(nil, r.Header.Get("Accept"))
 	if e.unacceptable {
 		Refuse(w, e, errAccepted(media...))

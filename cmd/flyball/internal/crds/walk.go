@@ -111,11 +111,11 @@ func (w *walk) named(s *source, name string, at token.Pos, to step) {
 
 // encodesItself reports whether methods encode a type as its markers say.
 func (w *walk) encodesItself(s *source, name string, d declared) bool {
-	return slices.Contains(s.methods[name], "MarshalText") || slices.Contains(s.methods[name], "MarshalJSON") && d.saysType()
+	return slices.Contains(s.methods[name], "MarshalText") || slices.Contains(s.methods[name], "MarshalJSON") && d.hasTypeMarker()
 }
 
-// saysType reports whether a marker says the type in the schema.
-func (d declared) saysType() bool {
+// hasTypeMarker reports whether a marker says the type in the schema.
+func (d declared) hasTypeMarker() bool {
 	doc := d.spec.Doc
 	if doc == nil {
 		doc = d.decl.Doc
@@ -328,7 +328,7 @@ func (w *walk) basic(s *source, file *ast.File, e ast.Expr, depth int) (name str
 			return e.Name, false
 		case depth < 10:
 			name, differs = w.basic(s, d.file, d.spec.Type, depth+1)
-			return name, differs || d.saysType() || slices.Contains(s.methods[e.Name], "MarshalText") || slices.Contains(s.methods[e.Name], "MarshalJSON")
+			return name, differs || d.hasTypeMarker() || slices.Contains(s.methods[e.Name], "MarshalText") || slices.Contains(s.methods[e.Name], "MarshalJSON")
 		}
 	case *ast.SelectorExpr:
 		from, ok := e.X.(*ast.Ident)

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/pacing"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/listwatch"
@@ -34,13 +34,13 @@ func (r *Reflector) At(lw listwatch.ListerWatcher[kube.Object]) {
 
 // admitted waits at the gate for the next step of p and returns ctx with the
 // pass. The pass is nil without a gate, and when ctx has ended.
-func (r *Reflector) admitted(ctx context.Context, p steps.Progress) (context.Context, *gate.Pass) {
+func (r *Reflector) admitted(ctx context.Context, p steps.Progress) (context.Context, *pacing.Pass) {
 	if r.server == nil {
 		return ctx, nil
 	}
-	var admission *gate.Pass
-	err := r.Status.waiting(p.Phase, func(show func(gate.Hold)) (err error) {
-		admission, err = r.server.Gate.Enter(ctx, r.ask(p), show)
+	var admission *pacing.Pass
+	err := r.Status.waiting(p.Phase, func(show func(pacing.Hold)) (err error) {
+		admission, err = r.server.Pacer.Wait(ctx, r.ask(p), show)
 		return err
 	})
 	if err != nil {
@@ -50,31 +50,31 @@ func (r *Reflector) admitted(ctx context.Context, p steps.Progress) (context.Con
 }
 
 // ask returns what the next step of p asks of the gate.
-func (r *Reflector) ask(p steps.Progress) gate.Ask {
-	a := gate.Ask{Kind: r.kind, List: p.Phase != steps.PhaseWatch, Contact: &r.Status.contact}
+func (r *Reflector) ask(p steps.Progress) pacing.Ask {
+	a := pacing.Ask{Kind: r.kind, List: p.Phase != steps.PhaseWatch, Contact: &r.Status.contact}
 	switch {
 	case p.Refusals > 0:
-		a.Rank = gate.RankOther
+		a.Rank = pacing.RankOther
 	case p.Phase == steps.PhaseWatch:
-		a.Rank = gate.RankWatch
+		a.Rank = pacing.RankWatch
 	case p.Last != "":
-		a.Rank, a.Size = gate.RankRelist, r.size
+		a.Rank, a.Size = pacing.RankRelist, r.size
 	default:
-		a.Rank = gate.RankFirst
+		a.Rank = pacing.RankFirst
 	}
 	return a
 }
 
 // nextPage waits at the gate for another page of the list of pass.
-func (r *Reflector) nextPage(ctx context.Context, pass *gate.Pass) error {
-	return r.Status.waiting(steps.PhaseList, func(show func(gate.Hold)) error { return pass.Again(ctx, show) })
+func (r *Reflector) nextPage(ctx context.Context, pass *pacing.Pass) error {
+	return r.Status.waiting(steps.PhaseList, func(show func(pacing.Hold)) error { return pass.Again(ctx, show) })
 }
 
 // heldUntil returns until when the server wants no requests for the kind, or
 // zero.
 func (r *Reflector) heldUntil(now time.Time) (until time.Time) {
 	if r.server != nil {
-		if until = r.server.Gate.ClosedFor(r.kind); !until.After(now) {
+		if until = r.server.Pacer.HeldUntil(r.kind); !until.After(now) {
 			return time.Time{}
 		}
 	}
@@ -108,9 +108,9 @@ func (r *Reflector) withSharedMemory(p steps.Progress, now time.Time) steps.Prog
 }
 
 // waiting shows what holds up the next step while pass waits at the gate.
-func (s *reflectorStatus) waiting(phase steps.Phase, pass func(show func(gate.Hold)) error) error {
+func (s *reflectorStatus) waiting(phase steps.Phase, pass func(show func(pacing.Hold)) error) error {
 	before, waited := s.reason(), false
-	err := pass(func(h gate.Hold) {
+	err := pass(func(h pacing.Hold) {
 		waited = true
 		s.held(h, phase)
 	})
@@ -127,7 +127,7 @@ func (s *reflectorStatus) reason() string {
 }
 
 // held records that the next step waits at the gate.
-func (s *reflectorStatus) held(h gate.Hold, phase steps.Phase) {
+func (s *reflectorStatus) held(h pacing.Hold, phase steps.Phase) {
 	s.mu.Lock()
 	current := s.mu.state.State
 	s.mu.state.NextTry = h.Until

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package pacing
 
 import (
 	"container/heap"
@@ -15,9 +15,9 @@ import (
 const (
 	// DefaultConcurrentLists is the default of Options.ConcurrentLists.
 	DefaultConcurrentLists = 4
-	// unheard is how long a request without an answer keeps its place among the
+	// silenceLimit is how long a request without an answer keeps its place among the
 	// lists and its turn.
-	unheard = time.Second
+	silenceLimit = time.Second
 	// promoteAfter is how long a request waits before its rank rises by one.
 	promoteAfter = time.Minute
 	// illFor bounds how long a kind counts as ill without further requests.
@@ -46,7 +46,7 @@ const (
 	ranks
 )
 
-// Ask describes a request at the gate.
+// Ask describes a request for the Pacer.
 type Ask struct {
 	Rank  rank
 	Kind  schema.GroupVersionKind // of discovery, only the group
@@ -61,11 +61,11 @@ type Ask struct {
 // ticket identifies a request that waits or has passed.
 type ticket uint64
 
-// gateState decides which requests may be sent to a server, given the answers
+// pacerState decides which requests may be sent to a server, given the answers
 // to earlier ones. A refusal holds up the refused kind, and turns pace the rest
 // of its priority level and the host. It is pure: time is an argument. Not safe
 // for concurrent use.
-type gateState struct {
+type pacerState struct {
 	places  int // for lists; ill kinds have as many of their own
 	host    domain
 	levels  map[string]*domain // by the UID of the priority level
@@ -79,7 +79,7 @@ type gateState struct {
 	listing [classes]int        // number of lists
 }
 
-// asked is the state of a kind at the gate.
+// asked is the state of a kind.
 type asked struct {
 	level    *domain         // priority level last named by the server; nil: none
 	groupIll *int            // number of ill kinds in its API group
@@ -105,8 +105,8 @@ type listing struct {
 	contact *atomic.Int64
 }
 
-func newGateState(places int) *gateState {
-	return &gateState{
+func newPacerState(places int) *pacerState {
+	return &pacerState{
 		places: places, host: newDomain(), levels: map[string]*domain{},
 		kinds: map[schema.GroupVersionKind]*asked{}, ill: map[*asked]bool{}, groups: map[string]*int{},
 		waiting: newWaiting(), sent: map[ticket]*sending{}, lists: map[ticket]listing{},
@@ -114,11 +114,11 @@ func newGateState(places int) *gateState {
 }
 
 // arrive adds a request that wants to pass.
-func (g *gateState) arrive(t ticket, a Ask) {
+func (g *pacerState) arrive(t ticket, a Ask) {
 	g.waiting.add(t, a, g.of(a.Kind))
 }
 
-func (g *gateState) of(kind schema.GroupVersionKind) *asked {
+func (g *pacerState) of(kind schema.GroupVersionKind) *asked {
 	k := g.kinds[kind]
 	if k == nil {
 		if g.groups[kind.Group] == nil {
@@ -131,7 +131,7 @@ func (g *gateState) of(kind schema.GroupVersionKind) *asked {
 }
 
 // leave removes t and all that it holds.
-func (g *gateState) leave(t ticket) {
+func (g *pacerState) leave(t ticket) {
 	g.waiting.remove(t)
 	g.release(t)
 	g.endList(t)
@@ -139,7 +139,7 @@ func (g *gateState) leave(t ticket) {
 
 // admit returns the requests that may be sent now, most urgent first. Its cost grows with the
 // number of kinds that wait and with that of the admitted requests, not with all that wait.
-func (g *gateState) admit(now time.Time) (admitted []ticket) {
+func (g *pacerState) admit(now time.Time) (admitted []ticket) {
 	g.releaseSilent(now)
 	g.waiting.promote(now)
 	able := g.waiting.linesOf(func(l *line) bool { return g.mayPass(l, now) })
@@ -166,12 +166,12 @@ func (g *gateState) admit(now time.Time) (admitted []ticket) {
 }
 
 // mayPass reports whether the requests of l may be sent.
-func (g *gateState) mayPass(l *line, now time.Time) bool {
+func (g *pacerState) mayPass(l *line, now time.Time) bool {
 	return !now.Before(l.until) && !(l.list && g.crowded(l.class())) && g.full(l.asked, now) == nil
 }
 
 // send records that t sends a request for kind.
-func (g *gateState) send(t ticket, kind schema.GroupVersionKind, now time.Time) {
+func (g *pacerState) send(t ticket, kind schema.GroupVersionKind, now time.Time) {
 	g.release(t)
 	k := g.of(kind)
 	s := &sending{ticket: t, at: now, class: k.class(), level: k.level}
@@ -183,7 +183,7 @@ func (g *gateState) send(t ticket, kind schema.GroupVersionKind, now time.Time) 
 }
 
 // release records that t has no unanswered request.
-func (g *gateState) release(t ticket) {
+func (g *pacerState) release(t ticket) {
 	s, ok := g.sent[t]
 	if !ok {
 		return
@@ -197,21 +197,21 @@ func (g *gateState) release(t ticket) {
 }
 
 // dropAnswered makes the first of sending an unanswered request.
-func (g *gateState) dropAnswered() {
+func (g *pacerState) dropAnswered() {
 	for len(g.sending) > 0 && g.sent[g.sending[0].ticket] != g.sending[0] {
 		g.sending = g.sending[1:]
 	}
 }
 
 // beginList gives t a place.
-func (g *gateState) beginList(t ticket, l listing) {
+func (g *pacerState) beginList(t ticket, l listing) {
 	g.endList(t)
 	g.lists[t] = l
 	g.listing[l.class]++
 }
 
 // endList takes the place of t, if it has one.
-func (g *gateState) endList(t ticket) {
+func (g *pacerState) endList(t ticket) {
 	if l, ok := g.lists[t]; ok {
 		delete(g.lists, t)
 		g.listing[l.class]--
@@ -219,7 +219,7 @@ func (g *gateState) endList(t ticket) {
 }
 
 // full returns the domain without room for another request for k, or nil.
-func (g *gateState) full(k *asked, now time.Time) *domain {
+func (g *pacerState) full(k *asked, now time.Time) *domain {
 	c := k.class()
 	if !g.host.turns[c].room(now) {
 		return &g.host
@@ -239,17 +239,17 @@ func (k *asked) class() class {
 
 // crowded reports whether the lists of a class fill its places. Ill kinds have
 // separate places, so that silent ones delay no others.
-func (g *gateState) crowded(c class) bool { return g.underWay(c) >= g.places }
+func (g *pacerState) crowded(c class) bool { return g.underWay(c) >= g.places }
 
-func (g *gateState) underWay(c class) int { return g.listing[c] }
+func (g *pacerState) underWay(c class) int { return g.listing[c] }
 
 // releaseSilent releases requests that have been silent for too long.
-func (g *gateState) releaseSilent(now time.Time) {
-	for len(g.sending) > 0 && now.Sub(g.sending[0].at) >= unheard {
+func (g *pacerState) releaseSilent(now time.Time) {
+	for len(g.sending) > 0 && now.Sub(g.sending[0].at) >= silenceLimit {
 		g.release(g.sending[0].ticket)
 	}
 	for t, l := range g.lists {
-		if now.Sub(l.lastContact()) >= unheard {
+		if now.Sub(l.lastContact()) >= silenceLimit {
 			g.endList(t)
 		}
 	}
@@ -292,7 +292,7 @@ func (k *asked) cure() {
 
 // next returns when admit may admit a request because of time alone; zero:
 // nothing waits.
-func (g *gateState) next(now time.Time) (at time.Time) {
+func (g *pacerState) next(now time.Time) (at time.Time) {
 	if g.waiting.len() == 0 {
 		return at
 	}
@@ -311,10 +311,10 @@ func (g *gateState) next(now time.Time) (at time.Time) {
 		}
 	}
 	if len(g.sending) > 0 {
-		sooner(g.sending[0].at.Add(unheard))
+		sooner(g.sending[0].at.Add(silenceLimit))
 	}
 	for _, l := range g.lists {
-		sooner(l.lastContact().Add(unheard))
+		sooner(l.lastContact().Add(silenceLimit))
 	}
 	return at
 }
@@ -326,7 +326,7 @@ type Hold struct {
 }
 
 // hold returns why a waits at now.
-func (g *gateState) hold(a Ask, now time.Time) Hold {
+func (g *pacerState) hold(a Ask, now time.Time) Hold {
 	k := g.of(a.Kind)
 	if k.until.After(now) {
 		return Hold{Until: k.until, Why: fmt.Sprintf("waits for the server's Retry-After until %s: %s", k.until.Format(time.RFC3339), k.why)}

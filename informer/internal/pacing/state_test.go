@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package pacing
 
 import (
 	"math/rand/v2"
@@ -23,14 +23,14 @@ func kindOf(group string, n int) schema.GroupVersionKind {
 }
 
 // asking adds a request for each of kinds, with tickets from first on.
-func asking(g *gateState, first ticket, now time.Time, kinds ...schema.GroupVersionKind) {
+func asking(g *pacerState, first ticket, now time.Time, kinds ...schema.GroupVersionKind) {
 	for n, kind := range kinds {
 		g.arrive(first+ticket(n), Ask{Kind: kind, Rank: RankFirst, since: now})
 	}
 }
 
 // sendAll sends requests for kinds and answers them with r.
-func sendAll(g *gateState, now time.Time, r reply, kinds ...schema.GroupVersionKind) {
+func sendAll(g *pacerState, now time.Time, r reply, kinds ...schema.GroupVersionKind) {
 	r.sent = now
 	for _, kind := range kinds {
 		g.send(1<<20, kind, now)
@@ -38,7 +38,7 @@ func sendAll(g *gateState, now time.Time, r reply, kinds ...schema.GroupVersionK
 	}
 }
 
-func TestGate_MostUrgentGoesFirst_A13(t *testing.T) {
+func TestPacer_MostUrgentGoesFirst_A13(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		asks []Ask // their tickets are 1, 2, …
@@ -54,7 +54,7 @@ func TestGate_MostUrgentGoesFirst_A13(t *testing.T) {
 		{"who has waited very long", []Ask{{Rank: RankWatch, Kind: kindOf("ill.example.com", 2), since: at(0)}, {Rank: RankFirst, since: at(5 * time.Minute)}}, 5 * time.Minute, []ticket{1, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := newGateState(4)
+			g := newPacerState(4)
 			now := at(c.now)
 			g.of(kindOf("ill.example.com", 1)).sicken(now, time.Time{}, "")
 			for n, a := range c.asks {
@@ -80,7 +80,7 @@ func TestGate_MostUrgentGoesFirst_A13(t *testing.T) {
 }
 
 // The requests that may be sent, depending on the answers so far.
-func TestGate_WhoMayAsk_A23(t *testing.T) {
+func TestPacer_WhoMayAsk_A23(t *testing.T) {
 	kinds := func(group string, n int) (all []schema.GroupVersionKind) {
 		for k := range n {
 			all = append(all, kindOf(group, k))
@@ -91,56 +91,56 @@ func TestGate_WhoMayAsk_A23(t *testing.T) {
 	refusal := reply{verdict: verdictRefused, until: at(30 * time.Second), why: "storage is (re)initializing"}
 	for _, c := range []struct {
 		name    string
-		outcome func(*gateState)
+		outcome func(*pacerState)
 		asks    []schema.GroupVersionKind
 		passes  int // at once
 		later   int // after a second without answers
 	}{
-		{"nothing was asked", func(*gateState) {}, well, 30, 30},
-		{"the kind was refused", func(g *gateState) { sendAll(g, at(0), refusal, sick[0]) }, sick[:1], 0, 0},
-		{"another kind was refused", func(g *gateState) { sendAll(g, at(0), refusal, sick[0]) }, well[:10], 10, 10},
-		{"ten others were refused", func(g *gateState) { sendAll(g, at(0), refusal, sick[:10]...) }, well[:10], 10, 10},
-		{"ten others were refused ten times", func(g *gateState) {
+		{"nothing was asked", func(*pacerState) {}, well, 30, 30},
+		{"the kind was refused", func(g *pacerState) { sendAll(g, at(0), refusal, sick[0]) }, sick[:1], 0, 0},
+		{"another kind was refused", func(g *pacerState) { sendAll(g, at(0), refusal, sick[0]) }, well[:10], 10, 10},
+		{"ten others were refused", func(g *pacerState) { sendAll(g, at(0), refusal, sick[:10]...) }, well[:10], 10, 10},
+		{"ten others were refused ten times", func(g *pacerState) {
 			for range 10 {
 				sendAll(g, at(0), refusal, sick[:10]...)
 			}
 		}, well[:10], 10, 10},
-		{"a hundred others were refused", func(g *gateState) { sendAll(g, at(0), refusal, sick...) }, well, 0, 8},
-		{"a hundred others were refused, one was not", func(g *gateState) {
+		{"a hundred others were refused", func(g *pacerState) { sendAll(g, at(0), refusal, sick...) }, well, 0, 8},
+		{"a hundred others were refused, one was not", func(g *pacerState) {
 			sendAll(g, at(0), refusal, sick...)
 			sendAll(g, at(0), reply{}, well[0])
 		}, well, 2, 10},
-		{"a hundred others failed", func(g *gateState) { sendAll(g, at(0), reply{verdict: verdictFaulty}, sick...) }, well, 30, 30},
-		{"the connection broke off, of another kind", func(g *gateState) { sendAll(g, at(0), reply{verdict: verdictLost}, sick[0]) }, well[:10], 10, 10},
-		{"there is no connection", func(g *gateState) { sendAll(g, at(0), reply{verdict: verdictDead}, sick[0]) }, well, 0, 8},
-		{"four others were turned away before their storage", func(g *gateState) {
+		{"a hundred others failed", func(g *pacerState) { sendAll(g, at(0), reply{verdict: verdictFaulty}, sick...) }, well, 30, 30},
+		{"the connection broke off, of another kind", func(g *pacerState) { sendAll(g, at(0), reply{verdict: verdictLost}, sick[0]) }, well[:10], 10, 10},
+		{"there is no connection", func(g *pacerState) { sendAll(g, at(0), reply{verdict: verdictDead}, sick[0]) }, well, 0, 8},
+		{"four others were turned away before their storage", func(g *pacerState) {
 			sendAll(g, at(0), reply{verdict: verdictBlocked, until: at(30 * time.Second)}, sick[:4]...)
 		}, well, 0, 8},
-		{"another kind of the priority level was turned away", func(g *gateState) {
+		{"another kind of the priority level was turned away", func(g *pacerState) {
 			sendAll(g, at(0), reply{level: "low"}, well...)
 			sendAll(g, at(0), reply{verdict: verdictBlocked, level: "low", until: at(30 * time.Second)}, sick[0])
 		}, well, 0, 8},
-		{"one of another priority level was turned away", func(g *gateState) {
+		{"one of another priority level was turned away", func(g *pacerState) {
 			sendAll(g, at(0), reply{level: "high"}, well...)
 			sendAll(g, at(0), reply{verdict: verdictBlocked, level: "low", until: at(30 * time.Second)}, sick[0])
 		}, well[:19], 19, 19},
-		{"another kind of the priority level was refused by its storage", func(g *gateState) {
+		{"another kind of the priority level was refused by its storage", func(g *pacerState) {
 			sendAll(g, at(0), reply{level: "low"}, well...)
 			r := refusal
 			r.level = "low"
 			sendAll(g, at(0), r, sick[0])
 		}, well[:19], 19, 19},
-		{"the caller gave it up", func(g *gateState) { sendAll(g, at(0), reply{verdict: verdictGaveUp}, sick[0]) }, sick[:1], 1, 1},
+		{"the caller gave it up", func(g *pacerState) { sendAll(g, at(0), reply{verdict: verdictGaveUp}, sick[0]) }, sick[:1], 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := newGateState(100)
+			g := newPacerState(100)
 			c.outcome(g)
 			asking(g, 1, at(0), c.asks...)
 			got := len(g.admit(at(0)))
 			if got != c.passes {
 				t.Errorf("%d pass at once, want %d", got, c.passes)
 			}
-			for now := 10 * time.Millisecond; now <= time.Second+unheard; now += 10 * time.Millisecond {
+			for now := 10 * time.Millisecond; now <= time.Second+silenceLimit; now += 10 * time.Millisecond {
 				if now <= time.Second {
 					got += len(g.admit(at(now)))
 				}
@@ -153,7 +153,7 @@ func TestGate_WhoMayAsk_A23(t *testing.T) {
 }
 
 // A server that refuses everything gets fewer than ten requests a second.
-func TestGate_ServerThatRefusesAllIsAskedSlowly_A13(t *testing.T) {
+func TestPacer_ServerThatRefusesAllIsAskedSlowly_A13(t *testing.T) {
 	for name, r := range map[string]reply{
 		"by its storages":                 {verdict: verdictRefused},
 		"before its storages":             {verdict: verdictBlocked},
@@ -161,7 +161,7 @@ func TestGate_ServerThatRefusesAllIsAskedSlowly_A13(t *testing.T) {
 		"with connections that break off": {verdict: verdictLost},
 		"connections":                     {verdict: verdictDead},
 	} {
-		g, sent := newGateState(4), 0
+		g, sent := newPacerState(4), 0
 		under := map[ticket]schema.GroupVersionKind{}
 		again := func(t ticket, now time.Time) {
 			g.leave(t)
@@ -189,8 +189,8 @@ func TestGate_ServerThatRefusesAllIsAskedSlowly_A13(t *testing.T) {
 }
 
 // After a time without answers each answer admits more requests.
-func TestGate_ClosesAndOpens_A13(t *testing.T) {
-	g := newGateState(4)
+func TestPacer_ClosesAndOpens_A13(t *testing.T) {
+	g := newPacerState(4)
 	sendAll(g, at(0), reply{verdict: verdictDead, why: "connection refused"}, kindOf("apps", 0))
 	for n := range 200 {
 		asking(g, ticket(n), at(0), kindOf("", n))
@@ -218,8 +218,8 @@ func TestGate_ClosesAndOpens_A13(t *testing.T) {
 	}
 }
 
-func TestGate_RefusedKindWaitsForItsRetryAfter_A13(t *testing.T) {
-	g := newGateState(4)
+func TestPacer_RefusedKindWaitsForItsRetryAfter_A13(t *testing.T) {
+	g := newPacerState(4)
 	kind := kindOf("apps", 1)
 	sendAll(g, at(0), reply{verdict: verdictRefused, until: at(10 * time.Minute), why: "too many requests"}, kind)
 	asking(g, 1, at(0), kind)
@@ -235,8 +235,8 @@ func TestGate_RefusedKindWaitsForItsRetryAfter_A13(t *testing.T) {
 }
 
 // Answers to requests sent before the first refusal do not count.
-func TestGate_AnswersFromBeforeDoNotWidenTheWindow_A13(t *testing.T) {
-	g := newGateState(4)
+func TestPacer_AnswersFromBeforeDoNotWidenTheWindow_A13(t *testing.T) {
+	g := newPacerState(4)
 	for n := range 50 {
 		asking(g, ticket(n), at(0), kindOf("", n))
 	}
@@ -253,8 +253,8 @@ func TestGate_AnswersFromBeforeDoNotWidenTheWindow_A13(t *testing.T) {
 }
 
 // Silent lists of ill kinds take no places from other kinds.
-func TestGate_IllKindsListBesideOthers_A23(t *testing.T) {
-	g := newGateState(2)
+func TestPacer_IllKindsListBesideOthers_A23(t *testing.T) {
+	g := newPacerState(2)
 	for n := range 5 {
 		g.of(kindOf("ill", n)).sicken(at(0), time.Time{}, "")
 		g.arrive(ticket(n), Ask{Kind: kindOf("ill", n), List: true, since: at(0)})
@@ -266,7 +266,7 @@ func TestGate_IllKindsListBesideOthers_A23(t *testing.T) {
 }
 
 // What an answer costs does not grow with the number of requests that wait.
-func TestGate_AnswerLooksAtFewOfThoseThatWait_A14(t *testing.T) {
+func TestPacer_AnswerLooksAtFewOfThoseThatWait_A14(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		kinds int
@@ -276,7 +276,7 @@ func TestGate_AnswerLooksAtFewOfThoseThatWait_A14(t *testing.T) {
 		{"lists of twenty kinds, some of which have waited for a minute", 20, func(n int) time.Duration { return time.Duration(n) * time.Second }},
 	} {
 		const lists, answers = 8000, 1000
-		g, kinds := newGateState(DefaultConcurrentLists), map[ticket]schema.GroupVersionKind{}
+		g, kinds := newPacerState(DefaultConcurrentLists), map[ticket]schema.GroupVersionKind{}
 		for n := range lists {
 			kind := kindOf("", n%c.kinds)
 			kinds[ticket(n)] = kind
@@ -307,8 +307,8 @@ func TestGate_AnswerLooksAtFewOfThoseThatWait_A14(t *testing.T) {
 
 // A kind without further requests does not stay ill forever, and the number of
 // levels is limited.
-func TestGate_ForgetsIllnessesAndLevels_A23(t *testing.T) {
-	g := newGateState(4)
+func TestPacer_ForgetsIllnessesAndLevels_A23(t *testing.T) {
+	g := newPacerState(4)
 	for n := range 100 {
 		sendAll(g, at(0), reply{verdict: verdictRefused, level: strconv.Itoa(n)}, kindOf("", n))
 	}
@@ -323,11 +323,11 @@ func TestGate_ForgetsIllnessesAndLevels_A23(t *testing.T) {
 
 // In any sequence, no request passes a closed gate, no more lists run than
 // there are places, and in the end every request has passed.
-func TestGate_RandomPrograms_A13(t *testing.T) {
+func TestPacer_RandomPrograms_A13(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		places := 1 + random.IntN(4)
-		g := newGateState(places)
+		g := newPacerState(places)
 		levels := []string{"", "low", "high"}
 		asks, now, last := map[ticket]Ask{}, at(0), ticket(0)
 		var under []ticket

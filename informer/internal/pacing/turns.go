@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package pacing
 
 import (
 	"time"
@@ -142,7 +142,7 @@ type reply struct {
 }
 
 // replied records the answer to t's request for kind, or its failure.
-func (g *gateState) replied(t ticket, kind schema.GroupVersionKind, r reply, now time.Time) {
+func (g *pacerState) replied(t ticket, kind schema.GroupVersionKind, r reply, now time.Time) {
 	g.release(t)
 	k := g.of(kind)
 	level := g.levelNamed(k, r)
@@ -176,7 +176,7 @@ func (g *gateState) replied(t ticket, kind schema.GroupVersionKind, r reply, now
 }
 
 // levelNamed returns the priority level named by r and assigns k to it.
-func (g *gateState) levelNamed(k *asked, r reply) *domain {
+func (g *pacerState) levelNamed(k *asked, r reply) *domain {
 	if r.level == "" {
 		return nil
 	}

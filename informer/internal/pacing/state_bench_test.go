@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package pacing
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 )
 
 // Lists that arrive together and are answered one after the other.
-func BenchmarkGate_ListsInLine(b *testing.B) {
+func BenchmarkPacer_ListsInLine(b *testing.B) {
 	for _, lists := range []int{1000, 4000} {
 		b.Run(fmt.Sprint(lists), func(b *testing.B) {
 			now := time.Unix(0, 0)
 			kind := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 			for b.Loop() {
-				g := newGateState(DefaultConcurrentLists)
+				g := newPacerState(DefaultConcurrentLists)
 				for t := range lists {
 					g.arrive(ticket(t+1), Ask{Rank: RankFirst, Kind: kind, List: true, since: now})
 				}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package pacing
 
 import (
 	"context"
@@ -15,32 +15,32 @@ import (
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
-// ErrHeld means that the gate closed after the request passed it. The request
+// ErrHeld means that requests were held after this one had passed. The request
 // was not sent.
 var ErrHeld = errors.New("the server has asked to wait before more requests")
 
-// Gate admits the requests to one server. Safe for concurrent use.
-type Gate struct {
+// Pacer admits the requests to one server. Safe for concurrent use.
+type Pacer struct {
 	mu struct {
 		sync.Mutex
-		state *gateState
+		state *pacerState
 		looks map[ticket]chan struct{} // wake the waiting requests
 		last  ticket
 		alarm *time.Timer
 	}
 }
 
-func NewGate(places int) *Gate {
-	g := &Gate{}
-	g.mu.state = newGateState(places)
+func NewPacer(places int) *Pacer {
+	g := &Pacer{}
+	g.mu.state = newPacerState(places)
 	g.mu.looks = make(map[ticket]chan struct{})
 	return g
 }
 
-// Pass is the right to send requests, granted by a gate. It is used by one
+// Pass is the right to send requests, granted by a Pacer. It is used by one
 // goroutine. A nil Pass does nothing.
 type Pass struct {
-	gate   *Gate
+	pacer  *Pacer
 	ticket ticket
 	ask    Ask
 	sent   time.Time // when the last request was sent
@@ -63,13 +63,13 @@ func PassOf(ctx context.Context) *Pass {
 	return p
 }
 
-// Enter blocks until the request described by a may be sent or ctx ends. The
+// Wait blocks until the request described by a may be sent or ctx ends. The
 // caller returns the pass with Done. show is called whenever the reason to wait
 // changes.
-func (g *Gate) Enter(ctx context.Context, a Ask, show func(Hold)) (*Pass, error) {
+func (g *Pacer) Wait(ctx context.Context, a Ask, show func(Hold)) (*Pass, error) {
 	g.mu.Lock()
 	g.mu.last++
-	p := &Pass{gate: g, ticket: g.mu.last, ask: a, sim: simhook.Of(ctx)}
+	p := &Pass{pacer: g, ticket: g.mu.last, ask: a, sim: simhook.Of(ctx)}
 	g.mu.Unlock()
 	return p, p.wait(ctx, show)
 }
@@ -85,13 +85,13 @@ func (p *Pass) Again(ctx context.Context, show func(Hold)) error {
 }
 
 func (p *Pass) wait(ctx context.Context, show func(Hold)) error {
-	g := p.gate
+	g := p.pacer
 	p.ask.since = time.Now()
 	look := make(chan struct{}, 1)
 	g.mu.Lock()
 	g.mu.looks[p.ticket] = look
 	g.mu.state.arrive(p.ticket, p.ask)
-	g.lookLocked()
+	g.admitLocked()
 	g.mu.Unlock()
 	for {
 		h, admitted := g.standing(p)
@@ -114,7 +114,7 @@ func (p *Pass) wait(ctx context.Context, show func(Hold)) error {
 }
 
 // standing reports whether p has passed, and if not, why.
-func (g *Gate) standing(p *Pass) (h Hold, admitted bool) {
+func (g *Pacer) standing(p *Pass) (h Hold, admitted bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.looks[p.ticket] == nil {
@@ -123,17 +123,17 @@ func (g *Gate) standing(p *Pass) (h Hold, admitted bool) {
 	return g.mu.state.hold(p.ask, time.Now()), false
 }
 
-// Heard records that the server has sent part of its answer.
-func (p *Pass) Heard() {
+// Received records that the server has sent part of its answer.
+func (p *Pass) Received() {
 	if p != nil && p.ask.Contact != nil {
 		p.ask.Contact.Store(time.Now().UnixNano())
 	}
 }
 
-// Begin reports whether the request may still be sent: the gate has not closed
+// Begin reports whether the request may still be sent: its kind is not held
 // since p passed it.
 func (p *Pass) Begin() bool {
-	g, now := p.gate, time.Now()
+	g, now := p.pacer, time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.state.of(p.ask.Kind).until.After(now) {
@@ -155,7 +155,7 @@ func (p *Pass) Replied(r reply, retryAfter time.Duration) {
 		retryAfter += simhook.Duration(p.sim, "gate "+p.ask.Kind.GroupKind().String(), retryAfter/10)
 		r.until = now.Add(retryAfter)
 	}
-	g := p.gate
+	g := p.pacer
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.state.replied(p.ticket, p.ask.Kind, r, now)
@@ -164,7 +164,7 @@ func (p *Pass) Replied(r reply, retryAfter time.Duration) {
 			poke(look)
 		}
 	}
-	g.lookLocked()
+	g.admitLocked()
 }
 
 // Done releases all that p holds. Further calls do nothing.
@@ -172,30 +172,30 @@ func (p *Pass) Done() {
 	if p == nil {
 		return
 	}
-	g := p.gate
+	g := p.pacer
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.mu.looks, p.ticket)
 	g.mu.state.leave(p.ticket)
-	g.lookLocked()
+	g.admitLocked()
 }
 
-// ClosedFor returns until when requests for kind wait; in the past: they do
+// HeldUntil returns until when requests for kind wait; in the past: they do
 // not.
-func (g *Gate) ClosedFor(kind schema.GroupVersionKind) time.Time {
+func (g *Pacer) HeldUntil(kind schema.GroupVersionKind) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.state.of(kind).until
 }
 
-func (g *Gate) look() {
+func (g *Pacer) admit() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lookLocked()
+	g.admitLocked()
 }
 
-// lookLocked admits requests and sets the alarm for the next look.
-func (g *Gate) lookLocked() {
+// admitLocked admits requests and sets the alarm for the next look.
+func (g *Pacer) admitLocked() {
 	now := time.Now()
 	for _, t := range g.mu.state.admit(now) {
 		poke(g.mu.looks[t])
@@ -207,7 +207,7 @@ func (g *Gate) lookLocked() {
 		g.mu.alarm.Stop()
 	case next.IsZero():
 	case g.mu.alarm == nil:
-		g.mu.alarm = time.AfterFunc(next.Sub(now), g.look)
+		g.mu.alarm = time.AfterFunc(next.Sub(now), g.admit)
 	default:
 		g.mu.alarm.Reset(next.Sub(now))
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package pacing
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 // version.
 const VerbDiscover = "discover"
 
-// Judged returns what answer says about the server's load. err is the error in
+// Answered returns what answer says about the server's load. err is the error in
 // it, or nil.
-func Judged(answer *http.Response, err error, aside bool) reply {
+func Answered(answer *http.Response, err error, aside bool) reply {
 	r := reply{verdict: verdictServed, level: priorityLevel(answer.Header), aside: aside}
 	switch code := answer.StatusCode; {
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:

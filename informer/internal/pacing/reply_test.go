@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package pacing
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 )
 
 // What answers say about the server's load.
-func TestGate_JudgesAnswers_A23(t *testing.T) {
+func TestPacer_JudgesAnswers_A23(t *testing.T) {
 	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"storage is (re)initializing","reason":"TooManyRequests","code":429}`
 	for _, c := range []struct {
 		name  string
@@ -49,7 +49,7 @@ func TestGate_JudgesAnswers_A23(t *testing.T) {
 			isStatus := c.body == status
 			err = apierrors.NewGenericServerResponse(c.code, "list", schema.GroupResource{Resource: "pods"}, "", c.body, int(c.after/time.Second), !isStatus)
 		}
-		r := Judged(answer, err, false)
+		r := Answered(answer, err, false)
 		if r.verdict != c.want || r.level != c.named || AskedToWait(err) != c.after {
 			t.Errorf("%s: got verdict %d of level %q, to wait for %s; want %d, %q, %s", c.name, r.verdict, r.level, AskedToWait(err), c.want, c.named, c.after)
 		}
