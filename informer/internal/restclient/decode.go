@@ -361,8 +361,10 @@ type Kept struct {
 	// Parts: nobody modifies the objects, so they share parts with others.
 	// Without, they share only strings.
 	Parts bool
-	// Alone: the objects are soon let go, so they share nothing.
+	// Alone: the objects are soon let go, or transformed, so they share nothing.
 	Alone bool
+	// Grafted: a Grafter makes them share parts when they have been transformed.
+	Grafted bool
 	// Checked: a shared part is compared with what its bytes mean before an
 	// object gets it, for tests.
 	Checked bool
