@@ -156,6 +156,7 @@ func keptBy(c *core) restclient.Kept {
 		Parts:         !transformed,
 		Alone:         transformed || packed,
 		Grafted:       transformed && !packed,
+		OmitKind:      c.settings.omitsKind(),
 		Checked:       c.guard != nil && c.guard.Complete(),
 	}
 }
