@@ -90,6 +90,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	}
 	c.fifo = store.NewDeltaFIFO(c.indexer)
 	c.settings.setDefaults(opts, c.log, c.errorf)
+	c.kindless = c.settings.omitsKind
 	c.projection.begin()
 	c.critical.scopes = newScopeTable()
 	c.critical.handlers.fifo, c.critical.handlers.indexer = c.fifo, c.indexer

@@ -146,14 +146,17 @@ func NewListerWatcher[T kube.Object](cfg *rest.Config, scheme *runtime.Scheme, s
 }
 
 // keptBy is what the decoder keeps of the objects of c. Without a transform nobody
-// modifies them, so that they share parts.
+// modifies them, so that they share parts; with one they do when it has modified them.
 func keptBy(c *core) restclient.Kept {
 	now := c.projection.current().keeps(c.settings.keepsManagedFields())
+	transformed, packed := c.settings.transform() != nil, c.packing.Load() != nil
 	return restclient.Kept{
 		ManagedFields: now.managed,
 		Fields:        now.fields,
-		Parts:         c.settings.transform() == nil,
-		Alone:         c.packing.Load() != nil,
+		Parts:         !transformed,
+		Alone:         transformed || packed,
+		Grafted:       transformed && !packed,
+		OmitKind:      c.settings.omitsKind(),
 		Checked:       c.guard != nil && c.guard.Complete(),
 	}
 }

@@ -276,6 +276,16 @@ func (i *SharedInformer[T]) KeepManagedFields() error {
 	return i.core.settings.keepManagedFields(i.handle.view.Load().fields != nil)
 }
 
+// OmitKind leaves apiVersion and kind of objects of Go types empty, as in objects that typed
+// clients of client-go and controller-runtime decode. It is an error after the informer has
+// started. The setting belongs to the kind and stays when this handle is released.
+func (i *SharedInformer[T]) OmitKind() error {
+	if err := i.Err(); err != nil {
+		return err
+	}
+	return i.core.settings.omitKind()
+}
+
 // Compact makes the informer hold the objects of this kind and representation
 // packed, whatever Options.Compact says, for all its users. Each read decodes
 // what was not read recently. It is an error if how is zero, after the informer

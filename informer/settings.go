@@ -33,6 +33,7 @@ type settings struct {
 		started   bool // Run has begun
 		opened    bool // a scope is or was watched
 		managed   bool // keep managedFields
+		kindless  bool // objects of Go types have no apiVersion and kind
 		compact   Compact
 		onBatch   []func(BatchReport)
 		err       error // the first misuse, returned by Run
@@ -169,6 +170,27 @@ func (s *settings) keepsManagedFields() bool {
 	return s.mu.managed
 }
 
+// omitKind is OmitKind of the informer.
+func (s *settings) omitKind() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.started && s.mu.opened && !s.mu.kindless {
+		return s.errorf("omit the kind: the informer has started, and objects are stored with it already; call it before the run, or on a handle whose Scope is Deferred")
+	}
+	if s.mu.compact.Codec != nil {
+		return s.errorf("omit the kind: the informer is compact, and its objects get their kind when they are opened; use one of both")
+	}
+	s.mu.kindless = true
+	return nil
+}
+
+// omitsKind does not change after the run has begun.
+func (s *settings) omitsKind() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.kindless
+}
+
 func (s *settings) makeCompact(how Compact) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,6 +199,8 @@ func (s *settings) makeCompact(how Compact) error {
 		return s.errorf("make it compact: nothing says how; give compact.New(compact.Options{}) of package informer/compact")
 	case reflect.DeepEqual(was, how):
 		return nil
+	case s.mu.kindless:
+		return s.errorf("make it compact: OmitKind was called, and objects of a compact informer get their kind when they are opened; use one of both")
 	case s.mu.started && s.mu.opened:
 		return s.errorf("make it compact: the informer has started, and objects are stored already; call it before the run or on a handle whose Scope is Deferred, or set Options.Compact")
 	case was.Codec != nil && !reflect.DeepEqual(was, s.options.Compact):

@@ -69,6 +69,7 @@ type upstream struct {
 	convert          func(kube.Written) (kube.Object, error) // to this representation, without shared memory
 	borrow           func(*reflector.Tap, kube.Version) bool // of a metadata informer: feeds the tap from another informer
 	schemas          *schemas.Watch                          // nil: schemas are not observed
+	kindless         func() bool                             // objects of Go types have no apiVersion and kind
 }
 
 func newUpstream(object reflect.Type, kind schema.GroupVersionKind, lw func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error)) upstream {
@@ -79,6 +80,7 @@ func newUpstream(object reflect.Type, kind schema.GroupVersionKind, lw func(list
 		settling:         lw,
 		namespaced:       func() (bool, bool) { return false, false },
 		learned:          func() (schema.GroupVersionKind, bool) { return kind, true },
+		kindless:         func() bool { return false },
 		resource: func() schema.GroupResource {
 			return schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
 		},
@@ -126,7 +128,11 @@ func (u *upstream) typed(w kube.Written) (kube.Object, error) {
 		return nil, errors.New("another version of the kind, which the server alone converts")
 	}
 	obj, err := u.convert(w)
-	if err == nil {
+	switch {
+	case err != nil:
+	case u.kindless() && !restclient.OfMetadata(u.object) && !restclient.OfAnyKind(u.object):
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	default:
 		obj.GetObjectKind().SetGroupVersionKind(u.gvk())
 	}
 	return obj, err

@@ -181,22 +181,30 @@ func (p plan) scopes() []informer.Scope {
 	return out
 }
 
-// transform returns what modifies each object by the configuration of its namespace. Typed objects lose apiVersion and
-// kind before, as those that controller-runtime's clients decode.
-func (p plan) transform(of form) toolscache.TransformFunc {
+// transform returns what modifies each object by the configuration of its namespace, or nil.
+func (p plan) transform() toolscache.TransformFunc {
+	if !p.transforms() {
+		return nil
+	}
 	return func(in any) (any, error) {
 		obj, ok := in.(client.Object)
 		if !ok {
 			return in, nil
-		}
-		if of == typed {
-			obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 		}
 		if f := p.in(obj.GetNamespace()).Transform; f != nil {
 			return f(in)
 		}
 		return in, nil
 	}
+}
+
+func (p plan) transforms() bool {
+	for _, c := range p.namespaces {
+		if c.Transform != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // resync returns how often handlers receive every object again: the shortest period of the namespaces. 0: never.

@@ -119,8 +119,15 @@ func (c *kinds) prepare(e *entry) error {
 	if c.shared {
 		return e.informer.Start()
 	}
-	if err := e.SetTransform(e.transform(e.form)); err != nil {
-		return err
+	if e.form == typed { // as objects that controller-runtime's clients decode
+		if err := e.informer.OmitKind(); err != nil {
+			return err
+		}
+	}
+	if f := e.transform(); f != nil {
+		if err := e.SetTransform(f); err != nil {
+			return err
+		}
 	}
 	if h := c.DefaultWatchErrorHandler; h != nil {
 		if err := e.SetWatchErrorHandlerWithContext(h); err != nil {

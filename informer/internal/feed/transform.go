@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -26,18 +27,25 @@ func Again(lw listwatch.ListerWatcher[kube.Object]) func(listwatch.Item[kube.Obj
 	return nil
 }
 
+// grafting is a ListerWatcher whose transformed objects can share parts. Nil: they do not.
+type grafting interface{ Grafter() *restclient.Grafter }
+
 // processor transforms and packs the items of one page or stream.
 type processor struct {
 	transform Transform                       // nil: none
 	again     func(item) (kube.Object, error) // as of Again
 	probe     Probe
 	pack      func(item) item
+	grafter   *restclient.Grafter // nil: none
 }
 
 func (l ListerWatcher) processor() processor {
 	p := processor{again: Again(l.From), probe: l.Probe, pack: l.Pack}
 	if l.Transform != nil {
 		p.transform = l.Transform()
+	}
+	if from, ok := l.From.(grafting); ok && p.transform != nil {
+		p.grafter = from.Grafter()
 	}
 	return p
 }
@@ -72,9 +80,15 @@ func (p processor) transformed(i item) item {
 	if p.again == nil {
 		original = kube.Copy(i.Object)
 	}
+	if p.grafter != nil {
+		p.grafter.Begin(i)
+	}
 	obj, err := base.CallTransform(p.transform, i.Object)
 	if err == nil {
 		i.Object = obj
+		if p.grafter != nil {
+			i = p.grafter.End(i)
+		}
 		return i
 	}
 	i.Object, i.Err = none, fmt.Errorf("transform: %w", err)

@@ -315,6 +315,9 @@ func (d *Decoder) Again(item listwatch.Item[kube.Object]) (kube.Object, error) {
 func (d *Decoder) setKind(obj kube.Object) {
 	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
 		meta.APIVersion, meta.Kind = d.apiVersion, d.kind.Kind
+		if d.kept.OmitKind && !d.metadataOnly {
+			*meta = metav1.TypeMeta{}
+		}
 		return
 	}
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
@@ -361,8 +364,12 @@ type Kept struct {
 	// Parts: nobody modifies the objects, so they share parts with others.
 	// Without, they share only strings.
 	Parts bool
-	// Alone: the objects are soon let go, so they share nothing.
+	// Alone: the objects are soon let go, or transformed, so they share nothing.
 	Alone bool
+	// Grafted: a Grafter makes them share parts when they have been transformed.
+	Grafted bool
+	// OmitKind leaves apiVersion and kind of objects of Go types empty.
+	OmitKind bool
 	// Checked: a shared part is compared with what its bytes mean before an
 	// object gets it, for tests.
 	Checked bool
