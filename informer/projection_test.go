@@ -803,3 +803,33 @@ func TestProjection_NoHandleSeesLess_D4(t *testing.T) {
 		})
 	}
 }
+
+// Objects have the kind or not as the informer was told, whoever writes them.
+func TestInformer_OmitsTheKind_R4(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(t)
+		s.put(keyA)
+		f, _ := factoryOn(t, s.Server, Options{PagedLists: true})
+		maps := For[*corev1.ConfigMap](f)
+		if err := maps.OmitKind(); err != nil {
+			t.Fatal(err)
+		}
+		stop := runFactory(t, f)
+		<-maps.Synced()
+		got, err := maps.Lister().Get(keyA)
+		if err != nil || got.Kind != "" || got.APIVersion != "" {
+			t.Errorf("got %+v, %v; want no kind", got.TypeMeta, err)
+		}
+		own := kube.Copy(got)
+		own.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
+		own.ResourceVersion = fmt.Sprint(kube.ParseVersion(got.ResourceVersion) + 1)
+		maps.Observe(kube.Written{Kind: fixture.ConfigMapKind, Effect: kube.Stored, Key: keyA, UID: own.UID, Version: kube.ParseVersion(own.ResourceVersion), Object: own})
+		if got, err = maps.Lister().Get(keyA); err != nil || got.ResourceVersion != own.ResourceVersion || got.Kind != "" {
+			t.Errorf("after an own write got %+v at %s, %v; want no kind at %s", got.TypeMeta, got.ResourceVersion, err, own.ResourceVersion)
+		}
+		if err := For[*corev1.Secret](f).OmitKind(); err == nil {
+			t.Error("a kind that is watched already omits its kind from now on")
+		}
+		stop()
+	})
+}

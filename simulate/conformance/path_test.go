@@ -54,7 +54,7 @@ func TestPath_EachEventIsReconciled(t *testing.T) {
 			if _, err := s.Put(obj); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Second)
+			pass(time.Second)
 			if got != fmt.Sprint(i) {
 				t.Fatalf("a second after event %d the reconciler has read %q", i, got)
 			}
