@@ -277,8 +277,9 @@ func (i *SharedInformer[T]) KeepManagedFields() error {
 }
 
 // OmitKind leaves apiVersion and kind of objects of Go types empty, as in objects that typed
-// clients of client-go and controller-runtime decode. It is an error after the informer has
-// started. The setting belongs to the kind and stays when this handle is released.
+// clients of client-go and controller-runtime decode, if the informer is of a factory; those of
+// another ListerWatcher are as it returns them. It is an error after the informer has started. The
+// setting belongs to the kind and stays when this handle is released.
 func (i *SharedInformer[T]) OmitKind() error {
 	if err := i.Err(); err != nil {
 		return err

@@ -44,7 +44,7 @@ func TestHouse_EachPromiseHasItsTestAndItsMutant(t *testing.T) {
 	mutants := strings.Join(glob(t, "hack/mutants/*.mutant"), "\n")
 	for dir, numbers := range promises {
 		for _, number := range numbers {
-			if !regexp.MustCompile(`(?m)_` + number + `(_|$)`).MatchString(tests) {
+			if !hasTest(tests, number) {
 				t.Errorf("%s: promise %s has no test; its name ends in _%s", dir, number, number)
 			}
 			if !strings.Contains(mutants, "/"+number+"-") {
@@ -78,7 +78,7 @@ func TestHouse_CitedCodesAreLinks(t *testing.T) {
 	quoted := regexp.MustCompile("(?ms)^ *```.*?^ *```|``.*?``|`[^`]*`|^\\[[A-Z][0-9]+\\]: .*?$|^#.*?$|<!--.*?-->")
 	linked := regexp.MustCompile(`\[([^]]*)\](?:\([^)]*\))?`)
 	pages := append([]string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"}, glob(t, "docs/*.md")...)
-	cited := 0
+	cited, tests := 0, strings.Join(testFunctions(t), "\n")
 	for _, page := range pages {
 		text := read(t, page)
 		for _, m := range regexp.MustCompile(`(?m)^\[([A-Z][0-9]{1,2})\]: (\S+)`).FindAllStringSubmatch(text, -1) {
@@ -94,7 +94,7 @@ func TestHouse_CitedCodesAreLinks(t *testing.T) {
 			}
 		}
 		for _, c := range code.FindAllString(linked.ReplaceAllString(prose, ""), -1) {
-			if !states(text, c) && len(testsOf(t, c)) > 0 {
+			if !states(text, c) && hasTest(tests, c) {
 				t.Errorf("%s cites %s without a link; write [%s], and end the page with the line [%s]: FILE", page, c, c, c)
 			}
 		}
@@ -109,15 +109,9 @@ func states(text, code string) bool {
 	return regexp.MustCompile(`(?m)^(?://\s+(?:- )?|\| |- (?:\*\*)?)` + code + `\b`).MatchString(text)
 }
 
-// testsOf returns the tests whose names end in the code.
-func testsOf(t *testing.T, code string) []string {
-	var tests []string
-	for _, name := range testFunctions(t) {
-		if strings.HasSuffix(name, "_"+code) || strings.Contains(name, "_"+code+"_") {
-			tests = append(tests, name)
-		}
-	}
-	return tests
+// hasTest reports whether one of the tests' names, a line each, ends in the code.
+func hasTest(tests, code string) bool {
+	return regexp.MustCompile(`(?m)_` + code + `(_|$)`).MatchString(tests)
 }
 
 // testFunctions returns the names of all tests and fuzz targets.

@@ -300,24 +300,29 @@ func (d *Decoder) item(obj kube.Object, size int, raw []byte, id func() (encodin
 
 // Again decodes item's bytes again.
 func (d *Decoder) Again(item listwatch.Item[kube.Object]) (kube.Object, error) {
-	switch {
-	case len(item.Raw) == 0:
+	if len(item.Raw) == 0 {
 		return item.Object, errors.New("the bytes that the object was decoded from are no longer available")
-	case item.Raw[0] == '{':
-		item = d.jsonItem(item.Raw, false, decodelimit.Alone())
-	default:
-		item = d.protobufItem(item.Raw, decodelimit.Alone())
 	}
+	item = d.again(item.Raw)
 	return item.Object, item.Err
+}
+
+// again decodes the Raw of an item.
+func (d *Decoder) again(raw []byte) listwatch.Item[kube.Object] {
+	if raw[0] == '{' {
+		return d.jsonItem(raw, false, decodelimit.Alone())
+	}
+	return d.protobufItem(raw, decodelimit.Alone())
 }
 
 // setKind sets apiVersion and kind to strings shared by all objects.
 func (d *Decoder) setKind(obj kube.Object) {
 	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
-		meta.APIVersion, meta.Kind = d.apiVersion, d.kind.Kind
 		if d.kept.OmitKind && !d.metadataOnly {
 			*meta = metav1.TypeMeta{}
+			return
 		}
+		meta.APIVersion, meta.Kind = d.apiVersion, d.kind.Kind
 		return
 	}
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {

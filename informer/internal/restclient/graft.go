@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -50,12 +49,7 @@ func (g *Grafter) End(item listwatch.Item[kube.Object]) listwatch.Item[kube.Obje
 	if to.Kind() != reflect.Pointer || !g.own[to.UnsafePointer()] || len(item.Raw) == 0 {
 		return item // another object, which the transform may have kept
 	}
-	var shared listwatch.Item[kube.Object]
-	if item.Raw[0] == '{' {
-		shared = g.decoder.jsonItem(item.Raw, false, decodelimit.Alone())
-	} else {
-		shared = g.decoder.protobufItem(item.Raw, decodelimit.Alone())
-	}
+	shared := g.decoder.again(item.Raw)
 	from := reflect.ValueOf(shared.Object)
 	if shared.Err != nil || from.Type() != to.Type() {
 		return item
@@ -77,8 +71,8 @@ func (g *Grafter) record(v reflect.Value) {
 		g.record(v.Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				g.record(v.Field(i))
+			if f := v.Field(i); f.CanInterface() { // it is exported
+				g.record(f)
 			}
 		}
 	case reflect.Slice:
@@ -116,8 +110,8 @@ func (g *Grafter) graft(to, from reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range to.NumField() {
-			if to.Type().Field(i).IsExported() {
-				g.graft(to.Field(i), from.Field(i))
+			if f := to.Field(i); f.CanSet() { // it is exported
+				g.graft(f, from.Field(i))
 			}
 		}
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
