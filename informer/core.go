@@ -163,7 +163,7 @@ func (c *core) snapshot() state.Informer {
 	s.Awaiting += c.writes.settler.Len()
 	if p := c.packing.Load(); p != nil {
 		stats := p.Stats()
-		s.Opened, s.Hot = stats.Decoded, stats.Hot
+		s.Opened, s.Hot, s.PackedBecause = stats.Decoded, stats.Hot, c.packing.reason()
 	}
 	if c.guard != nil {
 		s.Mutations = c.guard.Found()

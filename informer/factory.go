@@ -40,6 +40,7 @@ type SharedInformerFactory struct {
 	schemas  *schemas.Watch
 	group    nursery.Nursery
 	narrow   narrow[coreID]
+	relief   relief
 	mu       struct {
 		sync.Mutex
 		informers map[coreID]*core
@@ -71,7 +72,9 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 	}
 	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: restclient.NewResolver(server)}
 	server.Memory = headroom.New(opts.memoryBudget(), f.held)
+	f.relief.factory, f.relief.log = f, opts.Logger
 	if server.Memory != nil {
+		_ = f.group.Go(f.relief.run)
 		// Otherwise the next try would find the parts of the dropped objects in the table,
 		// until they are collected, and count them as shared.
 		server.Memory.Dropped = server.Parts().Reset
@@ -181,6 +184,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 		return restclient.NewListerWatcher(id.object, f.resolver, t, scope, func() restclient.Kept { return keptBy(c) })
 	})
 	c.shared, c.schemas, c.memory = true, f.schemas, f.resolver.Server.Memory
+	c.opener.relieve = func(needs int64) bool { return f.relief.pack(c, needs) }
 	c.narrowed = func(set *fields.Set) { f.narrow.record(id, set) }
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.KindOf(t) }
 	c.resource = func() schema.GroupResource { return f.resolver.GroupResource(t) }

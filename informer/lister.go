@@ -42,10 +42,11 @@ type view struct {
 	current    *atomic.Pointer[listerView]
 	guard      *mutation.Guard // records reads; nil: none
 	unsettled  *unsettled.Set  // nil: every state is known
+	packing    *packing        // counts reads; nil: not needed
 }
 
 func newLister[T kube.Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), current *atomic.Pointer[listerView], guard *mutation.Guard, unsettled *unsettled.Set) Lister[T] {
-	return Lister[T]{&view{store, resource, namespaced, current, guard, unsettled}}
+	return Lister[T]{&view{store, resource, namespaced, current, guard, unsettled, nil}}
 }
 
 // look reads the store and the listerView at the same moment: a scope number is
@@ -111,6 +112,9 @@ func (l Lister[T]) Get(key kube.Key) (T, error) {
 
 // opened returns what the store has of key, decoded.
 func (l Lister[T]) opened(key kube.Key, stored kube.Object, err error) (T, error) {
+	if l.v.packing != nil && !compact.IsPacked(stored) {
+		l.v.packing.recordRead()
+	}
 	obj, corrupt := compact.Open(stored)
 	if corrupt != nil {
 		var none T

@@ -6,7 +6,6 @@ package informer
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -91,7 +90,7 @@ func (o Options) memoryBudget() int64 {
 	if o.MemoryBudget != 0 {
 		return o.MemoryBudget
 	}
-	return headroom.Default(debug.SetMemoryLimit(-1), os.DirFS("/"))
+	return headroom.Default(headroom.GoLimit(), os.DirFS("/"))
 }
 
 // reflectorOptions returns the options of a Reflector fed by lw.

@@ -47,6 +47,7 @@ type opener struct {
 	guard      *mutation.Guard // nil: off
 	place      func(context.Context, listwatch.Scope) error
 	redeliver  func(*watched)
+	relieve    func(needs int64) bool // as in Reflector
 }
 
 // find returns the watched scopes, with new ones ready to be opened. On
@@ -138,6 +139,7 @@ func (o *opener) prepare(w *watched) {
 	w.reflector = reflector.New(lw, w.scope, w.id, o.fifo, o.opts.reflectorOptions(w.lw))
 	w.reflector.Objects = o.object.String()
 	w.reflector.At(w.lw)
+	w.reflector.Relieve = o.relieve
 	w.reflector.Status.Misused = o.misuses.record
 	w.reflector.Schema = o.schemaOf(w)
 	if o.auditList != nil {
@@ -183,7 +185,7 @@ func (o *opener) borrower(scope listwatch.Scope, id base.ScopeID, schema *schema
 // first scope.
 func (o *opener) startPacking(lw listwatch.ListerWatcher[kube.Object]) {
 	how := o.settings.compact()
-	if how.Codec == nil || o.object.Kind() != reflect.Pointer || o.packing.Load() != nil {
+	if how.Codec == nil || o.object.Kind() != reflect.Pointer || o.packing.Load() != nil || o.packing.isReady() {
 		return
 	}
 	kind := compact.Kind{Object: o.object, Name: o.gvk, ManagedFields: o.settings.keepsManagedFields}
@@ -199,13 +201,18 @@ func (o *opener) startPacking(lw listwatch.ListerWatcher[kube.Object]) {
 		kind.Shown = o.guard.Show
 		kind.Hidden = o.guard.Hide
 	}
-	p, err := compact.NewPacker(kind, how)
-	if err != nil {
-		o.log.Error(err, "Cannot pack objects; they are held decoded")
-		return
+	o.packing.setReady(func() (*compact.Packer, error) {
+		p, err := compact.NewPacker(kind, how)
+		if err != nil {
+			o.log.Error(err, "Cannot pack objects; they are held decoded")
+			return nil, err
+		}
+		o.fifo.Pack(p)
+		return p, nil
+	})
+	if !how.WhenFull {
+		_, _ = o.packing.begin("") // the error is logged
 	}
-	o.packing.Store(p)
-	o.fifo.Pack(p)
 }
 
 // end ends scopes without holders: it stops their Reflectors, drops their waiting

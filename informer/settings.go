@@ -177,9 +177,6 @@ func (s *settings) omitKind() error {
 	if s.mu.started && s.mu.opened && !s.mu.kindless {
 		return s.errorf("omit the kind: the informer has started, and objects are stored with it already; call it before the run, or on a handle whose Scope is Deferred")
 	}
-	if s.mu.compact.Codec != nil {
-		return s.errorf("omit the kind: the informer is compact, and its objects get their kind when they are opened; use one of both")
-	}
 	s.mu.kindless = true
 	return nil
 }
@@ -199,8 +196,6 @@ func (s *settings) makeCompact(how Compact) error {
 		return s.errorf("make it compact: nothing says how; give compact.New(compact.Options{}) of package informer/compact")
 	case reflect.DeepEqual(was, how):
 		return nil
-	case s.mu.kindless:
-		return s.errorf("make it compact: OmitKind was called, and objects of a compact informer get their kind when they are opened; use one of both")
 	case s.mu.started && s.mu.opened:
 		return s.errorf("make it compact: the informer has started, and objects are stored already; call it before the run or on a handle whose Scope is Deferred, or set Options.Compact")
 	case was.Codec != nil && !reflect.DeepEqual(was, s.options.Compact):

@@ -38,6 +38,8 @@ type kinds struct {
 	factory *informer.SharedInformerFactory
 	log     logr.Logger
 	shared  bool // the factory is another's, who runs it
+	// stripped: the objects have no managedFields, unless another user of shared informers keeps them.
+	stripped bool
 	started atomic.Bool
 	begun   chan struct{} // closed by Start
 	mu      struct {
@@ -51,22 +53,10 @@ type slot struct{ open func() (*entry, error) }
 
 var _ cache.Cache = (*kinds)(nil)
 
-// NewCache is cache.New with flyball's informers. With opts.NewInformer it is cache.New, which is logged.
+// NewCache is cache.New with flyball's informers. With opts.NewInformer it is cache.New, which is
+// logged. CacheOptions.NewCache is the same with further options.
 func NewCache(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
-	if opts.NewInformer != nil {
-		log.Log.WithName("cache").Info("Uses controller-runtime's informers, because cache.Options.NewInformer is set; remove it to use flyball's")
-		return cache.New(cfg, opts)
-	}
-	cfg, completed, err := complete(cfg, opts)
-	if err != nil {
-		return nil, err
-	}
-	c := newKinds(completed)
-	c.factory, err = informer.NewSharedInformerFactory(cfg, c.Scheme, informer.Options{Logger: c.log})
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return CacheOptions{}.NewCache(cfg, opts)
 }
 
 func newKinds(with config) *kinds {

@@ -8,7 +8,12 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path"
+	"path/filepath"
+	"reflect"
+	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -179,6 +184,36 @@ func (p plan) scopes() []informer.Scope {
 		out = append(out, s)
 	}
 	return out
+}
+
+// strip removes controller-runtime's TransformStripManagedFields from p, if the cache does the same,
+// or all namespaces have it. It reports whether managedFields are not kept.
+func (p *plan) strip(always bool) (stripped bool) {
+	for _, c := range p.namespaces {
+		if !always && !stripsManagedFields(c.Transform) {
+			return false
+		}
+	}
+	for name, c := range p.namespaces {
+		if stripsManagedFields(c.Transform) {
+			c.Transform = nil
+			p.namespaces[name] = c
+		}
+	}
+	return true
+}
+
+// stripsManagedFields reports whether f is of TransformStripManagedFields. Its closures may be
+// compiled into its callers, so that they have nothing in common but their source.
+func stripsManagedFields(f toolscache.TransformFunc) bool {
+	if f == nil {
+		return false
+	}
+	at := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
+	file, _ := at.FileLine(at.Entry())
+	dir, _ := path.Split(filepath.ToSlash(file))
+	_, inside, ok := strings.Cut(dir, "sigs.k8s.io/controller-runtime")
+	return ok && strings.HasSuffix(inside, "/pkg/cache/") && strings.Contains(at.Name(), "TransformStripManagedFields.func")
 }
 
 // transform returns what modifies each object by the configuration of its namespace, or nil.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
@@ -87,4 +88,36 @@ func TestPlan_DefaultsHaveControllerRuntimesOrder(t *testing.T) {
 			t.Errorf("%s: watched is %q, resynced each %s, a read of x is allowed: %v; want %q, %s, %v", c.name, got, p.resync(), p.covers("x"), c.want, c.resync, !c.uncoveredX)
 		}
 	}
+}
+
+// controller-runtime's own transform, wherever it is compiled, is an option of the cache; others
+// with its name are not.
+func TestPlan_StripIsAnOptionOfTheCache(t *testing.T) {
+	strip := cache.TransformStripManagedFields()
+	own := TransformStripManagedFields()
+	for name, c := range map[string]struct {
+		always         bool
+		of             []toolscache.TransformFunc // by namespace
+		stripped, left bool
+	}{
+		"none, kept":            {false, []toolscache.TransformFunc{nil}, false, false},
+		"none, not kept":        {true, []toolscache.TransformFunc{nil}, true, false},
+		"strip":                 {false, []toolscache.TransformFunc{strip}, true, false},
+		"strip of one, kept":    {false, []toolscache.TransformFunc{strip, nil}, false, true},
+		"strip of one":          {true, []toolscache.TransformFunc{strip, nil}, true, false},
+		"one of that name":      {false, []toolscache.TransformFunc{own}, false, true},
+		"strip and of a user's": {true, []toolscache.TransformFunc{strip, own}, true, true},
+	} {
+		p := plan{namespaces: map[string]cache.Config{}}
+		for i, f := range c.of {
+			p.namespaces[string(rune('a'+i))] = cache.Config{Transform: f}
+		}
+		if got := p.strip(c.always); got != c.stripped || p.transforms() != c.left {
+			t.Errorf("%s: stripped %v and with a transform %v, want %v and %v", name, got, p.transforms(), c.stripped, c.left)
+		}
+	}
+}
+
+func TransformStripManagedFields() toolscache.TransformFunc {
+	return func(in any) (any, error) { return in, nil }
 }

@@ -101,10 +101,11 @@ func (c *kinds) open(i id) (*entry, error) {
 		_, e.watched = c.factory.WatchedKind(mapping.Resource)
 	}
 	e.plan = c.planOf(i.kind, e.namespaced)
+	stripped := e.plan.strip(c.stripped)
 	e.period = e.resync()
 	e.informer = informer.ForObject(c.factory, like, e.scopes()...)
 	e.lister = e.informer.Lister()
-	e.SharedIndexInformer = clientgo.NewSharedIndexInformer(e.informer, clientgo.Options{StripManagedFields: c.shared})
+	e.SharedIndexInformer = clientgo.NewSharedIndexInformer(e.informer, clientgo.Options{StripManagedFields: stripped})
 	if err := c.prepare(e); err != nil {
 		e.informer.Release()
 		return nil, fmt.Errorf("start the informer of %s: %w", i.kind, err)

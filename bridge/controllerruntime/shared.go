@@ -32,7 +32,7 @@ func CacheOf(informers *informer.SharedInformerFactory) cache.NewCacheFunc {
 			return nil, err
 		}
 		c := newKinds(completed)
-		c.factory, c.shared = informers, true
+		c.factory, c.shared, c.stripped = informers, true, true
 		return c, nil
 	}
 }

@@ -25,6 +25,10 @@ type Options struct {
 	// compact informer takes about 1 MiB besides its objects, and eight times
 	// the size of the dictionary.
 	DictionaryBytes int
+	// WhenFull: the objects of informers that a factory has made are held decoded until they do
+	// not fit into its informer.Options.MemoryBudget. Then kind by kind is packed, first what
+	// takes most per read, and stays so. Without a budget nothing is packed.
+	WhenFull bool
 }
 
 // New returns what makes informers compact, for informer.Options.Compact or the
@@ -32,6 +36,7 @@ type Options struct {
 func New(opts Options) informer.Compact {
 	return informer.Compact{
 		Codec: codec{}, HotObjects: opts.HotObjects, HotBytes: opts.HotBytes, DictionaryBytes: opts.DictionaryBytes,
+		WhenFull: opts.WhenFull,
 	}
 }
 

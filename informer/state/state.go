@@ -170,6 +170,9 @@ type Informer struct {
 	// Packed is the memory of the objects of a compact informer, except those
 	// that are open; 0: the informer is not compact.
 	Packed int64
+	// PackedBecause is why objects that were held decoded have been packed; empty: they were not,
+	// or are packed from the start.
+	PackedBecause string
 	// Opened counts how often a compact informer has decoded an object for a
 	// reader. Hot is how many decoded objects it keeps for the next one.
 	Opened uint64

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/compact"
 	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -163,4 +166,105 @@ func TestFactory_ListsTakeTurnsUnderTheBudget_D6(t *testing.T) {
 	if got := stateOf(f, "ConfigMap").Heap + stateOf(f, "Secret").Heap; got > need+need/20 {
 		t.Errorf("%d bytes are cached, more than the budget", got)
 	}
+}
+
+// whenFull packs what does not fit.
+var whenFull = compact.New(compact.Options{WhenFull: true})
+
+// samePacked fails unless the informers have the objects of filled, and returns which kinds are
+// packed.
+func samePacked(t *testing.T, f *informer.SharedInformerFactory) (packed string) {
+	t.Helper()
+	maps, secrets := informer.For[*corev1.ConfigMap](f).Lister(), informer.For[*corev1.Secret](f).Lister()
+	for _, obj := range filled()[1:] {
+		var got string
+		var err error
+		key := kube.Key{Namespace: "full", Name: obj.(metav1.Object).GetName()}
+		want := ""
+		switch obj := obj.(type) {
+		case *corev1.ConfigMap:
+			want = obj.Data["text"]
+			var is *corev1.ConfigMap
+			if is, err = maps.Get(key); err == nil {
+				got = is.Data["text"]
+			}
+		case *corev1.Secret:
+			want = string(obj.Data["text"])
+			var is *corev1.Secret
+			if is, err = secrets.Get(key); err == nil {
+				got = string(is.Data["text"])
+			}
+		}
+		if err != nil || got != want {
+			t.Fatalf("%T %s: got %d bytes, %v; want its text", obj, key, len(got), err)
+		}
+	}
+	for _, s := range f.Snapshot() {
+		if s.PackedBecause != "" {
+			packed += s.Kind.Kind
+		}
+		if (s.Packed > 0) != (s.PackedBecause != "") {
+			t.Errorf("%s: %d bytes are packed because of %q", s.Kind.Kind, s.Packed, s.PackedBecause)
+		}
+	}
+	return packed
+}
+
+// Of two kinds that do not fit together, one is packed, and nothing is refused.
+func TestFactory_PacksWhatDoesNotFit_D6(t *testing.T) {
+	for _, paged := range []bool{false, true} {
+		t.Run(fmt.Sprintf("paged=%v", paged), func(t *testing.T) {
+			server := simtest.New(t, clientscheme.Scheme, filled()...)
+			opts := informer.Options{MemoryBudget: 4_500_000, PagedLists: paged, PageSize: 50, Compact: whenFull}
+			f := started(t, server.Config, opts)
+			until(t, f, "synced", func(maps, secrets state.Informer) bool { return maps.Synced && secrets.Synced })
+			if packed := samePacked(t, f); packed != "ConfigMap" && packed != "Secret" {
+				t.Errorf("packed are %q, want one of the two kinds", packed)
+			}
+			if total := stateOf(f, "ConfigMap").Heap + stateOf(f, "Secret").Heap; total > opts.MemoryBudget {
+				t.Errorf("%d bytes are cached, the budget is %d", total, opts.MemoryBudget)
+			}
+		})
+	}
+}
+
+// What does not fit even if it is packed is refused, as without packing.
+func TestFactory_RefusesWhatDoesNotFitPacked_D6(t *testing.T) {
+	server := simtest.New(t, clientscheme.Scheme, filled()...)
+	f := started(t, server.Config, informer.Options{MemoryBudget: 2000, PagedLists: true, PageSize: 50, Compact: whenFull})
+	until(t, f, "refused", func(maps, secrets state.Informer) bool {
+		for _, s := range []state.Informer{maps, secrets} {
+			if s.Synced || s.PackedBecause == "" || len(s.Scopes) != 1 || s.Scopes[0].State != state.DoesNotFit {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// What grows beyond the budget is packed, first the kind that is read less.
+func TestFactory_PacksWhatHasGrown_D6(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := simtest.New(t, clientscheme.Scheme)
+		f := started(t, server.Config, informer.Options{MemoryBudget: 4_500_000, Compact: whenFull})
+		until(t, f, "synced", func(maps, secrets state.Informer) bool { return maps.Synced && secrets.Synced })
+		for _, obj := range filled() {
+			if _, err := server.Put(obj); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		secrets := informer.For[*corev1.Secret](f).Lister()
+		for range 100 {
+			for i := range ofEach {
+				if _, err := secrets.Get(kube.Key{Namespace: "full", Name: fmt.Sprintf("n%03d", i)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		until(t, f, "packed", func(maps, _ state.Informer) bool { return maps.Packed > 0 })
+		if packed := samePacked(t, f); packed != "ConfigMap" {
+			t.Errorf("packed are %q, want the ConfigMaps, of which none was read", packed)
+		}
+	})
 }

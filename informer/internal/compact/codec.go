@@ -15,6 +15,8 @@ type Options struct {
 	HotBytes int64
 	// DictionaryBytes is the size of the dictionary. 0: 112 KiB.
 	DictionaryBytes int
+	// WhenFull: objects are packed only when the memory budget is full.
+	WhenFull bool
 }
 
 const (

@@ -4,6 +4,7 @@
 package compact
 
 import (
+	"math"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,9 @@ func Size(obj kube.Object) int64 {
 	}
 	return ofEntry + int64(len(e.packed))
 }
+
+// HeapOf is Size, at most the largest number of 32 bits.
+func HeapOf(obj kube.Object) uint32 { return uint32(min(Size(obj), math.MaxUint32)) }
 
 // ofEntry is the size of an Entry in memory.
 const ofEntry = 64

@@ -49,6 +49,33 @@ func (b *Budget) Limit() int64 {
 	return b.mu.state.limit
 }
 
+// SetLimit changes the budget, such as when the limit of the process has changed. Not above 0: it
+// stays.
+func (b *Budget) SetLimit(limit int64) {
+	if b == nil || limit <= 0 || limit == b.Limit() {
+		return
+	}
+	b.setLimit(limit)
+	b.look()
+}
+
+func (b *Budget) setLimit(limit int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.state.limit = limit
+}
+
+// Exceeded reports whether the stores, and the lists that are being read, take more than the budget.
+func (b *Budget) Exceeded() bool {
+	if b == nil {
+		return false
+	}
+	held := b.held()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.mu.state.fits(0, held)
+}
+
 // Claim returns the claim of one scope, for its lists one after the other.
 func (b *Budget) Claim() *Claim {
 	if b == nil {
@@ -166,6 +193,21 @@ func (b *Budget) grow(c *Claim, received, estimate, held int64, random float64) 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.state.grow(&c.claim, received, estimate, held, random, time.Now())
+}
+
+// Fits reports whether Grow would find room at once, without an allowance for an estimate.
+func (c *Claim) Fits(received, estimate int64) bool {
+	if c == nil {
+		return true
+	}
+	needs := max(received, estimate)
+	if needs <= c.claim.reserved { // only this goroutine changes it
+		return true
+	}
+	held := c.budget.held()
+	c.budget.mu.Lock()
+	defer c.budget.mu.Unlock()
+	return c.budget.mu.state.fits(needs-c.claim.reserved, held)
 }
 
 // Done releases the claim. completed: the list is in the stores, or will be

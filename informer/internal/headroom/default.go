@@ -23,16 +23,14 @@ const (
 )
 
 // Default returns the budget of a process. goLimit is GOMEMLIMIT as
-// debug.SetMemoryLimit(-1) returns it; root is the file system with /proc and
-// /sys. 0: the memory of the process is not limited.
+// debug.SetMemoryLimit(-1) returns it; above the limit of the cgroup it is without effect. root
+// is the file system with /proc and /sys. 0: the memory of the process is not limited.
 func Default(goLimit int64, root fs.FS) int64 {
-	if goLimit > 0 && goLimit < math.MaxInt64 {
+	limit := cgroupLimit(root)
+	if goLimit > 0 && goLimit < math.MaxInt64 && (limit == 0 || goLimit <= limit) {
 		return int64(ofGoLimit * float64(goLimit))
 	}
-	if limit := cgroupLimit(root); limit > 0 {
-		return int64(ofCgroup * float64(limit))
-	}
-	return 0
+	return int64(ofCgroup * float64(limit))
 }
 
 // cgroupLimit returns the least memory limit of the process's cgroup and those

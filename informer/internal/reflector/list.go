@@ -53,7 +53,7 @@ func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *pacing.Pas
 		}
 		size += len(page.Items)
 		r.Status.read(size)
-		if err := r.fits(replace.Heap(), size, page.Remaining); err != nil {
+		if err := r.fits(replace, size, page.Remaining); err != nil {
 			return failed(err, false)
 		}
 		if page.Continue == "" {

@@ -57,6 +57,7 @@ type replacement interface {
 	Keep(kube.Key)
 	Unreadable()
 	Heap() int64
+	Pack()
 	Epoch()
 	Recompare()
 	Undone(kube.Version) []kube.Key
@@ -86,6 +87,9 @@ type Reflector struct {
 	kind    schema.GroupVersionKind
 	size    int // objects of the scope, by what the stream has sent
 	room    *headroom.Claim
+	// Relieve packs objects, because a list that needs so many bytes does not fit, and reports
+	// whether that may have freed memory. Nil: nothing can be packed.
+	Relieve func(needs int64) bool
 	kept    int64 // memory of the last list
 	Tee     *tee  // the sink, with taps
 	Wants   demands

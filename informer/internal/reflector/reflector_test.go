@@ -100,6 +100,7 @@ func (l *memoryList) Add(d store.Delta)    { l.objects[d.Key] = d.Version }
 func (l *memoryList) Remove(d store.Delta) { delete(l.objects, d.Key) }
 func (l *memoryList) Keep(key kube.Key)    { l.objects[key] = l.m.objects[key] }
 func (l *memoryList) Heap() int64          { return 0 }
+func (l *memoryList) Pack()                {}
 
 func (l *memoryList) Unreadable()                    { l.unreadable = true }
 func (l *memoryList) Recompare()                     {}

@@ -42,16 +42,24 @@ func (r *Reflector) roomFor(ctx context.Context, p steps.Progress) error {
 	})
 }
 
-// fits reports how much a list has received, of which so many objects, and how
-// many remain; 0: unknown. The error means that it must stop. What the scope
-// holds already takes no more memory when it is listed again.
-func (r *Reflector) fits(received int64, objects int, remaining int64) error {
-	estimate := int64(0)
+// fits reports how many objects a list has received, and how many remain; 0: unknown. If there is
+// no room for them, objects are packed while that frees memory. The error means that the list must
+// stop. What the scope holds already takes no more memory when it is listed again.
+func (r *Reflector) fits(replace replacement, objects int, remaining int64) error {
+	received, estimate := r.needs(replace, objects, remaining)
+	for r.Relieve != nil && !r.room.Fits(received, estimate) && r.Relieve(max(received, estimate)) {
+		replace.Pack()
+		received, estimate = r.needs(replace, objects, remaining)
+	}
+	return r.room.Grow(received, estimate, r.random)
+}
+
+func (r *Reflector) needs(replace replacement, objects int, remaining int64) (received, estimate int64) {
+	received = replace.Heap()
 	if remaining > 0 && objects > 0 {
 		estimate = received + int64(float64(received)/float64(objects)*float64(remaining))
-		estimate = max(estimate-r.kept, 0)
 	}
-	return r.room.Grow(max(received-r.kept, 0), estimate, r.random)
+	return max(received-r.kept, 0), max(estimate-r.kept, 0)
 }
 
 // crowded records that the next list waits for memory.

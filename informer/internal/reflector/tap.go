@@ -149,6 +149,7 @@ func (discarded) Remove(store.Delta)             {}
 func (discarded) Keep(kube.Key)                  {}
 func (discarded) Unreadable()                    {}
 func (discarded) Heap() int64                    { return 0 }
+func (discarded) Pack()                          {}
 func (discarded) Epoch()                         {}
 func (discarded) Recompare()                     {}
 func (discarded) Undone(kube.Version) []kube.Key { return nil }

@@ -101,7 +101,7 @@ func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 				r.Status.read(size)
 			}
 			replace.Add(r.delta(store.Replaced, frame.Item))
-			if err := r.fits(replace.Heap(), size, 0); err != nil {
+			if err := r.fits(replace, size, 0); err != nil {
 				return s.after(err)
 			}
 		}

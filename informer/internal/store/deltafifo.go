@@ -91,7 +91,12 @@ func (f *DeltaFIFO) packed(d Delta) Delta {
 	if p == nil || d.Object == nil {
 		return d
 	}
-	d.Object = p.Pack(d.Object, nil, nil) // as those of a tap are not yet
+	if !compact.IsPacked(d.Object) { // as those of a tap
+		d.Object = p.Pack(d.Object, nil, nil)
+		if compact.IsPacked(d.Object) {
+			d.Heap = compact.HeapOf(d.Object)
+		}
+	}
 	if k, _ := f.known.knownAs(d.Key, d.Scope); k.UID == d.UID && k.Key == d.Key {
 		d.Key, d.UID = k.Key, k.UID
 	} else {
@@ -164,9 +169,19 @@ func (f *DeltaFIFO) PopBatchWoken(ctx context.Context) (Batch, error) {
 	if err := f.wait(ctx); err != nil {
 		return Batch{}, err
 	}
+	b := f.batch()
+	for i := range b.Deltas { // those that entered before the informer became compact
+		if d := &b.Deltas[i]; !compact.IsPacked(d.Object) {
+			*d = f.packed(*d)
+		}
+	}
+	return b, nil
+}
+
+func (f *DeltaFIFO) batch() Batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.mu.log.batch(BatchLimit), nil
+	return f.mu.log.batch(BatchLimit)
 }
 
 // WakeAtEnd wakes blocked poppers when ctx ends, until stop is called.

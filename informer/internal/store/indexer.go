@@ -452,3 +452,60 @@ func (x *Indexer) Restore(key kube.Key, changed, truth kube.Object) bool {
 	x.mu.rows.Edit(int(at)).Object = truth
 	return true
 }
+
+// Pack packs the objects that the rows hold open, with keys and UIDs that do not hold what was
+// decoded with them. Readers and writers go on meanwhile, which do not see a difference. It
+// returns how many bytes the rows take less.
+func (x *Indexer) Pack(p *compact.Packer) (freed int64) {
+	before := x.Heap.Load()
+	var open []Row
+	for at, more := 0, true; more; at += packedAtOnce {
+		open, more = x.openFrom(at, open[:0])
+		for i := range open {
+			r := &open[i]
+			was := r.Object
+			r.Object = p.Pack(was, nil, nil)
+			r.Key, r.UID = p.Own(r.Key, r.UID)
+			if compact.IsPacked(r.Object) {
+				x.repack(r, was)
+			}
+		}
+		clear(open)
+	}
+	return before - x.Heap.Load()
+}
+
+// packedAtOnce is how many rows Pack looks at under one lock.
+const packedAtOnce = 64
+
+// openFrom appends those of packedAtOnce rows whose objects are not packed. more: there are
+// further rows.
+func (x *Indexer) openFrom(at int, open []Row) (_ []Row, more bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	end := min(at+packedAtOnce, x.mu.rows.Len())
+	for ; at < end; at++ {
+		if r := x.mu.rows.At(at); !r.blank && !compact.IsPacked(r.Object) {
+			open = append(open, Row{Key: r.Key, UID: r.UID, Object: r.Object})
+		}
+	}
+	return open, end < x.mu.rows.Len()
+}
+
+// repack stores the packed object of to, if its row still holds was.
+func (x *Indexer) repack(to *Row, was kube.Object) {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	at, ok := x.mu.at[to.Key]
+	if !ok || x.mu.rows.At(int(at)).Object != was {
+		return
+	}
+	delete(x.mu.at, to.Key) // it has the key of before
+	x.mu.at[to.Key] = at
+	r := x.mu.rows.Edit(int(at))
+	r.Key, r.UID, r.Object = to.Key, to.UID, to.Object
+	r.count(compact.HeapOf(r.Object), &x.Heap)
+	x.mu.packed += compact.Size(r.Object)
+}

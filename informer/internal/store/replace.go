@@ -87,12 +87,26 @@ func (r *Replacement) Add(d Delta) {
 		return
 	}
 	d.Type, d.Scope, d.Recompared = Replaced, r.scope, r.content
+	d = r.fifo.packed(d)
 	r.heap += int64(d.Heap)
-	r.deltas.Push(r.fifo.packed(d))
+	r.deltas.Push(d)
 }
 
 // Heap returns the memory of the objects that were collected, in bytes.
 func (r *Replacement) Heap() int64 { return r.heap }
+
+// Pack packs the objects that were collected before the informer became compact.
+func (r *Replacement) Pack() {
+	for at := r.deltas.Front(); at < r.deltas.Back(); at++ {
+		d := r.deltas.At(at)
+		if d.Object == nil || compact.IsPacked(d.Object) {
+			continue
+		}
+		was := d.Heap
+		*d = r.fifo.packed(*d)
+		r.heap += int64(d.Heap) - int64(was)
+	}
+}
 
 // Remove records the end of an object that a streaming list reported before its
 // own end. It leaves with the list, in its last known state.
