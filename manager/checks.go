@@ -67,8 +67,8 @@ func (m *Manager) readyChecks() []health.Check {
 	}
 	if hooks != nil {
 		checks = append(checks, health.Check{Name: "webhooks", Ask: hooks.Check})
-		if untold := hooks.Snapshot().Untold; len(untold) > 0 {
-			c := health.Answered("webhooks/untold", errors.Join(untold...))
+		if errs := hooks.Snapshot().CABundleErrors; len(errs) > 0 {
+			c := health.Answered("webhooks/ca-bundles", errors.Join(errs...))
 			c.Passing = "the others are served"
 			checks = append(checks, c)
 		}

@@ -78,7 +78,7 @@ func (g *group) remove(ctx context.Context, m *member) error {
 	if m.state != RunRunning {
 		return m.err
 	}
-	m.unheard = true
+	m.abandoned = true
 	return fmt.Errorf("remove %s: it has not ended yet: %w", m.name, context.Cause(ctx))
 }
 

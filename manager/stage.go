@@ -61,18 +61,18 @@ type group struct {
 // member is one Runnable of a group with its state; the group's lock guards the mutable
 // fields.
 type member struct {
-	runnable Runnable
-	owner    Runnable // what was added: runnable, or what it is the Standby of
-	name     string
-	entered  chan struct{} // closed when its Run is called
-	gone     chan struct{} // closed when it is forgotten
-	state    RunState
-	since    time.Time
-	err      error
-	task     *nursery.Member // nil until it has joined
-	leaving  bool            // it was removed
-	unheard  bool            // Remove no longer waits for it
-	to       notices
+	runnable  Runnable
+	owner     Runnable // what was added: runnable, or what it is the Standby of
+	name      string
+	entered   chan struct{} // closed when its Run is called
+	gone      chan struct{} // closed when it is forgotten
+	state     RunState
+	since     time.Time
+	err       error
+	task      *nursery.Member // nil until it has joined
+	leaving   bool            // it was removed
+	abandoned bool            // Remove no longer waits for it
+	to        notices
 }
 
 // notices are what a group calls about a member, without its lock.
@@ -117,9 +117,9 @@ func (g *group) live(ctx context.Context, m *member) {
 	if err != nil {
 		err = about("run", m.name, err)
 	}
-	leaving, unheard := g.set(m, RunEnded, err)
+	leaving, abandoned := g.set(m, RunEnded, err)
 	switch {
-	case leaving && unheard && err != nil:
+	case leaving && abandoned && err != nil:
 		m.to.late(err)
 	case err != nil && !leaving:
 		m.to.fault(err)
@@ -155,11 +155,11 @@ func neverStarted(ctx context.Context, r Runnable) error {
 	}
 }
 
-func (g *group) set(m *member, state RunState, err error) (leaving, unheard bool) {
+func (g *group) set(m *member, state RunState, err error) (leaving, abandoned bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m.state, m.since, m.err = state, time.Now(), err
-	return m.leaving, m.unheard
+	return m.leaving, m.abandoned
 }
 
 // forget drops m. Only the first call has an effect.

@@ -104,7 +104,7 @@ func (f *refusing) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // A target that cannot be written is reported, but does not delay readiness.
-func TestManager_ReadySaysWhoCannotBeTold_M4(t *testing.T) {
+func TestManager_ReadyNamesTargetsWithoutCABundle_M4(t *testing.T) {
 	server := &refusing{asked: make(chan struct{}, 1)}
 	m := newManager(t, manager.Options{Config: &rest.Config{Host: "http://server", QPS: -1, Transport: server}, Webhooks: webhook.Options{
 		Address: "127.0.0.1:0", DrainDelay: -1, Managed: &webhook.Managed{Namespace: "default", Service: "hooks", Validating: []string{"rules"}},
@@ -114,7 +114,7 @@ func TestManager_ReadySaysWhoCannotBeTold_M4(t *testing.T) {
 	<-server.asked
 	<-server.asked // again: the first round is over
 	code, text := probe(m, "/readyz?verbose")
-	for _, want := range []string{"[+]webhooks ok\n", "[+]webhooks/untold does not count: the others are served: ValidatingWebhookConfiguration rules: "} {
+	for _, want := range []string{"[+]webhooks ok\n", "[+]webhooks/ca-bundles does not count: the others are served: ValidatingWebhookConfiguration rules: "} {
 		if code != http.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("/readyz = %d, lacks %q:\n%s", code, want, text)
 		}

@@ -161,7 +161,7 @@ func (f *feed[T, K]) handle(typed kube.Event[T]) {
 	e := untyped(typed)
 	if !f.passes(e) {
 		f.source.dropped.Add(1)
-		f.unheard(e)
+		f.recordDropped(e)
 		f.reportEvaluated(e.Key, 0)
 		return
 	}

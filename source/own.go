@@ -70,8 +70,8 @@ func (f *feed[T, K]) give(key K, cause Cause) {
 	f.add(key, cause)
 }
 
-// unheard records an event that a predicate has dropped. A resync changes nothing.
-func (f *feed[T, K]) unheard(e kube.Event[kube.Object]) {
+// recordDropped records an event that a predicate has dropped. A resync changes nothing.
+func (f *feed[T, K]) recordDropped(e kube.Event[kube.Object]) {
 	if f.filter.Ledger == nil || e.Resync {
 		return
 	}

@@ -256,8 +256,8 @@ func TestManaged_ReplicasAgreeAndTheirCallersAreTold_H5(t *testing.T) {
 				t.Errorf("replica %d: %v", i, err)
 			}
 			must(t, r.Check(t.Context()))
-			if untold := r.Snapshot().Untold; len(untold) != 1 || !strings.Contains(untold[0].Error(), "CustomResourceDefinition sites.example.dev: ") {
-				t.Errorf("untold = %v, want the CRD that is not there", untold)
+			if errs := r.Snapshot().CABundleErrors; len(errs) != 1 || !strings.Contains(errs[0].Error(), "CustomResourceDefinition sites.example.dev: ") {
+				t.Errorf("CABundleErrors = %v, want the CRD that is not there", errs)
 			}
 		}
 		if api.get(configPath)["future"] != "stays" {
@@ -283,8 +283,8 @@ func TestManaged_ReplicasAgreeAndTheirCallersAreTold_H5(t *testing.T) {
 			t.Errorf("a CRD that came later has not been told: %s", text)
 		}
 		for _, r := range replicas {
-			if untold := r.Snapshot().Untold; len(untold) != 0 {
-				t.Errorf("untold = %v", untold)
+			if errs := r.Snapshot().CABundleErrors; len(errs) != 0 {
+				t.Errorf("CABundleErrors = %v", errs)
 			}
 			must(t, r.stop())
 		}
@@ -370,8 +370,8 @@ func TestManaged_ServerThatRefusesIsAskedAgain_H4(t *testing.T) {
 		})
 		time.Sleep(15 * time.Second)
 		must(t, r.Check(t.Context())) // it would wait for a permission
-		if untold := fmt.Sprint(r.Snapshot().Untold); !strings.Contains(untold, "ValidatingWebhookConfiguration hooks: ") {
-			t.Errorf("untold = %v, want the configuration that may not be patched", untold)
+		if errs := fmt.Sprint(r.Snapshot().CABundleErrors); !strings.Contains(errs, "ValidatingWebhookConfiguration hooks: ") {
+			t.Errorf("CABundleErrors = %v, want the configuration that may not be patched", errs)
 		}
 		api.refuse(func(string, string) int { return 0 })
 		time.Sleep(15 * time.Second)
@@ -459,7 +459,7 @@ func TestManaged_ReadyWhenAllHaveBeenTold_H5(t *testing.T) {
 		api.refuse(failing)
 		api.put(configPath, configuration())
 		time.Sleep(15 * time.Second)
-		if untold := r.Snapshot().Untold; len(untold) == 0 {
+		if errs := r.Snapshot().CABundleErrors; len(errs) == 0 {
 			t.Error("the snapshot does not name the configuration that was replaced")
 		}
 		must(t, r.Check(t.Context()))

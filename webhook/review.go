@@ -19,12 +19,12 @@ import (
 	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
-// judge is a function of Validate or Mutate without type parameters. It returns a
+// admitFunc is a function of Validate or Mutate without type parameters. It returns a
 // patch, or the error that denies the request.
-type judge func(ctx context.Context, req *Request) (patch []byte, err error)
+type admitFunc func(ctx context.Context, req *Request) (patch []byte, err error)
 
-// admission answers AdmissionReviews with j. plan and cost estimate its memory.
-func admission(plan *jsonweight.Plan, cost func(jsonweight.Weight) int64, j judge) hook {
+// admission answers AdmissionReviews with admit. plan and cost estimate its memory.
+func admission(plan *jsonweight.Plan, cost func(jsonweight.Weight) int64, admit admitFunc) hook {
 	return func(ctx context.Context, body []byte, room *decoding) ([]byte, outcome, error) {
 		if err := isReview(body, admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"), "admissionReviewVersions"); err != nil {
 			return nil, failed, err
@@ -44,7 +44,7 @@ func admission(plan *jsonweight.Plan, cost func(jsonweight.Weight) int64, j judg
 		}
 		// The error's own methods are code of the function too, and may panic.
 		response, err := guarded(func() (*admissionv1.AdmissionResponse, error) {
-			patch, err := j(ctx, req)
+			patch, err := admit(ctx, req)
 			if fault := faultOf(ctx, err); fault != nil {
 				return nil, fault
 			}

@@ -30,9 +30,9 @@ type Snapshot struct {
 	NotBefore, NotAfter time.Time
 	// Problem with it, or with the next one. Nil: none.
 	Problem error
-	// Untold holds an error for each target of Options.Managed whose bundle could not
-	// be set.
-	Untold []error
+	// CABundleErrors holds an error for each target of Options.Managed whose CA
+	// bundle could not be set.
+	CABundleErrors []error
 	// DrainDelay in effect. 0: none.
 	DrainDelay time.Duration
 	// Stopping is when a stop began. Zero: none has.
@@ -68,7 +68,7 @@ func (s *Server) Snapshot() Snapshot {
 		out.NotBefore, out.NotAfter = p.Leaf.NotBefore, p.Leaf.NotAfter
 	}
 	if s.managed != nil {
-		out.Untold = s.managed.problems()
+		out.CABundleErrors = s.managed.problems()
 	}
 	s.mu.Lock()
 	out.Stopping = s.mu.stopping

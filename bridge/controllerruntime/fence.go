@@ -140,7 +140,7 @@ func (l *lock) Update(ctx context.Context, next resourcelock.LeaderElectionRecor
 		return l.claim(func() error { return l.Interface.Update(ctx, next) })
 	}
 	l.gate.Shut("this process has stopped leading")
-	if !l.gate.Settle(l.lease) {
+	if !l.gate.Drain(l.lease) {
 		return errors.New("the lease is kept until it expires, because a write was cut off shortly before and may still arrive")
 	}
 	return l.Interface.Update(ctx, next)

@@ -10,8 +10,8 @@ import (
 )
 
 type eventCollector struct {
-	told *prometheus.Desc
-	read func() iter.Seq2[string, uint64]
+	events *prometheus.Desc
+	read   func() iter.Seq2[string, uint64]
 }
 
 func newEventCollector(read func() iter.Seq2[string, uint64]) eventCollector {
@@ -20,13 +20,13 @@ func newEventCollector(read func() iter.Seq2[string, uint64]) eventCollector {
 }
 
 // Describe implements prometheus.Collector.
-func (c eventCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.told }
+func (c eventCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.events }
 
 // Collect implements prometheus.Collector.
 func (c eventCollector) Collect(ch chan<- prometheus.Metric) {
-	for result, told := range c.read() {
-		send(ch, c.told, func() (prometheus.Metric, error) {
-			return prometheus.NewConstMetric(c.told, prometheus.CounterValue, float64(told), result)
+	for result, count := range c.read() {
+		send(ch, c.events, func() (prometheus.Metric, error) {
+			return prometheus.NewConstMetric(c.events, prometheus.CounterValue, float64(count), result)
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // Gate refuses writes while this process does not hold the lease. It is in the
 // transport of the clients of controllers. It is safe for concurrent use, and nothing
-// blocks but Settle and requests.
+// blocks but Drain and requests.
 type Gate struct {
 	span    time.Duration // of a term
 	refused atomic.Uint64 // number of writes
@@ -80,10 +80,10 @@ func (g *Gate) Ask() (time.Duration, error) {
 // Refused returns how many writes were refused or aborted.
 func (g *Gate) Refused() uint64 { return g.refused.Load() }
 
-// Settle waits, some seconds at most, until no write is in flight, and cuts off the rest.
+// Drain waits, some seconds at most, until no write is in flight, and cuts off the rest.
 // The gate is shut for good. It reports whether the outcome is known of every write that
 // ended within the last window.
-func (g *Gate) Settle(window time.Duration) (sure bool) { return g.writes.awaitEnd(writesTime, window) }
+func (g *Gate) Drain(window time.Duration) (sure bool) { return g.writes.awaitEnd(writesTime, window) }
 
 // begin registers a write. Its context ends when end is called, or when the gate is
 // found shut.

@@ -60,7 +60,7 @@ func (s *services) number() int {
 
 func isCall(r *simulate.Request) bool { return r != nil && r.Number < 0 }
 
-// kinds returns the names as kinds, by which faults are aimed.
+// kinds returns the names as kinds, which triggers of faults use.
 func (s *services) kinds() (out []schema.GroupKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -61,7 +61,7 @@ func (c *checks) settled(last bool) (failure string) {
 			failure = one.name + ": " + text
 		}
 		if last {
-			c.record.note(Event{What: Check, Name: one.name, Text: text})
+			c.record.add(Event{What: Check, Name: one.name, Text: text})
 		}
 	}
 	return failure
@@ -86,7 +86,7 @@ func (c *checks) watch(ctx context.Context, failed func()) {
 			}
 			if err := one.f(); err != nil {
 				over[one.name] = true
-				c.record.note(Event{What: Check, Name: one.name, Text: err.Error()})
+				c.record.add(Event{What: Check, Name: one.name, Text: err.Error()})
 				failed()
 			}
 		}

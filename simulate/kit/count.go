@@ -39,13 +39,13 @@ func (p *process) count() {
 			backlog += handler.Backlog
 		}
 		kind := i.Kind.GroupKind().String()
-		p.note(Event{What: Counted, Kind: kind, Name: "objects of " + kind, Count: i.Objects})
-		p.note(Event{What: Counted, Kind: kind, Name: "events of " + kind + " that wait", Count: backlog, Quiet: true})
+		p.record(Event{What: Counted, Kind: kind, Name: "objects of " + kind, Count: i.Objects})
+		p.record(Event{What: Counted, Kind: kind, Name: "events of " + kind + " that wait", Count: backlog, Quiet: true})
 	}
 	for _, c := range s.Controllers {
 		if p.standsBy() && !p.works(c.Name) {
 			continue // the queue of a standby waits for its election
 		}
-		p.note(Event{What: Counted, Name: "keys of " + c.Name + " that are ready or held", Count: c.Queue.Ready + c.Queue.Held, Quiet: true})
+		p.record(Event{What: Counted, Name: "keys of " + c.Name + " that are ready or held", Count: c.Queue.Ready + c.Queue.Held, Quiet: true})
 	}
 }

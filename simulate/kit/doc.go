@@ -32,9 +32,9 @@
 //	K6  misuse fails the test and says what to write instead
 //	K7  a failure is explained: a restless key with its last error and requests, a run with
 //	    where it first differs from the nearest correct one, an omitted event with its key
-//	K8  a fault aimed at a write happens right before it is sent or carried out, or right
-//	    after it is carried out and before it is answered; a swarm aims most of its
-//	    aimable faults at writes of the same seed without faults, half of them at first ones
+//	K8  a fault triggered by a write happens right before it is sent or carried out, or
+//	    right after it is carried out and before it is answered; writes of the same seed
+//	    without faults, half of them first ones, trigger most faults of a swarm that allow it
 //	K9  a failing plan is printed as Go, with no operation that can be left out
 //	K10 each bug of package zoo is found by one of twenty seeds, starting with the one it
 //	    is pinned to; make zoo measures how many seeds it takes from other starts
@@ -47,7 +47,7 @@
 //	    something new with one change of its faults; its number is the seed's high byte
 //	K14 a program of RunMain is killed, stopped, started again and cut off like one with a
 //	    manager; the invariants that need nothing of its inside are checked
-//	K15 the calls of a Service are in the history, faults are aimed at them as at writes,
+//	K15 the calls of a Service are in the history, faults are triggered by them as by writes,
 //	    and what it makes for one object twice violates V25
 //	K16 at rest keys that have written or wait for a timer are called early: V24, V26, V27
 //

@@ -52,11 +52,12 @@ func TestDraws_AreByWhatTheyAreFor_K2(t *testing.T) {
 	}
 }
 
-// A seed that aims nothing needs no probe: its plan is the same without one.
-func TestPlan_ProbeIsLeftOutWhereNothingIsAimed_K2(t *testing.T) {
+// A seed without faults triggered by writes needs no probe: its plan is the same without
+// one.
+func TestPlan_ProbeIsLeftOutWhereNoWriteTriggersAFault_K2(t *testing.T) {
 	whole, without := Swarm(), 0
 	for seed := range uint64(300) {
-		if whole.aimsWith(seed) {
+		if whole.hasWriteTrigger(seed) {
 			continue
 		}
 		without++
@@ -65,7 +66,7 @@ func TestPlan_ProbeIsLeftOutWhereNothingIsAimed_K2(t *testing.T) {
 		}
 	}
 	if without < 1 || without > 150 {
-		t.Errorf("%d of 300 seeds aim nothing, want a few", without)
+		t.Errorf("%d of 300 seeds have no fault triggered by a write, want a few", without)
 	}
 }
 
@@ -82,8 +83,8 @@ func TestWorld_UsedAfterItsRunSaysSo_K6(t *testing.T) {
 	if len(h.Violations) != 1 {
 		t.Fatalf("violations %v, want the one that was asked for", h.Violations)
 	}
-	told := &complaints{}
-	w.t = told
+	reported := &complaints{}
+	w.t = reported
 	obj := &metav1.PartialObjectMetadata{}
 	w.Run(nil)
 	w.Create(obj)
@@ -91,7 +92,7 @@ func TestWorld_UsedAfterItsRunSaysSo_K6(t *testing.T) {
 	w.Sleep(time.Second)
 	w.Settled(nil)
 	w.Eventually(nil)
-	if len(told.texts) != 6 {
-		t.Errorf("told %q, want six times that the run is over", told.texts)
+	if len(reported.texts) != 6 {
+		t.Errorf("reported %q, want six times that the run is over", reported.texts)
 	}
 }

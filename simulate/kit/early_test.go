@@ -74,7 +74,7 @@ func editsConfig(w *kit.World) {
 }
 
 // A timer hides that a reconcile reads what it does not watch. A timer for what no event tells is
-// not judged.
+// not checked.
 func TestKit_TimerThatHidesAForgottenWatchIsFound_K16(t *testing.T) {
 	for name, c := range map[string]struct {
 		watches, live bool

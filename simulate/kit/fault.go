@@ -185,7 +185,7 @@ func Nasty() Op { return Op{Verb: nasty} }
 func ForeignWrite() Op { return Op{Verb: foreignWrite} }
 
 // Repeat makes a Service carry out a call twice, as after a retry by a proxy, and give the
-// second answer. Aim it with BeforeWrite. It is not in Swarm: only an idempotent call
+// second answer. Trigger it with BeforeWrite. It is not in Swarm: only an idempotent call
 // survives it.
 func Repeat() Op { return Op{Verb: repeat} }
 

@@ -201,21 +201,21 @@ func TestKit_StalledHandlerHearsLater(t *testing.T) {
 	about := func(w string) func(kit.Event) bool {
 		return func(e kit.Event) bool { return e.What == w && e.Key == key }
 	}
-	stored, told, begun := first(h, 0, about(kit.Stored)), first(h, 0, about(kit.Delivered)), first(h, 0, about(kit.Begun))
-	if stored < 0 || told < 0 || begun < told {
-		t.Fatalf("stored at event %d, told at %d, reconciled at %d", stored, told, begun)
+	stored, delivered, begun := first(h, 0, about(kit.Stored)), first(h, 0, about(kit.Delivered)), first(h, 0, about(kit.Begun))
+	if stored < 0 || delivered < 0 || begun < delivered {
+		t.Fatalf("stored at event %d, delivered at %d, reconciled at %d", stored, delivered, begun)
 	}
-	if wait := h.Events[told].At - h.Events[stored].At; wait < 6*time.Second || wait > 6*time.Second+10*time.Millisecond {
+	if wait := h.Events[delivered].At - h.Events[stored].At; wait < 6*time.Second || wait > 6*time.Second+10*time.Millisecond {
 		t.Errorf("the handler heard after %v, want 6s", wait)
 	}
 	stores, calls := 0, 0
 	for i, e := range h.Events {
 		switch {
-		case about(kit.Stored)(e) && i < told:
+		case about(kit.Stored)(e) && i < delivered:
 			stores++
 		case about(kit.Delivered)(e):
 			calls++
-		case e.What == kit.Delivered && i < told && i > stored:
+		case e.What == kit.Delivered && i < delivered && i > stored:
 			t.Errorf("the hanging handler is told of something else: %s", e)
 		}
 	}

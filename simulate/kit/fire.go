@@ -200,7 +200,7 @@ var nastyTexts = []string{
 // happens before; nil: none. It does not block.
 func (f *faults) fire(op Op, nth int, before *simulate.Request) bool {
 	t := target{op: op, draw: fmt.Sprintf("%s %d", op.id, nth), request: before}
-	if f.healed() || !f.aim(&t) {
+	if f.healed() || !f.chooseTarget(&t) {
 		return false
 	}
 	what := Event{What: Fault, Who: "fault", Name: op.String(), Text: op.When.String(), After: op.For}
@@ -216,7 +216,7 @@ func (f *faults) fire(op Op, nth int, before *simulate.Request) bool {
 	if t.kind.Resource != "" {
 		what.Kind = f.server.KindOf(t.kind).String()
 	}
-	f.record.note(what)
+	f.record.add(what)
 	over := deeds[op.Verb](f, t)
 	if over == nil {
 		return true
@@ -224,13 +224,13 @@ func (f *faults) fire(op Op, nth int, before *simulate.Request) bool {
 	end := Event{What: Over, Who: "fault", Name: what.Name, Kind: what.Kind, Key: what.Key}
 	f.course.lasting(t.draw, op.For, func() {
 		over()
-		f.record.note(end)
+		f.record.add(end)
 	})
 	return true
 }
 
-// aim chooses the subject of an operation; false: there is none.
-func (f *faults) aim(t *target) bool {
+// chooseTarget chooses the subject of an operation; false: there is none.
+func (f *faults) chooseTarget(t *target) bool {
 	running := f.programs.running()
 	if t.op.Process != "" {
 		running = slices.DeleteFunc(running, func(p *process) bool { return p.program.name != t.op.Process })
@@ -253,11 +253,11 @@ func (f *faults) aim(t *target) bool {
 		return isCall(t.request)
 	}
 	of := subjects[t.op.Verb]
-	return of == theServer || of == aProcess || f.aimAtKind(t, of)
+	return of == theServer || of == aProcess || f.chooseKind(t, of)
 }
 
-// aimAtKind chooses the kind and the object of an operation with such a subject.
-func (f *faults) aimAtKind(t *target, of about) bool {
+// chooseKind chooses the kind and the object of an operation with such a subject.
+func (f *faults) chooseKind(t *target, of about) bool {
 	kinds := f.server.Watched()
 	if of == aCustomKind {
 		kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !f.server.IsCustom(r) })

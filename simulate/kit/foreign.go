@@ -79,7 +79,7 @@ func (f *foreignWrites) erased(r simulate.Request) {
 	gone := is == nil || is.GetUID() != wrote.uid
 	kept := !gone && is.GetAnnotations()[annotationOf(foreignWrite)] == wrote.text
 	if !gone && !kept && r.Number <= wrote.request && programOf(r.Client) != "" {
-		f.record.note(Event{What: Erased, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: f.record.numbered(r)})
+		f.record.add(Event{What: Erased, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: f.record.numbered(r)})
 	}
 	if !kept || r.Number == wrote.request {
 		f.forget(at)

@@ -150,7 +150,7 @@ type History struct {
 	// written without leading.
 	Lease     string   `json:"lease,omitempty"`
 	Unguarded []string `json:"unguarded,omitempty"`
-	// Timed are controllers that V26 does not judge.
+	// Timed are controllers that V26 does not check.
 	Timed []string `json:"timed,omitempty"`
 	// Converted are kinds that a webhook converts: a fault of the process that serves
 	// it keeps every process from listing them.
@@ -187,7 +187,7 @@ func (e Event) counts() bool {
 // which worker was faster to take up a key, and events after the end of the run.
 func (h *History) Hash() string {
 	sum := sha256.New()
-	for _, i := range h.told() {
+	for _, i := range h.hashedEvents() {
 		e := h.Events[i]
 		e.Text = ""
 		_, _ = fmt.Fprintf(sum, "%+v\n", e)
@@ -225,7 +225,7 @@ func writes(verb string) bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb)
 }
 
-func (h *History) told() (out []int) {
+func (h *History) hashedEvents() (out []int) {
 	for i, e := range h.Events {
 		if e.What == Stopping {
 			break

@@ -108,7 +108,7 @@ func (p *process) Note(n simhook.Note) {
 	if n.What == simhook.Idle {
 		return // see look
 	}
-	p.w.record.note(Event{
+	p.w.record.add(Event{
 		What: string(n.What), Who: p.name, Kind: n.Kind, Name: n.Name, Key: strings.TrimPrefix(n.Key, "/"), // as keyText writes it
 		UID: n.UID, Version: n.Version,
 		Reached: n.Reached, Own: n.Own, Whole: n.Whole, Quiet: n.Quiet, Count: n.Count, After: n.After, Text: n.Text,

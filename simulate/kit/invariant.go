@@ -41,7 +41,7 @@ var invariants = []struct {
 // perInvariant is how many violations are kept; the first ones explain the failure.
 const perInvariant = 5
 
-func (h *History) judge() {
+func (h *History) checkInvariants() {
 	for _, v := range invariants {
 		found := v.holds(h)
 		for i := range found {
@@ -54,7 +54,8 @@ func (h *History) judge() {
 	}
 }
 
-// violated returns a violation at the event with index i. judge sets the invariant.
+// violated returns a violation at the event with index i. checkInvariants sets the
+// invariant.
 func violated(i int, format string, args ...any) Violation {
 	return Violation{Text: fmt.Sprintf(format, args...), Event: i}
 }

@@ -46,7 +46,7 @@ func TestInvariants_FindAnObjectMadeAgainAndAgain_V28(t *testing.T) {
 			events = append(append(events, changed("p", "created", "k", at)), row.between(n+1, at)...)
 		}
 		h := &History{Events: events}
-		h.judge()
+		h.checkInvariants()
 		var found []Violation
 		for _, v := range h.Violations {
 			if v.Invariant == "V28" {

@@ -48,9 +48,9 @@ func (m mirror) take(e Event, at int) {
 	}
 }
 
-// unheard names a store of a process that has not received a change yet, even if that
+// laggingStore names a store of a process that has not received a change yet, even if that
 // change was undone; empty: none.
-func (m mirror) unheard(who string) string {
+func (m mirror) laggingStore(who string) string {
 	for _, s := range sortedStores(m.stores) {
 		if c := m.stores[s]; s.who == who && c.whole && c.reached < m.changed[s.kind] {
 			return fmt.Sprintf("%s has reached version %d, and its kind has changed at %d", s, c.reached, m.changed[s.kind])

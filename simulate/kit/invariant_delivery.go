@@ -28,7 +28,7 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 		return nil // see V7
 	}
 	owed := map[line]int{}        // added and not begun since, by event index
-	unmapped := map[mapping]int{} // told and not mapped yet, by event index
+	unmapped := map[mapping]int{} // delivered and not mapped yet, by event index
 	last := map[handler]int{}
 	stores := caches{}
 	led, begun := newLeadership(h), map[worker]bool{}
@@ -81,7 +81,7 @@ type worker struct{ who, controller string }
 // mapping is an object that a source of a process maps to keys.
 type mapping struct{ who, what string }
 
-// handler is a handler of a process, and an object that it is told of.
+// handler is a handler of a process, and an object that it receives.
 type handler struct {
 	who, kind, name, key string
 	id                   int

@@ -22,7 +22,7 @@ func madeOnce(h *History) (out []Violation) {
 		was := h.Events[at]
 		out = append(out, violated(i, "%s makes something for %s twice: at %s for %s%s, and again for %s. "+
 			"Look for it before you make it, or send a key by which the service recognizes the repetition",
-			e.Kind, e.Key, was.At, was.by(), h.fate(was, at), e.by()))
+			e.Kind, e.Key, was.At, was.by(), h.whyUnrecorded(was, at), e.by()))
 	}
 	return out
 }
@@ -35,8 +35,8 @@ func (e Event) by() string {
 	return e.Who + "'s " + e.Run
 }
 
-// fate says what kept a process from recording the answer to a call.
-func (h *History) fate(made Event, at int) string {
+// whyUnrecorded says what kept a process from recording the answer to a call.
+func (h *History) whyUnrecorded(made Event, at int) string {
 	for _, e := range h.Events[at:] {
 		switch {
 		case e.What == Answered && e.Request == made.Request && e.Code == 0:

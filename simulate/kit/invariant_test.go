@@ -23,10 +23,10 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 	ended := func(outcome string, after time.Duration) Event {
 		return Event{What: Ended, Who: "p", Kind: "c", Key: "k", Name: outcome, After: after}
 	}
-	told := func(key string, version uint64) Event {
+	delivered := func(key string, version uint64) Event {
 		return Event{What: Delivered, Who: "p", Kind: m, Name: "source kind ConfigMap", Key: key, UID: "u", Version: version, Count: 1}
 	}
-	judged := Event{What: Evaluated, Who: "p", Kind: m, Name: "kind ConfigMap", Key: "k", Count: 1}
+	evaluated := Event{What: Evaluated, Who: "p", Kind: m, Name: "kind ConfigMap", Key: "k", Count: 1}
 	started, healed, rest, finished := Event{What: Started, Who: "p"}, Event{What: Healed}, Event{What: Rest}, Event{What: Finished}
 	other := Event{What: Started, Who: "q"}
 	leads := func(who string) Event {
@@ -96,14 +96,14 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 			sound:   []Event{started, queue(Enqueued), queue(Taken), queue(Begun), ended("done", 0), rest},
 			planted: []Event{started, queue(Taken), queue(Begun), queue(Enqueued), ended("done", 0), rest}},
 		"V4 nobody decides": {invariant: "V4", says: "never decided",
-			sound:   []Event{started, stored("k", "u", 1, 1), told("k", 1), judged, rest},
-			planted: []Event{started, stored("k", "u", 1, 1), told("k", 1), rest}},
+			sound:   []Event{started, stored("k", "u", 1, 1), delivered("k", 1), evaluated, rest},
+			planted: []Event{started, stored("k", "u", 1, 1), delivered("k", 1), rest}},
 		"V4 told before stored": {invariant: "V4", says: "no store",
-			sound:   []Event{started, stored("k", "u", 1, 1), told("k", 1), judged, rest},
-			planted: []Event{started, told("k", 1), judged, stored("k", "u", 1, 1), rest}},
+			sound:   []Event{started, stored("k", "u", 1, 1), delivered("k", 1), evaluated, rest},
+			planted: []Event{started, delivered("k", 1), evaluated, stored("k", "u", 1, 1), rest}},
 		"V4 the last is not told": {invariant: "V4", says: "its store holds another",
-			sound:   []Event{started, stored("k", "u", 1, 1), told("k", 1), judged, stored("k", "u", 2, 2), told("k", 2), judged, rest},
-			planted: []Event{started, stored("k", "u", 1, 1), told("k", 1), judged, stored("k", "u", 2, 2), rest}},
+			sound:   []Event{started, stored("k", "u", 1, 1), delivered("k", 1), evaluated, stored("k", "u", 2, 2), delivered("k", 2), evaluated, rest},
+			planted: []Event{started, stored("k", "u", 1, 1), delivered("k", 1), evaluated, stored("k", "u", 2, 2), rest}},
 		"V5 two workers": {invariant: "V5", says: "while it is",
 			sound:   []Event{queue(Begun), ended("done", 0), queue(Begun)},
 			planted: []Event{queue(Begun), queue(Begun)}},

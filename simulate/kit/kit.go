@@ -66,7 +66,7 @@ type Config struct {
 	// manager.Manager.StandbyClient. Leases and Events always are.
 	Unguarded []string
 	// Timed are controllers whose timers are for what no event tells, such as the state of
-	// an outside service: V26 does not judge them.
+	// an outside service: V26 does not check them.
 	Timed []string
 	// Faults to inject. Nil: Swarm(), all that a controller must survive. An empty
 	// Plan: none.

@@ -129,8 +129,8 @@ func (o Op) In(process string) Op {
 	return o
 }
 
-// Swarm returns a Plan of which each seed takes a part. Aimable operations are mostly
-// aimed at writes, see aim.go; the others come at a random rate. Without ops it has all
+// Swarm returns a Plan of which each seed takes a part. Writes trigger most operations
+// that allow it, see trigger.go; the others come at a random rate. Without ops it has all
 // faults that a controller must survive, of which each seed takes a few.
 func Swarm(ops ...Op) Plan {
 	all := len(ops) == 0
@@ -141,8 +141,8 @@ func Swarm(ops ...Op) Plan {
 	for _, op := range ops {
 		op.When, op.share = Trigger{}, taken
 		switch {
-		case all && op.aimable():
-			op.share = takenAimed
+		case all && op.allowsWriteTrigger():
+			op.share = takenByWrite
 		case all:
 			op.share = takenSpread
 		}
@@ -160,8 +160,8 @@ func (p Plan) Without(ops ...Op) Plan {
 }
 
 // drawn returns the plan of one seed with all choices made. Draws are named by
-// operation, so that operations do not affect each other. found is what they can be
-// aimed at.
+// operation, so that operations do not affect each other. found is what can trigger
+// them.
 func (p Plan) drawn(seed uint64, found probed) Plan {
 	out := Plan{}
 	for i, op := range p {
@@ -171,7 +171,7 @@ func (p Plan) drawn(seed uint64, found probed) Plan {
 				continue
 			}
 			op.free = true
-			if !op.aim(seed, found) {
+			if !op.triggerByWrite(seed, found) {
 				op.When.Rate = slowest * math.Pow(fastest/slowest, chance.Unit(chance.Drawn(seed, op.id, 1)))
 			}
 		}
@@ -185,17 +185,17 @@ func (p Plan) nameOf(i int) string {
 	return fmt.Sprintf("fault %s %s%s %d %d %d", op.Verb, op.Kind, op.Process, op.Code, op.Amount, p[:i].count(op))
 }
 
-// aims reports whether an operation of the plan can be aimed.
-func (p Plan) aims() bool {
-	return slices.ContainsFunc(p, func(op Op) bool { return op.When == (Trigger{}) && op.aimable() })
+// allowsWriteTrigger reports whether a write can trigger an operation of the plan.
+func (p Plan) allowsWriteTrigger() bool {
+	return slices.ContainsFunc(p, func(op Op) bool { return op.When == (Trigger{}) && op.allowsWriteTrigger() })
 }
 
-// aimsWith reports whether the seed takes and aims an operation, if there are writes to
-// aim at.
-func (p Plan) aimsWith(seed uint64) bool {
+// hasWriteTrigger reports whether the seed takes an operation that a write triggers, if
+// there are writes.
+func (p Plan) hasWriteTrigger(seed uint64) bool {
 	for i, op := range p {
 		op.id = p.nameOf(i)
-		if op.When == (Trigger{}) && op.isTaken(seed) && op.isAimed(seed) {
+		if op.When == (Trigger{}) && op.isTaken(seed) && op.isTriggeredByWrite(seed) {
 			return true
 		}
 	}
@@ -209,7 +209,7 @@ func (o Op) isTaken(seed uint64) bool {
 
 const (
 	taken            = 0.35 // fraction of a swarm's operations
-	takenAimed       = 0.4  // of all faults, the aimable ones
+	takenByWrite     = 0.4  // of all faults, those that writes can trigger
 	takenSpread      = 0.06 // of all faults, the others
 	slowest, fastest = 0.02, 0.5
 )

@@ -97,7 +97,7 @@ func (p *program) begin() {
 	if p.isMain() {
 		started.Name, life.outside = unseen, &outsider{p: life}
 	}
-	w.record.note(started)
+	w.record.add(started)
 	w.course.group.Go(func() {
 		if err := w.server.Run(w.course.serving, life.network.Listener()); err != nil {
 			w.record.fail("kit", fmt.Sprintf("serve %s: %v", life.name, err))
@@ -131,7 +131,7 @@ func (p *process) run(ctx context.Context) error {
 	opts.MetricsAddress, opts.HealthAddress = "0", "0" // a bubble has no sockets
 	opts.Logger = p.logger()
 	opts.Informers.DetectMutations = informer.MutationDetection{Rate: 1, OnMutation: func(m informer.Mutation) {
-		p.note(Event{What: Mutated, Kind: m.Kind.GroupKind().String(), Key: keyText(m.Key.Namespace, m.Key.Name), Text: m.String()})
+		p.record(Event{What: Mutated, Kind: m.Kind.GroupKind().String(), Key: keyText(m.Key.Namespace, m.Key.Name), Text: m.String()})
 	}}
 	if p.w.packs && opts.Informers.Compact.Codec == nil {
 		// Few objects stay open, so that most are opened anew.
@@ -182,7 +182,7 @@ func (p *process) exited(err error) (next func()) {
 	if p.outside != nil {
 		return p.outside.exited(err)
 	}
-	p.w.record.note(Event{What: Exited, Who: p.name, Quiet: p.isDead() || p.stops(), Text: errorText(err)})
+	p.w.record.add(Event{What: Exited, Who: p.name, Quiet: p.isDead() || p.stops(), Text: errorText(err)})
 	lost := errors.Is(err, manager.ErrLeadershipLost)
 	p.mu.Lock()
 	dead, stopped, starts := p.mu.dead, p.mu.stopping, p.mu.next
@@ -215,7 +215,7 @@ func (p *process) crash() {
 	p.mu.Lock()
 	p.mu.dead = true
 	p.mu.Unlock()
-	p.w.record.note(Event{What: Crashed, Who: p.name})
+	p.w.record.add(Event{What: Crashed, Who: p.name})
 	p.eachNetwork(breakOff)
 	p.end()
 }
@@ -370,15 +370,15 @@ func (n *pending) clear() {
 
 func (p *process) logger() logr.Logger {
 	return funcr.New(func(prefix, args string) {
-		p.note(Event{What: Logged, Text: prefix + args})
+		p.record(Event{What: Logged, Text: prefix + args})
 	}, funcr.Options{})
 }
 
-// note records e, unless the process is dead.
-func (p *process) note(e Event) {
+// record records e, unless the process is dead.
+func (p *process) record(e Event) {
 	if !p.isDead() {
 		e.Who = p.name
-		p.w.record.note(e)
+		p.w.record.add(e)
 	}
 }
 

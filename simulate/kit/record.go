@@ -40,7 +40,7 @@ func newRecord(h *History, start time.Time, most int) *record {
 	return r
 }
 
-func (r *record) note(e Event) {
+func (r *record) add(e Event) {
 	now := time.Now()
 	e.At = now.Sub(r.start)
 	r.mu.Lock()
@@ -158,7 +158,7 @@ func (r *record) behind(who string) string {
 	for _, d := range r.mu.mirror.differences(func(other string) bool { return other == who }) {
 		return d.Text
 	}
-	return r.mu.mirror.unheard(who)
+	return r.mu.mirror.laggingStore(who)
 }
 
 // failsInLocked reports whether e is the failure of a request of a program of RunMain,

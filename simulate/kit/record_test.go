@@ -32,7 +32,7 @@ func TestKit_OnlyTheLeaseOfTheElectionIsNoUnrest(t *testing.T) {
 	r := newRecord(&History{Lease: "ns/l"}, time.Now(), 10)
 	for key, moves := range map[string]bool{"ns/l": false, "ns/other": true} {
 		r.mu.moved = time.Time{}
-		r.note(Event{What: Changed, Kind: leases, Name: "updated", Key: key})
+		r.add(Event{What: Changed, Kind: leases, Name: "updated", Key: key})
 		if got := !r.lastMove().IsZero(); got != moves {
 			t.Errorf("a change of Lease %s moves: %v, want %v", key, got, moves)
 		}

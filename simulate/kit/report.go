@@ -63,7 +63,7 @@ func (h *History) Differs(again *History) (how string, event int) {
 	if h.Hash() == again.Hash() {
 		return "", -1
 	}
-	here, there := h.told(), again.told()
+	here, there := h.hashedEvents(), again.hashedEvents()
 	for n, i := range here {
 		if n == len(there) {
 			return "the other ends before\n    " + h.Events[i].String(), i

@@ -24,7 +24,7 @@ func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History 
 	t.Helper()
 	seed, nth := ofVariation(seed)
 	var found probed
-	if nth != 0 || cfg.Faults.aimsWith(seed) {
+	if nth != 0 || cfg.Faults.hasWriteTrigger(seed) {
 		var stuck *History
 		if found, stuck = probe(t, cfg, seed, scenario); stuck != nil {
 			return stuck
@@ -36,7 +36,7 @@ func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History 
 	}
 	h := play(t, cfg, newHistory(t, cfg, variation(seed, nth), plan), func(w *World) { w.play(scenario) })
 	if !h.abandoned {
-		h.judge()
+		h.checkInvariants()
 	}
 	return h
 }
@@ -127,7 +127,7 @@ func (w *World) watchBound() {
 		return
 	}
 	w.course.pause()
-	w.record.note(Event{What: Endless, Count: w.cfg.MaxEvents, Text: w.record.repeated()})
+	w.record.add(Event{What: Endless, Count: w.cfg.MaxEvents, Text: w.record.repeated()})
 	w.giveUp()
 }
 
@@ -165,7 +165,7 @@ func (w *World) play(scenario func(*World)) {
 	if w.comeToRest() {
 		w.course.rest("stay", w.cfg.Stay)
 		w.checks.settled(true)
-		w.record.note(Event{What: Finished})
+		w.record.add(Event{What: Finished})
 	}
 	w.programs.count()
 }
@@ -187,13 +187,13 @@ func (w *World) comeToRest() bool {
 		if why == "" {
 			why, settled = w.checks.settled(false), true
 			if why == "" {
-				w.record.note(Event{What: Rest})
+				w.record.add(Event{What: Rest})
 				return true
 			}
 		}
 		if time.Now().After(deadline) {
 			if !settled { // else the failing checks report it
-				w.record.note(Event{What: Restless, Text: why + w.programs.unrest(w.record)})
+				w.record.add(Event{What: Restless, Text: why + w.programs.unrest(w.record)})
 			}
 			w.checks.settled(true)
 			return false
@@ -223,7 +223,7 @@ func (w *World) look() (any bool) {
 		life.mu.Unlock()
 		for _, one := range keys {
 			any = true
-			w.record.note(Event{What: Called, Who: life.name, Kind: one.controller, Key: strings.TrimPrefix(one.key, "/")})
+			w.record.add(Event{What: Called, Who: life.name, Kind: one.controller, Key: strings.TrimPrefix(one.key, "/")})
 			one.wake()
 			w.course.rest("look", stepping)
 		}
@@ -276,12 +276,12 @@ func (p *program) restless() string {
 func (w *World) stop() {
 	w.heal()
 	w.programs.close()
-	w.record.note(Event{What: Stopping})
+	w.record.add(Event{What: Stopping})
 	for _, p := range w.programs.lives() {
 		p.end()
 		<-p.ended
 		if open := p.network.Open() + p.inbound.Open(); !p.isDead() && open > 0 {
-			w.record.note(Event{What: Leftover, Who: p.name, Name: "connections", Count: open})
+			w.record.add(Event{What: Leftover, Who: p.name, Name: "connections", Count: open})
 		}
 	}
 	if w.record.drifts() {

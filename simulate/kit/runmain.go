@@ -89,7 +89,7 @@ func (o *outsider) takes(v Verb) bool {
 // left.
 func (o *outsider) exited(err error) (next func()) {
 	p := o.p
-	p.w.record.note(Event{What: Exited, Who: p.name, Text: errorText(err)})
+	p.w.record.add(Event{What: Exited, Who: p.name, Text: errorText(err)})
 	p.mu.Lock()
 	dead, stopped, starts := p.mu.dead, p.mu.stopping, p.mu.next
 	p.mu.dead = true

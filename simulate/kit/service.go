@@ -24,8 +24,8 @@ import (
 // Service is a stand-in for a service outside the cluster. It is the Transport of the
 // program's http.Client: each call runs the handler in the bubble, and is part of the
 // history. Calls other than GET, HEAD and OPTIONS are named like writes, by method and
-// service, as in kit.Crash(time.Second).AfterWrite("POST dns", 1), and a swarm aims
-// faults at them. Crash, Stop, Pause, Cut, LoseResponse, Reject and Repeat affect calls;
+// service, as in kit.Crash(time.Second).AfterWrite("POST dns", 1), and trigger faults
+// of a swarm. Crash, Stop, Pause, Cut, LoseResponse, Reject and Repeat affect calls;
 // other faults of the network affect only the connections to the API server.
 type Service struct {
 	w       *World
@@ -110,7 +110,7 @@ func (s *Service) carryOut(p *process, call simulate.Request, r *http.Request, b
 		What: Asked, Who: p.name, Name: call.Verb, Kind: s.name, Key: call.Path,
 		Request: rec.nextNumber(), Text: pathText(call), Run: runText(r.Context()),
 	}
-	rec.note(asked)
+	rec.add(asked)
 	if calls(call.Verb) {
 		fired = s.w.faults.met(call, arriving)
 	}
@@ -132,7 +132,7 @@ func (s *Service) carryOut(p *process, call simulate.Request, r *http.Request, b
 	if lost {
 		answered.Code = 0
 	}
-	rec.note(answered)
+	rec.add(answered)
 	return a, lost
 }
 
@@ -148,7 +148,7 @@ func (s *Service) serve(r *http.Request, body []byte, asked Event) *recorded {
 	a.code = cmp.Or(a.code, http.StatusOK)
 	if s.made != nil {
 		if object := s.made(given(), a.code); object != "" {
-			s.w.record.note(Event{What: Made, Who: asked.Who, Kind: s.name, Key: object, Request: asked.Request, Run: asked.Run})
+			s.w.record.add(Event{What: Made, Who: asked.Who, Kind: s.name, Key: object, Request: asked.Request, Run: asked.Run})
 		}
 	}
 	s.w.checks.wake()

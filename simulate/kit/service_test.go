@@ -157,18 +157,18 @@ func TestKit_SwarmRepeatsCallsOfAService_K15(t *testing.T) {
 	kit.Test(t, kit.Config{Seeds: 10, Faults: kit.Swarm().Without(kit.Rewind(1))}, registers(true))
 }
 
-// A swarm aims faults at calls.
-func TestKit_SwarmAimsAtCalls_K15(t *testing.T) {
-	aimed := 0
+// Calls trigger faults of a swarm.
+func TestKit_SwarmTriggersFaultsByCalls_K15(t *testing.T) {
+	triggered := 0
 	for seed := range uint64(12) {
 		for _, op := range kit.Run(t, kit.Config{}, seed, registers(true)).Plan {
 			if strings.HasSuffix(op.When.Before+op.When.After, " registry") {
-				aimed++
+				triggered++
 			}
 		}
 	}
-	if aimed < 5 {
-		t.Errorf("12 seeds aim %d faults at calls, want at least 5", aimed)
+	if triggered < 5 {
+		t.Errorf("12 seeds have %d faults triggered by calls, want at least 5", triggered)
 	}
 }
 

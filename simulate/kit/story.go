@@ -84,9 +84,9 @@ func (h *History) runOf(request int) string {
 	return ""
 }
 
-// told are how many reconciles the story has before the event at which the page opens, and
-// after it.
-const toldRuns = 3
+// reconcilesAround is how many reconciles the story has before the event at which the page
+// opens, and after it.
+const reconcilesAround = 3
 
 // story tells of the reconciles of the keys next to an event: what was true and what they
 // read, what they wrote, and how they ended.
@@ -96,7 +96,7 @@ func (h *History) story(keys []string, at int) []sentence {
 		text []string
 	}
 	m, made := newMirror(), newEffects()
-	running, told, nextTo := map[line]*reconciled{}, []*reconciled{}, 0
+	running, reconciles, nextTo := map[line]*reconciled{}, []*reconciled{}, 0
 	for i, e := range h.Events {
 		m.take(e, i)
 		l := lineOf(e)
@@ -107,9 +107,9 @@ func (h *History) story(keys []string, at int) []sentence {
 		switch {
 		case e.What == Begun && slices.Contains(keys, e.Key):
 			running[l] = &reconciled{at: i, text: []string{fmt.Sprintf("%s %s reconciles %s", e.At, l, m.sight(e.Who, keys))}}
-			told = append(told, running[l])
+			reconciles = append(reconciles, running[l])
 			if i <= at {
-				nextTo = len(told)
+				nextTo = len(reconciles)
 			}
 		case e.What == Ended && running[l] != nil:
 			running[l].text = append(running[l].text, "it returns "+strings.TrimSuffix(e.Name+": "+e.Text, ": "))
@@ -124,7 +124,7 @@ func (h *History) story(keys []string, at int) []sentence {
 		}
 	}
 	out := []sentence{}
-	for _, r := range told[max(nextTo-toldRuns, 0):min(nextTo+toldRuns, len(told))] {
+	for _, r := range reconciles[max(nextTo-reconcilesAround, 0):min(nextTo+reconcilesAround, len(reconciles))] {
 		out = append(out, sentence{r.at, strings.Join(r.text, "; ")})
 	}
 	return out

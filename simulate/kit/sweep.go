@@ -97,7 +97,7 @@ func atOnce() int {
 }
 
 // varies reports whether a sweep has variations.
-func (cfg *Config) varies() bool { return cfg.Vary && cfg.Faults.aims() }
+func (cfg *Config) varies() bool { return cfg.Vary && cfg.Faults.allowsWriteTrigger() }
 
 // sweep is the order of seeds. If it varies, every third place is for a variation of a
 // seed that has shown something new. The choice depends on the histories of earlier
@@ -113,7 +113,7 @@ type sweep struct {
 		next    int // next place
 		due     int // place of the next variation
 		ran     map[int]ran
-		judged  int // number of judged places
+		counted int // places whose traits are counted
 		seen    map[string]bool
 		varied  []*origin // in the order of their seeds' places
 	}
@@ -180,7 +180,7 @@ func (s *sweep) take() (place int, seed uint64, ok bool) {
 	place, seed = s.mu.next, s.fresh(s.mu.next)
 	s.mu.next++
 	if s.isVariation(place) {
-		for s.mu.due != place || !s.judgeLocked(place-beside) {
+		for s.mu.due != place || !s.countTraitsLocked(place-beside) {
 			s.mu.changed.Wait()
 		}
 		seed = s.varyLocked()
@@ -203,15 +203,15 @@ func (s *sweep) ended(place int, h *History) {
 	s.mu.changed.Broadcast()
 }
 
-// judgeLocked counts the new traits of all places up to one, in order, and reports
+// countTraitsLocked counts the new traits of all places up to one, in order, and reports
 // whether all have ended.
-func (s *sweep) judgeLocked(upTo int) bool {
-	for ; s.mu.judged <= upTo; s.mu.judged++ {
-		r := s.mu.ran[s.mu.judged]
+func (s *sweep) countTraitsLocked(upTo int) bool {
+	for ; s.mu.counted <= upTo; s.mu.counted++ {
+		r := s.mu.ran[s.mu.counted]
 		if r.traits == nil {
 			return false
 		}
-		delete(s.mu.ran, s.mu.judged)
+		delete(s.mu.ran, s.mu.counted)
 		news := 0
 		for _, trait := range r.traits {
 			if !s.mu.seen[trait] {
@@ -249,7 +249,7 @@ func (s *sweep) varyLocked() uint64 {
 // failed writes, and sequences of writes, by process. They name no object.
 func (h *History) traits() (out []string) {
 	seen := map[string]bool{}
-	note := func(format string, args ...any) {
+	add := func(format string, args ...any) {
 		if trait := fmt.Sprintf(format, args...); !seen[trait] {
 			seen[trait] = true
 			out = append(out, trait)
@@ -262,18 +262,18 @@ func (h *History) traits() (out []string) {
 			return out
 		case h.renews(e):
 		case e.What == Ended:
-			note("%s %s ends with %s", who, e.Kind, e.Name)
+			add("%s %s ends with %s", who, e.Kind, e.Name)
 		case e.What == Answered && writes(e.Name) && (e.Code == 0 || e.Code >= 400):
-			note("%s %s %s: %d", who, e.Name, e.Kind, e.Code)
+			add("%s %s %s: %d", who, e.Name, e.Kind, e.Code)
 		case e.What == Changed && !e.Quiet:
 			what, object := fmt.Sprintf("%s %s %s", who, e.Name, e.Kind), e.Kind+" "+e.Key
-			note("%s, then %s", last, what)
-			note("%s, then %s of the same", of[object], what)
+			add("%s, then %s", last, what)
+			add("%s, then %s of the same", of[object], what)
 			last, of[object] = what, what
 		}
 	}
 	for _, v := range h.Violations {
-		note("violates %s", v.Invariant)
+		add("violates %s", v.Invariant)
 	}
 	return out
 }

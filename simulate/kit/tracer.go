@@ -18,7 +18,7 @@ func (t tracer) Asked(r simulate.Request) {
 	if looksOn(r) {
 		return
 	}
-	t.w.record.note(Event{
+	t.w.record.add(Event{
 		What: Asked, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name),
 		Request: t.w.record.numbered(r), Text: pathText(r), Run: t.w.programs.run(r),
 	})
@@ -48,7 +48,7 @@ func (t tracer) Stored(c simulate.Change) {
 		e.Name = "created"
 	}
 	t.w.fields.took(c)
-	t.w.record.note(e)
+	t.w.record.add(e)
 	t.w.faults.slow.take(c)
 	t.w.checks.wake()
 }
@@ -72,7 +72,7 @@ func (t tracer) Answered(r simulate.Request, code int) {
 	if r.Verb == "watch" {
 		t.alone(r)
 	}
-	t.w.record.note(Event{What: Answered, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: t.w.record.numbered(r), Code: code})
+	t.w.record.add(Event{What: Answered, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: t.w.record.numbered(r), Code: code})
 	t.w.record.forget(r)
 	if r.Verb != "watch" {
 		t.w.record.under(-1)
@@ -91,7 +91,7 @@ func (t tracer) Sending(r simulate.Request, e simulate.Event) {
 		t.w.faults.met(r, sending)
 	}
 	version, _ := strconv.ParseUint(e.ResourceVersion, 10, 64) // an error has none
-	t.w.record.note(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: keyText(e.Key.Namespace, e.Key.Name), Version: version, Request: t.w.record.numbered(r)})
+	t.w.record.add(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: keyText(e.Key.Namespace, e.Key.Name), Version: version, Request: t.w.record.numbered(r)})
 }
 
 // alone waits for an instant at which nothing else happens. Watches need it: one change

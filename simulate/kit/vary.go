@@ -3,10 +3,10 @@
 
 package kit
 
-// A variation of a seed has the seed's scenario and its plan with one change: an aimed
-// fault moves to a neighbouring moment, another fault is aimed near it, or a fault is
-// left out. The number of the variation is the high byte of the seed, so that the seed
-// alone repeats it.
+// A variation of a seed has the seed's scenario and its plan with one change: a fault
+// triggered by a write moves to a neighbouring write, another fault is added near it, or a
+// fault is left out. The number of the variation is the high byte of the seed, so that the
+// seed alone repeats it.
 
 // mostVariations of a seed.
 const mostVariations = 255

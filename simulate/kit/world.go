@@ -77,7 +77,7 @@ func (w *World) open(t *testing.T) (err error) {
 	for _, own := range []struct{ kind, resource string }{{"Namespace", "namespaces"}, {"Service", "services"}} { // from before the Tracer was set
 		for _, obj := range w.server.Objects(schema.GroupResource{Resource: own.resource}) {
 			v, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
-			w.record.note(Event{What: Changed, Who: "cluster", Kind: own.kind, Name: "created", Key: keyText(obj.GetNamespace(), obj.GetName()), UID: string(obj.GetUID()), Version: v})
+			w.record.add(Event{What: Changed, Who: "cluster", Kind: own.kind, Name: "created", Key: keyText(obj.GetNamespace(), obj.GetName()), UID: string(obj.GetUID()), Version: v})
 		}
 	}
 	if err := w.user.installDefinitions(w.cfg.definitions); err != nil {
@@ -123,7 +123,7 @@ func (w *World) heal() {
 			p.restart()
 		}
 	}
-	w.record.note(Event{What: Healed})
+	w.record.add(Event{What: Healed})
 }
 
 // giveUp ends all processes and actors for good after a check of Never has failed, or

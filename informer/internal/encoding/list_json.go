@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/jsonspan"
 )
 
-// ListReader is told what a list contains, in the order in which it arrives.
+// ListReader receives what a list contains, in the order in which it arrives.
 type ListReader struct {
 	// Begin is called before the items, with what is known of the list by then.
 	// Later items of the same list replace those of an earlier call. For
@@ -28,7 +28,7 @@ type ListReader struct {
 // array in place of its items. An error of the source is a *ReadError; others
 // are found by SplitJSONList in the whole text, too.
 func ReadJSONList(in *Window, r ListReader) (outside []byte, err error) {
-	l := jsonListReader{in: in, told: r}
+	l := jsonListReader{in: in, reader: r}
 	switch err := l.members(); {
 	case l.stopped != nil:
 		return l.outside, l.stopped
@@ -48,9 +48,9 @@ func notText(err error) error {
 
 type jsonListReader struct {
 	in      *Window
-	told    ListReader
+	reader  ListReader
 	outside []byte // the list without its items
-	stopped error  // by told
+	stopped error  // by reader
 }
 
 func (l *jsonListReader) members() error {
@@ -114,7 +114,7 @@ func (l *jsonListReader) member(items bool) error {
 func (l *jsonListReader) begin() {
 	known := append(bytes.TrimRight(l.outside, " \n\r\t:"), ":null}"...)
 	list, _ := SplitJSONList(known)
-	l.told.Begin(string(list.APIVersion), string(list.Kind))
+	l.reader.Begin(string(list.APIVersion), string(list.Kind))
 }
 
 // elements reads an array. Invalid JSON up to the next comma is an element.
@@ -134,7 +134,7 @@ func (l *jsonListReader) elements() error {
 		}
 		text := l.in.ahead()
 		last := text[n] == ']'
-		if l.stopped = l.told.Item(bytes.TrimRight(text[:n], " \n\r\t")); l.stopped != nil {
+		if l.stopped = l.reader.Item(bytes.TrimRight(text[:n], " \n\r\t")); l.stopped != nil {
 			return l.stopped
 		}
 		l.in.consume(n + 1)

@@ -283,7 +283,7 @@ func (e *Elector) retire(ctx context.Context, log logr.Logger) error {
 		textlog.Warn(log, nil, "Keeping the lease until it expires, because guarded work has not ended")
 		return nil
 	}
-	if !e.lease.gate.Settle(e.opts.LeaseDuration) {
+	if !e.lease.gate.Drain(e.opts.LeaseDuration) {
 		textlog.Warn(log, nil, "Keeping the lease until it expires, because a write was cut off shortly before and may still arrive")
 		return nil
 	}

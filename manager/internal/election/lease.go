@@ -107,7 +107,7 @@ func (l *lease) get(ctx context.Context) (*coordinationv1.LeaseSpec, error) {
 			return nil, err
 		}
 	case err != nil:
-		return nil, l.unheard(err)
+		return nil, l.reconnectUnlessAnswered(err)
 	default:
 		l.learn(got, true)
 	}
@@ -245,7 +245,7 @@ func (l *lease) claim(ctx context.Context, base *coordinationv1.Lease, write fun
 	got, err := write()
 	l.tries.Add(1)
 	if err != nil {
-		err = l.unheard(err)
+		err = l.reconnectUnlessAnswered(err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,9 +269,9 @@ func (l *lease) claim(ctx context.Context, base *coordinationv1.Lease, write fun
 	return nil
 }
 
-// unheard returns err, and forces a new connection unless err is an answer of the
-// server.
-func (l *lease) unheard(err error) error {
+// reconnectUnlessAnswered returns err, and forces a new connection unless err is an
+// answer of the server.
+func (l *lease) reconnectUnlessAnswered(err error) error {
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
 		l.reconnect()
 	}

@@ -47,7 +47,7 @@ type Mail struct {
 	mu struct {
 		sync.Mutex
 		book   eventBook
-		told   map[eventResult]uint64
+		counts map[eventResult]uint64
 		closed bool
 	}
 }
@@ -65,7 +65,7 @@ func NewMail(cfg *rest.Config, log logr.Logger, until func() time.Time) (*Mail, 
 		return nil, err
 	}
 	e := &Mail{client: client, log: log, until: until, wake: make(chan struct{}, 1)}
-	e.mu.book, e.mu.told = newEventBook(), map[eventResult]uint64{}
+	e.mu.book, e.mu.counts = newEventBook(), map[eventResult]uint64{}
 	return e, nil
 }
 
@@ -78,7 +78,7 @@ func (e *Mail) record(event *eventsv1.Event, now time.Time) {
 	if !e.mu.closed {
 		result = e.mu.book.record(event, now)
 	}
-	e.mu.told[result]++
+	e.mu.counts[result]++
 	dropped := result == eventLimited || result == eventOverflow
 	first := dropped && e.mu.book.firstDropped(event, now)
 	e.mu.Unlock()
@@ -99,10 +99,10 @@ func (e *Mail) record(event *eventsv1.Event, now time.Time) {
 func (e *Mail) Counts() iter.Seq2[string, uint64] {
 	return func(yield func(string, uint64) bool) {
 		e.mu.Lock()
-		told := maps.Clone(e.mu.told)
+		counts := maps.Clone(e.mu.counts)
 		e.mu.Unlock()
 		for _, result := range []eventResult{eventAccepted, eventCounted, eventMerged, eventLimited, eventOverflow} {
-			if !yield(string(result), told[result]) {
+			if !yield(string(result), counts[result]) {
 				return
 			}
 		}

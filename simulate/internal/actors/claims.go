@@ -38,7 +38,7 @@ func claimed[T any, P goPointer[T]](ctx context.Context, c *controllers, of clai
 		if obj == nil {
 			continue
 		}
-		mine, err := c.settle(ctx, of, selector, about, obj)
+		mine, err := c.claimObject(ctx, of, selector, about, obj)
 		if err != nil {
 			return nil, err
 		}
@@ -52,8 +52,9 @@ func claimed[T any, P goPointer[T]](ctx context.Context, c *controllers, of clai
 	return out, nil
 }
 
-// settle decides whether one object belongs to the owner, and updates its owner references.
-func (c *controllers) settle(ctx context.Context, of claim, selector labels.Selector, about Reference, obj *object.Object) (mine bool, err error) {
+// claimObject decides whether one object belongs to the owner, and updates its owner
+// references.
+func (c *controllers) claimObject(ctx context.Context, of claim, selector labels.Selector, about Reference, obj *object.Object) (mine bool, err error) {
 	matches := selector.Matches(object.LabelSet(obj))
 	switch controllerOf(obj) {
 	case of.uid:

@@ -115,7 +115,7 @@ func (c *controllers) await(ctx context.Context) []timedChange {
 
 // pass passes a change to all actors, and plans the steps that they ask for.
 func (c *controllers) pass(n timedChange) {
-	c.index.note(n.Change)
+	c.index.apply(n.Change)
 	if n.After == nil {
 		delete(c.readings, aboutOf(n.Change))
 	}

@@ -75,7 +75,7 @@ func (a daemonSetController) act(ctx context.Context, about Reference) (time.Dur
 		return 0, err
 	}
 	kept := pastTemplates{a.controllers, set, appsv1.SchemeGroupVersion.WithKind("DaemonSet")}
-	_, hash, err := kept.note(ctx, &set.Spec.Template)
+	_, hash, err := kept.saveRevision(ctx, &set.Spec.Template)
 	if err != nil {
 		return 0, err
 	}

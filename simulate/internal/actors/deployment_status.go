@@ -54,8 +54,8 @@ func (r *rollout) progressed(reason, message string) {
 	}
 }
 
-// notePause sets the condition for a rollout that is paused or resumed.
-func (r *rollout) notePause() {
+// setPausedCondition sets the condition for a rollout that is paused or resumed.
+func (r *rollout) setPausedCondition() {
 	was := condition(r.of, appsv1.DeploymentProgressing)
 	if !hasDeadline(r.of) || was != nil && was.Reason == "ProgressDeadlineExceeded" {
 		return
@@ -103,7 +103,7 @@ func (r rollout) complete(status appsv1.DeploymentStatus) bool {
 func (r *rollout) summarizeProgress() {
 	was := r.of.Status.DeepCopy()
 	r.summarize()
-	r.noteFailures()
+	r.copyReplicaFailure()
 	if !hasDeadline(r.of) {
 		dropCondition(r.of, appsv1.DeploymentProgressing)
 		return
@@ -153,8 +153,8 @@ func (r rollout) deadline() time.Duration {
 	return max(time.Second, time.Until(progress.LastUpdateTime.Add(r.allowed()))+time.Second)
 }
 
-// noteFailures copies the condition of a ReplicaSet that cannot create its Pods.
-func (r *rollout) noteFailures() {
+// copyReplicaFailure copies the condition of a ReplicaSet that cannot create its Pods.
+func (r *rollout) copyReplicaFailure() {
 	sets := r.old
 	if r.current != nil {
 		sets = append([]*appsv1.ReplicaSet{r.current}, sets...)

@@ -62,7 +62,7 @@ func (a deploymentController) act(ctx context.Context, about Reference) (time.Du
 	was := d.DeepCopy()
 	if object.Unset(d.DeletionTimestamp) {
 		if err := a.advance(ctx, &r); err != nil {
-			a.noteFailure(ctx, about, was, r, err)
+			a.reportCreateError(ctx, about, was, r, err)
 			return 0, err
 		}
 	} else {
@@ -76,7 +76,7 @@ func (a deploymentController) act(ctx context.Context, about Reference) (time.Du
 
 // advance takes the next step of a rollout.
 func (a deploymentController) advance(ctx context.Context, r *rollout) error {
-	r.notePause()
+	r.setPausedCondition()
 	if err := a.present(ctx, r, !r.of.Spec.Paused && r.rolls() && !r.scales()); err != nil {
 		return err
 	}
@@ -282,8 +282,8 @@ func (a deploymentController) report(ctx context.Context, about Reference, is *a
 	return err
 }
 
-// noteFailure sets the condition that no ReplicaSet can be created.
-func (a deploymentController) noteFailure(ctx context.Context, about Reference, d *appsv1.Deployment, r rollout, cause error) {
+// reportCreateError sets the condition that no ReplicaSet can be created.
+func (a deploymentController) reportCreateError(ctx context.Context, about Reference, d *appsv1.Deployment, r rollout, cause error) {
 	if r.current != nil || !hasDeadline(d) || apierrors.IsAlreadyExists(cause) || apierrors.HasStatusCause(cause, corev1.NamespaceTerminatingCause) {
 		return
 	}

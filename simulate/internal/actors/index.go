@@ -33,8 +33,8 @@ func newObjectIndex() *objectIndex {
 
 func aboutOf(c revisions.Change) Reference { return Reference{c.Resource, c.Key} }
 
-// note applies a change.
-func (x *objectIndex) note(c revisions.Change) {
+// apply applies a change.
+func (x *objectIndex) apply(c revisions.Change) {
 	about := aboutOf(c)
 	if c.Before != nil {
 		m := c.Before.Meta()

@@ -75,8 +75,8 @@ func (w *jobWork) failed() int32 {
 	return w.job.Status.Failed + int32(len(w.job.Status.UncountedTerminatedPods.Failed))
 }
 
-// judge sets the condition for a Job that has succeeded or failed.
-func (w *jobWork) judge() {
+// setConditions sets the conditions of a Job that is suspended, or has succeeded or failed.
+func (w *jobWork) setConditions() {
 	job := w.job
 	if is, was := suspended(job), jobCondition(job, batchv1.JobSuspended); is || was != nil {
 		if is {

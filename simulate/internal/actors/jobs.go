@@ -77,7 +77,7 @@ func (a jobController) act(ctx context.Context, about Reference) (time.Duration,
 	w := jobWork{job: job, pods: pods}
 	w.count()
 	if !ending {
-		w.judge()
+		w.setConditions()
 		if err := a.fit(ctx, &w); err != nil {
 			return 0, err
 		}

@@ -42,9 +42,9 @@ func (r pastTemplates) kept() (out []*appsv1.ControllerRevision) {
 	return out
 }
 
-// note stores a template as the newest, and returns its name and its hash. A template that
-// is stored already gets a new number.
-func (r pastTemplates) note(ctx context.Context, template *corev1.PodTemplateSpec) (name, hash string, err error) {
+// saveRevision stores a template as the newest, and returns its name and its hash. A
+// template that is stored already gets a new number.
+func (r pastTemplates) saveRevision(ctx context.Context, template *corev1.PodTemplateSpec) (name, hash string, err error) {
 	kept := r.kept()
 	hash = hashOf(template, nil)
 	name = r.of.GetName() + "-" + hash

@@ -48,7 +48,7 @@ func (a statefulSetController) act(ctx context.Context, about Reference) (time.D
 	}
 	row := rowOf(set, pods)
 	kept := pastTemplates{a.controllers, set, appsv1.SchemeGroupVersion.WithKind("StatefulSet")}
-	if row.name, row.hash, err = kept.note(ctx, &set.Spec.Template); err != nil {
+	if row.name, row.hash, err = kept.saveRevision(ctx, &set.Spec.Template); err != nil {
 		return 0, err
 	}
 	var failed error

@@ -107,48 +107,48 @@ func Older(o *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv1.HorizontalPo
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	say := func(name string, there bool, what any) {
+	annotate := func(name string, there bool, what any) {
 		delete(annotations, name)
 		if text, err := json.Marshal(what); there && err == nil {
 			annotations[name] = string(text)
 		}
 	}
-	say(scalerMetrics, len(metrics) > 0, metrics)
-	say(scalerCurrent, len(current) > 0, current)
-	say(scalerConditions, len(o.Status.Conditions) > 0, o.Status.Conditions)
-	say(scalerBehavior, o.Spec.Behavior != nil, behaviorTold(o.Spec.Behavior))
+	annotate(scalerMetrics, len(metrics) > 0, metrics)
+	annotate(scalerCurrent, len(current) > 0, current)
+	annotate(scalerConditions, len(o.Status.Conditions) > 0, o.Status.Conditions)
+	annotate(scalerBehavior, o.Spec.Behavior != nil, newAnnotatedBehavior(o.Spec.Behavior))
 	out.Annotations = annotations
 	return out
 }
 
-// toldBehavior is the behavior in an annotation, with the names of Go fields.
-type toldBehavior struct{ ScaleUp, ScaleDown *toldRules }
+// annotatedBehavior is the behavior in an annotation, with the names of Go fields.
+type annotatedBehavior struct{ ScaleUp, ScaleDown *annotatedRules }
 
-type toldRules struct {
+type annotatedRules struct {
 	StabilizationWindowSeconds *int32
 	SelectPolicy               *autoscalingv2.ScalingPolicySelect
-	Policies                   []toldPolicy
+	Policies                   []annotatedPolicy
 	Tolerance                  *resource.Quantity
 }
 
-type toldPolicy struct {
+type annotatedPolicy struct {
 	Type                 autoscalingv2.HPAScalingPolicyType
 	Value, PeriodSeconds int32
 }
 
-func behaviorTold(b *autoscalingv2.HorizontalPodAutoscalerBehavior) *toldBehavior {
+func newAnnotatedBehavior(b *autoscalingv2.HorizontalPodAutoscalerBehavior) *annotatedBehavior {
 	if b == nil {
 		return nil
 	}
-	rules := func(r *autoscalingv2.HPAScalingRules) *toldRules {
+	rules := func(r *autoscalingv2.HPAScalingRules) *annotatedRules {
 		if r == nil {
 			return nil
 		}
-		out := &toldRules{StabilizationWindowSeconds: r.StabilizationWindowSeconds, SelectPolicy: r.SelectPolicy, Tolerance: r.Tolerance}
+		out := &annotatedRules{StabilizationWindowSeconds: r.StabilizationWindowSeconds, SelectPolicy: r.SelectPolicy, Tolerance: r.Tolerance}
 		for _, p := range r.Policies {
-			out.Policies = append(out.Policies, toldPolicy(p))
+			out.Policies = append(out.Policies, annotatedPolicy(p))
 		}
 		return out
 	}
-	return &toldBehavior{rules(b.ScaleUp), rules(b.ScaleDown)}
+	return &annotatedBehavior{rules(b.ScaleUp), rules(b.ScaleDown)}
 }

@@ -100,20 +100,20 @@ func (c *Controller) Changed(store Store, change revisions.Change) {
 	}
 	named := apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted)
 	if named && !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && object.Unset(crd.DeletionTimestamp) && kinds.DefinedBy(change.After) != nil {
-		c.setCondition(store, change.After, crd, apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted")
+		c.writeCondition(store, change.After, crd, apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted")
 		return
 	}
 	c.serve(store, change.After, crd)
 }
 
-// setCondition stores a condition of a CRD.
-func (c *Controller) setCondition(store Store, obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) {
-	noteCondition(crd, kind, status, reason, message)
+// writeCondition stores a condition of a CRD.
+func (c *Controller) writeCondition(store Store, obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) {
+	setCondition(crd, kind, status, reason, message)
 	c.writeStatus(store, obj, crd)
 }
 
-// noteCondition sets a condition as of now.
-func noteCondition(crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) {
+// setCondition sets a condition as of now.
+func setCondition(crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) {
 	apihelpers.SetCRDCondition(crd, apiextensionsv1.CustomResourceDefinitionCondition{Type: kind, Status: status, Reason: reason, Message: message})
 }
 
@@ -149,13 +149,13 @@ func (c *Controller) acceptNames(store Store, obj *object.Object, crd *apiextens
 		return false
 	}
 	crd.Status.AcceptedNames = names
-	noteCondition(crd, want.Type, want.Status, want.Reason, want.Message)
+	setCondition(crd, want.Type, want.Status, want.Reason, want.Message)
 	switch established := apihelpers.FindCRDCondition(crd, apiextensionsv1.Established); {
 	case established != nil && established.Status == apiextensionsv1.ConditionTrue:
 	case status == apiextensionsv1.ConditionTrue:
-		noteCondition(crd, apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "Installing", "the initial names have been accepted")
+		setCondition(crd, apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "Installing", "the initial names have been accepted")
 	case established == nil:
-		noteCondition(crd, apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "NotAccepted", "not all names are accepted")
+		setCondition(crd, apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "NotAccepted", "not all names are accepted")
 	}
 	c.writeStatus(store, obj, crd)
 	return true
@@ -229,7 +229,7 @@ func (c *Controller) empty(store Store, crd *apiextensionsv1.CustomResourceDefin
 		return // another change came in between
 	}
 	obj := store.Get(kinds.Definitions, types.NamespacedName{Name: crd.Name})
-	c.setCondition(store, obj, crd, apiextensionsv1.Terminating, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+	c.writeCondition(store, obj, crd, apiextensionsv1.Terminating, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 	r := kinds.ResourceOf(crd)
 	if kind := c.Kinds.Stored(r); kind != nil && apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
 		for _, each := range store.List(r) {
@@ -257,7 +257,7 @@ func (c *Controller) finish(store Store, name string) {
 		store.Remove(kinds.Definitions, obj.Key())
 		return
 	}
-	c.setCondition(store, obj, crd, apiextensionsv1.Terminating, apiextensionsv1.ConditionFalse, "InstanceDeletionCompleted", "removed all instances")
+	c.writeCondition(store, obj, crd, apiextensionsv1.Terminating, apiextensionsv1.ConditionFalse, "InstanceDeletionCompleted", "removed all instances")
 }
 
 // serve serves what a CRD defines, as far as its names are accepted, and ends the watches

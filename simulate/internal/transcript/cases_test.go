@@ -41,7 +41,7 @@ func compare(t *testing.T, cases []transcript.Case, differ func(got, want []tran
 				if err != nil {
 					diff = []string{err.Error()}
 				}
-				judge(t, c.Name, ledger[c.Name], diff)
+				checkLedger(t, c.Name, ledger[c.Name], diff)
 			})
 		})
 	}
@@ -61,9 +61,9 @@ func differences(t *testing.T) map[string]transcript.Difference {
 	return ledger
 }
 
-// judge fails if a case differs and is not in the ledger, or is in the ledger and does not
-// differ.
-func judge(t *testing.T, name string, known transcript.Difference, diff []string) {
+// checkLedger fails if a case differs and is not in the ledger, or is in the ledger and
+// does not differ.
+func checkLedger(t *testing.T, name string, known transcript.Difference, diff []string) {
 	t.Helper()
 	switch {
 	case len(diff) > 0 && known.Case == "":

@@ -35,9 +35,9 @@ const (
 type Target struct {
 	// Host is the prefix of all addresses: "https://127.0.0.1:6443".
 	Host string
-	// Client may do everything. Stranger has no credentials; it sends the steps that have
+	// Client may do everything. Anonymous has no credentials; it sends the steps that have
 	// their own, and those with none.
-	Client, Stranger *http.Client
+	Client, Anonymous *http.Client
 	// Hooks is the address of Webhooks that the server calls: "https://127.0.0.1:1". If
 	// empty, cases with webhooks fail.
 	Hooks string
@@ -150,7 +150,7 @@ func (p *player) request(ctx context.Context, step Step) error {
 	if err != nil {
 		return err
 	}
-	return p.note(step, Step{Verb: step.Verb, Rest: path, Options: step.Options}.String(), answer)
+	return p.record(step, Step{Verb: step.Verb, Rest: path, Options: step.Options}.String(), answer)
 }
 
 // ask sends one request, and retries while its kind is unavailable: for a moment after a
@@ -173,8 +173,8 @@ func (p *player) ask(ctx context.Context, step Step, method, path string) (*http
 	}
 }
 
-// note records a complete answer.
-func (p *player) note(step Step, do string, answer *http.Response) error {
+// record records a complete answer.
+func (p *player) record(step Step, do string, answer *http.Response) error {
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
 	if err != nil {
@@ -247,7 +247,7 @@ func (p *player) send(ctx context.Context, step Step, method, path string) (*htt
 	for _, o := range step.Options {
 		switch {
 		case o.Name == "as" && o.Value == "nobody", o.Name == "Authorization":
-			client = p.target.Stranger
+			client = p.target.Anonymous
 		}
 		if o.Name != strings.ToLower(o.Name) {
 			value, err := p.vars.expand(o.Value)
@@ -271,7 +271,7 @@ func (p *player) watch(ctx context.Context, step Step, name, path string) error 
 		return err
 	}
 	if answer.StatusCode != http.StatusOK {
-		return p.note(step, step.String(), answer)
+		return p.record(step, step.String(), answer)
 	}
 	p.entries = append(p.entries, Entry{Do: step.String(), Status: answer.StatusCode, Headers: headersOf(answer.Header)})
 	s := &stream{frames: make(chan any)}

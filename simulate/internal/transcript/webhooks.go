@@ -73,7 +73,7 @@ func verdict(name string, request map[string]any) map[string]any {
 	case "copy":
 		return labels(request, "copied", fmt.Sprint(field(request, ".object.metadata.labels.marked")))
 	case "facts":
-		return note(request)
+		return annotations(request)
 	case "elsewhere":
 		return patch(map[string]any{"op": "remove", "path": "/data/none"})
 	case "convert":
@@ -103,8 +103,8 @@ func labels(request map[string]any, name string, value any) map[string]any {
 	return patch(map[string]any{"op": "add", "path": "/metadata/labels", "value": all})
 }
 
-// note returns a patch that records the request.
-func note(request map[string]any) map[string]any {
+// annotations returns a patch that records the request in annotations.
+func annotations(request map[string]any) map[string]any {
 	facts := map[string]any{}
 	for _, name := range []string{"operation", "name", "namespace", "dryRun", "subResource", "requestSubResource", "kind", "requestKind", "resource", "requestResource", "options"} {
 		text, err := json.Marshal(request[name])

@@ -35,10 +35,10 @@ func simulated(t *testing.T, test func(t *testing.T, target transcript.Target)) 
 				t.Errorf("the simulated server ended: %v", err)
 			}
 		})
-		stranger := &http.Client{Transport: network.Transport()}
-		defer stranger.CloseIdleConnections()
-		client := &http.Client{Transport: admin{stranger.Transport}}
-		test(t, transcript.Target{Host: "http://simulated", Client: client, Stranger: stranger, Hooks: webhooks().URL, Trust: certificate()})
+		anonymous := &http.Client{Transport: network.Transport()}
+		defer anonymous.CloseIdleConnections()
+		client := &http.Client{Transport: admin{anonymous.Transport}}
+		test(t, transcript.Target{Host: "http://simulated", Client: client, Anonymous: anonymous, Hooks: webhooks().URL, Trust: certificate()})
 	})
 }
 

@@ -43,7 +43,7 @@ func setUpPages(bug string) func(*manager.Manager) error {
 		r := &pages{bug: bug, pages: all.Lister(), children: children.Lister(), client: mgr.Client(), scheme: mgr.Scheme(), done: map[reconcile.Key]int64{}}
 		if bug == "delete by a stale read" {
 			var err error
-			if r.client, err = unheard(mgr); err != nil {
+			if r.client, err = unobservedClient(mgr); err != nil {
 				return err
 			}
 		}
@@ -54,10 +54,10 @@ func setUpPages(bug string) func(*manager.Manager) error {
 	}
 }
 
-// unheard returns a client whose writes informers see only through their watches. It is
-// like one of a configuration that is not the manager's: the manager observes what passes
-// the WrapTransport of Config.
-func unheard(mgr *manager.Manager) (*client.Client, error) {
+// unobservedClient returns a client whose writes informers see only through their watches.
+// It is like one of a configuration that is not the manager's: the manager observes what
+// passes the WrapTransport of Config.
+func unobservedClient(mgr *manager.Manager) (*client.Client, error) {
 	cfg := mgr.Config()
 	cfg.WrapTransport = nil
 	return client.New(cfg, mgr.Scheme(), client.Options{})

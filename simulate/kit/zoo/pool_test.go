@@ -51,7 +51,7 @@ func setUpPools(bug string) func(*manager.Manager) error {
 		r := &pools{bug: bug, pools: all.Lister(), workers: workers.Lister(), tickets: tickets.Lister(), client: mgr.Client(), scheme: mgr.Scheme(), owners: map[reconcile.Key]types.UID{}}
 		if bug == "missing workers counted by a stale read" || bug == "surplus counted by a stale read" {
 			var err error
-			if r.client, err = unheard(mgr); err != nil {
+			if r.client, err = unobservedClient(mgr); err != nil {
 				return err
 			}
 		}

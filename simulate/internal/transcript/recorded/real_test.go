@@ -30,9 +30,9 @@ type recording struct {
 	}
 }
 
-// note records the answers to a case, to be written later, or compares them with the
-// earlier ones.
-func (r *recording) note(t *testing.T, known transcript.Library, name string, got []transcript.Entry) {
+// recordOrCompare records the answers to a case, to be written later, or compares them
+// with the earlier ones.
+func (r *recording) recordOrCompare(t *testing.T, known transcript.Library, name string, got []transcript.Entry) {
 	t.Helper()
 	if *update {
 		r.mu.Lock()
@@ -76,7 +76,7 @@ func play(t *testing.T, cases []transcript.Case) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.note(t, known, c.Name, got)
+				r.recordOrCompare(t, known, c.Name, got)
 			})
 		}
 	})

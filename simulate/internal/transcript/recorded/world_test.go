@@ -80,7 +80,7 @@ func startReal() (err error) {
 	if real.target.Client, err = rest.HTTPClientFor(cfg); err != nil {
 		return err
 	}
-	real.target.Stranger, err = rest.HTTPClientFor(rest.AnonymousClientConfig(cfg))
+	real.target.Anonymous, err = rest.HTTPClientFor(rest.AnonymousClientConfig(cfg))
 	return err
 }
 

@@ -57,8 +57,8 @@ func look(h *kit.History) (s seen) {
 	return s
 }
 
-// A fault aimed at a write happens right before or right after exactly that write.
-func TestKit_FaultsHappenAtTheWriteThatTheyAreAimedAt_K8(t *testing.T) {
+// A fault that a write triggers happens right before or right after exactly that write.
+func TestKit_FaultsHappenAtTheWriteThatTriggersThem_K8(t *testing.T) {
 	for name, c := range map[string]struct {
 		op   kit.Op
 		want func(seen) bool
@@ -94,7 +94,7 @@ func TestKit_FaultsHappenAtTheWriteThatTheyAreAimedAt_K8(t *testing.T) {
 	}
 }
 
-// A foreign write changes the object of the write that it is aimed at, after that was
+// A foreign write changes the object of the write that triggers it, after that was
 // read for it: an update with the version is answered with 409, and repeated; a patch
 // changes only its own fields; and one that replaces all annotations erases the foreign
 // one, which is found.
@@ -137,7 +137,7 @@ func TestKit_ForeignWriteComesBetweenReadAndWrite_K8(t *testing.T) {
 			h := kit.Run(t, kit.Config{Faults: faults}, 5, func(w *kit.World) {
 				w.Run(setup)
 				w.Settled(copied(w))
-				for i := range 10 { // which a fault that is not aimed would more likely change
+				for i := range 10 { // which a fault at a random time would more likely change
 					w.Create(configMap(fmt.Sprint("other", i), nil))
 				}
 				m := configMap("m", map[string]string{"v": "0"})
@@ -163,9 +163,9 @@ func TestKit_ForeignWriteComesBetweenReadAndWrite_K8(t *testing.T) {
 	}
 }
 
-// Most aimable faults of a swarm are aimed at existing writes, and happen.
-func TestKit_SwarmAimsAtWritesThatThereAre_K8(t *testing.T) {
-	aimed, met := 0, 0
+// Existing writes trigger most faults of a swarm that allow it, and the faults happen.
+func TestKit_SwarmTriggersFaultsByWrites_K8(t *testing.T) {
+	triggered, met := 0, 0
 	for seed := range uint64(30) {
 		h := kit.Run(t, kit.Config{}, seed, changes)
 		sound(t, h)
@@ -173,7 +173,7 @@ func TestKit_SwarmAimsAtWritesThatThereAre_K8(t *testing.T) {
 			if op.When.Before == "" && op.When.After == "" {
 				continue
 			}
-			aimed++
+			triggered++
 			for _, e := range h.Events {
 				if e.What == kit.Fault && e.Name == op.String() && e.Text == op.When.String() {
 					met++
@@ -182,8 +182,8 @@ func TestKit_SwarmAimsAtWritesThatThereAre_K8(t *testing.T) {
 			}
 		}
 	}
-	if aimed < 60 || met < aimed*3/5 {
-		t.Errorf("30 seeds aim %d faults, of which %d happen; want at least 60, and three fifths", aimed, met)
+	if triggered < 60 || met < triggered*3/5 {
+		t.Errorf("30 seeds have %d faults triggered by writes, of which %d happen; want at least 60, and three fifths", triggered, met)
 	}
 }
 

@@ -13,11 +13,10 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/chance"
 )
 
-// Faults at random times mostly happen while nothing else does. Faults that can be are
-// therefore aimed at writes: a run of the same seed without faults, the probe, shows
-// the writes, and each operation chooses one of them. It chooses the class first, so
-// that the single write that removes a finalizer is as likely as the many that update a
-// status.
+// Faults at random times mostly happen while nothing else does. Therefore writes trigger
+// those that allow it: a run of the same seed without faults, the probe, shows the writes,
+// and each operation chooses one of them. It chooses the class first, so that the single
+// write that removes a finalizer is as likely as the many that update a status.
 
 // probed is the result of a probe.
 type probed struct {
@@ -34,8 +33,8 @@ type moment struct {
 	holds []time.Duration // from each until just after the user's next write; 0: there is none
 }
 
-// aimable reports whether the operation can be aimed at a write.
-func (o Op) aimable() bool {
+// allowsWriteTrigger reports whether a write can trigger the operation.
+func (o Op) allowsWriteTrigger() bool {
 	switch o.Verb {
 	case crash, timeTravel, stop, pause, cut, partition, lag, slow, loseResponse, reject, foreignWrite:
 		return true
@@ -56,27 +55,28 @@ func (o Op) stretches() bool {
 // The sequences of an operation's draws, see spread.
 const (
 	ofTaking = iota
-	ofAiming
+	ofTriggering
 	ofClass
 	ofNth
 	ofPoint
 	ofHold
 )
 
-// firstShare is the fraction of the aimed operations that are aimed at a first write.
+// firstShare is the fraction of the operations triggered by writes for which a first write
+// does.
 const firstShare = 0.5
 
-// aimed is the fraction of the aimable operations that are aimed.
-const aimed = 0.85
+// writeShare is the fraction of the operations that writes can trigger for which they do.
+const writeShare = 0.85
 
-// isAimed reports whether a seed aims the operation.
-func (o Op) isAimed(seed uint64) bool {
-	return o.aimable() && chance.Unit(chance.Drawn(seed, o.id, ofAiming)) < aimed
+// isTriggeredByWrite reports whether a write triggers the operation with this seed.
+func (o Op) isTriggeredByWrite(seed uint64) bool {
+	return o.allowsWriteTrigger() && chance.Unit(chance.Drawn(seed, o.id, ofTriggering)) < writeShare
 }
 
-// aim schedules the operation at one of the moments, and reports whether it did.
-func (o *Op) aim(seed uint64, found probed) bool {
-	if !o.isAimed(seed) {
+// triggerByWrite schedules the operation at one of the moments, and reports whether it did.
+func (o *Op) triggerByWrite(seed uint64, found probed) bool {
+	if !o.isTriggeredByWrite(seed) {
 		return false
 	}
 	if o.Verb == slow {
@@ -88,7 +88,7 @@ func (o *Op) aim(seed uint64, found probed) bool {
 	}
 	m := fit[pick(seed, o.id, ofClass, len(fit))]
 	nth := m.choose(chance.Unit(spread(seed, o.id, ofNth)))
-	o.aimAt(m, nth, pick(seed, o.id, ofPoint, 2) == 1, pick(seed, o.id, ofHold, 3) > 0)
+	o.setTriggerAt(m, nth, pick(seed, o.id, ofPoint, 2) == 1, pick(seed, o.id, ofHold, 3) > 0)
 	return true
 }
 
@@ -115,10 +115,10 @@ func (p probed) fit(o Op) []moment {
 	})
 }
 
-// aimAt schedules the operation at the nth write of a class, counted from 0: after it
-// if after is set and the verb allows it, and until the user's next write if held is
+// setTriggerAt schedules the operation at the nth write of a class, counted from 0: after
+// it if after is set and the verb allows it, and until the user's next write if held is
 // set.
-func (o *Op) aimAt(m moment, nth int, after, held bool) {
+func (o *Op) setTriggerAt(m moment, nth int, after, held bool) {
 	o.When = Trigger{Before: m.write, Nth: nth + 1, User: m.user}
 	switch o.Verb {
 	case crash, timeTravel, stop, pause, cut, partition, lag, slow:
@@ -159,7 +159,7 @@ func (p Plan) varied(plan Plan, seed uint64, nth int, found probed) Plan {
 		out[i] = op
 		return out
 	}
-	ops := slices.DeleteFunc(slices.Clone(p), func(op Op) bool { return op.When != (Trigger{}) || !op.aimable() })
+	ops := slices.DeleteFunc(slices.Clone(p), func(op Op) bool { return op.When != (Trigger{}) || !op.allowsWriteTrigger() })
 	if len(ops) == 0 {
 		return out
 	}
@@ -213,7 +213,7 @@ func (o *Op) near(where Trigger, found probed, draw func(string, int) int) bool 
 		i, _ = slices.BinarySearchFunc(all, at, func(a one, at time.Duration) int { return cmp.Compare(a.at[a.nth], at) })
 		i = min(max(i+draw("by", 2*neighbourhood+1)-neighbourhood, 0), len(all)-1)
 	}
-	o.aimAt(all[i].moment, all[i].nth, draw("point", 2) == 1, draw("hold", 3) > 0)
+	o.setTriggerAt(all[i].moment, all[i].nth, draw("point", 2) == 1, draw("hold", 3) > 0)
 	return true
 }
 
