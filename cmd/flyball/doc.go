@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command flyball writes the module of a new operator, adds to it, and makes its
-// CustomResourceDefinitions, image, Helm chart and OLM bundle.
+// CustomResourceDefinitions, image, Helm chart and OLM bundle. It also edits an operator that is
+// written with controller-runtime to use Flyball's informers.
 //
 //	go run github.com/flyball-dev/flyball/cmd/flyball@latest new example.com/me/database --kind Database
 //
@@ -30,6 +31,16 @@
 //
 // add files, and lines where the new code is called.
 //
+//	flyball adopt
+//	   -C DIR                          module of an operator of controller-runtime 0.25
+//	   -check                          only say what stands in the way
+//	   -n                              do not run the go command
+//	   -undo                           remove what it has added
+//	   -version VERSION                of the bridge; by default that of flyball
+//
+// wraps the options of each manager by bridge.Options and completes go.mod: see
+// docs/migration.md.
+//
 //	flyball crds -o config/crd.yaml ./api/...
 //	flyball pack image, chart, bundle or sbom
 //
@@ -47,6 +58,8 @@
 //	    removed, and if it cannot be made, nothing is written
 //	Q6  an added version changes neither what is stored nor what the reconciler uses;
 //	    its objects and those of the stored version are read as the other
+//	Q7  flyball adopt changes only the options and the imports of managers; -undo gives back
+//	    the same bytes, and so does an error, also for go.mod and go.sum
 //
 // # Testing
 //

@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/adopt"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/crds"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/scaffold"
@@ -37,6 +38,8 @@ func main() {
 // others returns the command that args name if it has its own exit codes, and its arguments.
 func others(args []string) (func(ctx context.Context, args []string, out, problems io.Writer) int, []string) {
 	switch {
+	case len(args) > 0 && args[0] == "adopt":
+		return adopt.Command{Version: version(), RunGo: goCommand}.Run, args[1:]
 	case len(args) > 0 && args[0] == "crds":
 		return crds.Run, args[1:]
 	case len(args) > 0 && args[0] == "pack":
@@ -60,17 +63,18 @@ func run(args []string, out, problems io.Writer) error {
 		fmt.Fprint(out, usage)
 		return nil
 	}
-	return commandline.Misusef("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version or shard, flyball crds, or flyball pack", command)
+	return commandline.Misusef("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version or shard, flyball adopt, flyball crds, or flyball pack", command)
 }
 
-const usage = `flyball writes the module of an operator, adds to it, and makes what is
-generated from it:
+const usage = `flyball writes the module of an operator, adds to it, edits one that is written
+with controller-runtime, and makes what is generated from it:
 
   flyball new example.com/me/database --kind Database
   flyball add kind --kind Backup --children Job
   flyball add webhook --kind Database
   flyball add version --kind Database --version v2
   flyball add shard --name a
+  flyball adopt -C ../operator
   flyball crds -o config/crd.yaml ./api/...
   flyball pack image, chart, bundle or sbom
 
@@ -222,11 +226,31 @@ func complete(dir string, replaced bool, problems io.Writer) error {
 	if replaced {
 		return nil
 	}
-	cmd := exec.Command(cmp.Or(os.Getenv("GO"), "go"), "mod", "tidy")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, problems, problems
-	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd := command(context.Background(), dir, "mod", "tidy")
+	cmd.Stdout, cmd.Stderr = problems, problems
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("the files are written, but go mod tidy in %s: %w; run it again", dir, err)
 	}
 	return nil
+}
+
+// goCommand runs the go command. Its error has what that prints, but not what it downloads.
+func goCommand(ctx context.Context, dir string, args ...string) error {
+	text, err := command(ctx, dir, args...).CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "go: downloading ") {
+			err = fmt.Errorf("%w\n%s", err, strings.TrimRight(line, "\r\n"))
+		}
+	}
+	return err
+}
+
+// command is the go command in the module of a directory.
+func command(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, cmp.Or(os.Getenv("GO"), "go"), args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
+	return cmd
 }

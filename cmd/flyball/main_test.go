@@ -319,3 +319,15 @@ func TestCommands_HelpIsNoError_Q3(t *testing.T) {
 		}
 	}
 }
+
+// Commands with exit codes of their own are reached.
+func TestOthers_AdoptIsOne(t *testing.T) {
+	command, args := others([]string{"adopt", "-C", t.TempDir()})
+	if command == nil {
+		t.Fatal("flyball adopt is not a command")
+	}
+	var out bytes.Buffer
+	if code := command(t.Context(), args, &out, &out); code != 1 || !strings.Contains(out.String(), "go.mod") {
+		t.Errorf("in an empty directory flyball adopt exits with %d, want 1 and an error about go.mod\n%s", code, &out)
+	}
+}

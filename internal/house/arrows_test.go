@@ -45,6 +45,7 @@ var arrows = map[string][]string{
 	"bridge/controllerruntime/adopt": {"bridge/controllerruntime", "informer", "manager", "reconcile", "source"},
 
 	"cmd/flyball":                     {}, // with what is below it, a module of its own
+	"cmd/flyball/internal/adopt":      {"cmd/flyball/internal/gotree", "internal/commandline"},
 	"cmd/flyball/internal/apiversion": {"cmd/flyball/internal/gotree"},
 	"cmd/flyball/internal/gotree":     {},
 	"cmd/flyball/internal/scaffold":   {"cmd/flyball/internal/apiversion", "cmd/flyball/internal/gotree"},

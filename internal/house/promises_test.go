@@ -32,7 +32,7 @@ var promises = map[string][]string{
 	"cmd/flyball/internal/crds":   {"O3", "O4", "O5"},
 	"resource/resourcetest":       {"O10"},
 	"rights":                      {"P1", "P2", "P3"},
-	"cmd/flyball":                 {"Q1", "Q2", "Q3", "Q4", "Q5", "Q6"},
+	"cmd/flyball":                 {"Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q7"},
 	"cmd/flyball/internal/pack":   {"L1", "L2", "L3", "L4", "L5", "L6"},
 	"webhook":                     {"H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8"},
 	"simulate":                    {"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S19", "S20", "S21", "S22", "S23", "S24", "S25", "S26", "S27", "S28", "S29", "S30", "S31"},

@@ -104,9 +104,9 @@ func (f *File) Whole(decl ast.Decl) string {
 	from, to := f.at(decl.Pos()), f.at(decl.End())
 	for _, group := range f.Tree.Comments {
 		switch {
-		case group.Pos() > first && group.End() <= decl.Pos() && f.line(group.Pos()) > f.line(first):
+		case group.Pos() > first && group.End() <= decl.Pos() && f.Line(group.Pos()) > f.Line(first):
 			from = min(from, f.at(group.Pos()))
-		case group.Pos() >= decl.End() && f.line(group.Pos()) == f.line(decl.End()):
+		case group.Pos() >= decl.End() && f.Line(group.Pos()) == f.Line(decl.End()):
 			to = f.at(group.End())
 		}
 	}

@@ -162,7 +162,7 @@ func (f *File) begin(n ast.Node) int {
 		return f.at(n.Pos())
 	}
 	for _, group := range f.Tree.Comments {
-		if f.startsLine(group) && f.line(group.End())+1 == f.line(n.Pos()) {
+		if f.startsLine(group) && f.Line(group.End())+1 == f.Line(n.Pos()) {
 			return f.at(group.Pos())
 		}
 	}

@@ -41,7 +41,8 @@ func (f *File) Insert(at token.Pos, text string) { f.change(f.at(at), f.at(at), 
 
 func (f *File) at(pos token.Pos) int { return f.fset.Position(pos).Offset }
 
-func (f *File) line(pos token.Pos) int { return f.fset.Position(pos).Line }
+// Line returns the line of a position in the text.
+func (f *File) Line(pos token.Pos) int { return f.fset.PositionFor(pos, false).Line }
 
 // Edit parses source, calls change, and returns the source with the edits made.
 func Edit(name string, text []byte, change func(f *File) error) ([]byte, error) {

@@ -4,6 +4,7 @@
 package gotree
 
 import (
+	"go/ast"
 	"strings"
 	"testing"
 )
@@ -130,5 +131,32 @@ func TestFile_WholeHasEveryComment(t *testing.T) {
 	}
 	if got := f.Whole(f.DeclarationOf("f")); got != "// mine\n\nfunc f() {}" {
 		t.Errorf("f is\n%s", got)
+	}
+}
+
+func TestFile_AddImportsIsSortedAndDropLineItsInverse(t *testing.T) {
+	for _, imports := range []string{
+		"import x \"x.org/near\"\n",
+		"import (\n\t\"fmt\"\n\n\t// a comment\n\t\"p.org/o\" // another\n\tx \"x.org/near\"\n)\n",
+		"import (\n\t\"a.org/a\"\n\t\"p.org/o\"\n\tx \"x.org/near\"\n\t\"y.org/y\"\n)\n",
+	} {
+		text := "package p\n\n" + imports
+		added := edited(t, text, func(f *File) { f.AddImports([]string{`n "m.org/n"`}, "x.org/near") })
+		f, err := Parse("p.go", []byte(added))
+		if err != nil || strings.Count(added, "\n") != strings.Count(text, "\n")+1 {
+			t.Fatalf("%v, got\n%s\nwant one line more", err, added)
+		}
+		for _, decl := range f.Tree.Decls {
+			for _, spec := range decl.(*ast.GenDecl).Specs {
+				if spec := spec.(*ast.ImportSpec); spec.Path.Value == `"m.org/n"` && !f.DropLine(spec) {
+					f.DropLine(decl)
+				}
+			}
+		}
+		unformatted, err := f.Edited()
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, string(unformatted), text)
 	}
 }

@@ -130,8 +130,8 @@ func (f *File) Outer() map[string]bool {
 	return names
 }
 
-// AddImports adds specs beside the first import of a path that begins with near. Other lines
-// stay.
+// AddImports adds specs beside the first import of a path that begins with near, before those of
+// its group whose paths are greater. Other lines stay.
 func (f *File) AddImports(specs []string, near string) {
 	var beside *ast.ImportSpec
 	var block *ast.GenDecl // has it
@@ -152,11 +152,25 @@ func (f *File) AddImports(specs []string, near string) {
 		switch {
 		case beside == nil:
 		case block.Lparen.IsValid():
-			f.InsertLine(above(beside, beside.Doc), "\t"+spec)
+			place := f.place(block, beside, spec[strings.Index(spec, `"`):])
+			f.InsertLine(above(place, place.Doc), "\t"+spec)
 		default:
 			f.InsertLine(above(block, block.Doc), "import "+spec)
 		}
 	}
+}
+
+// place returns the first of the imports with lesser lines in the group of one, and of itself,
+// from which on all paths are greater than the quoted one.
+func (f *File) place(block *ast.GenDecl, spec *ast.ImportSpec, quoted string) *ast.ImportSpec {
+	for i := slices.Index(block.Specs, ast.Spec(spec)); i > 0; i-- {
+		before := block.Specs[i-1].(*ast.ImportSpec)
+		if before.Path.Value <= quoted || f.Line(before.End())+1 != f.Line(spec.Pos()) {
+			break
+		}
+		spec = before
+	}
+	return spec
 }
 
 func above(n ast.Node, doc *ast.CommentGroup) ast.Node {

@@ -32,7 +32,7 @@ func (s *script) drop(from, to int) {
 
 // Source returns the formatted source with all edits made. Edits that overlap are an error.
 func (s *script) Source() ([]byte, error) {
-	text, err := s.edited(0, len(s.text))
+	text, err := s.Edited()
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +42,9 @@ func (s *script) Source() ([]byte, error) {
 	}
 	return text, nil
 }
+
+// Edited returns the source with all edits made, not formatted. Edits that overlap are an error.
+func (s *script) Edited() ([]byte, error) { return s.edited(0, len(s.text)) }
 
 // edited returns a part of the text with the edits inside it made.
 func (s *script) edited(from, to int) ([]byte, error) {

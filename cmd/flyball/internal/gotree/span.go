@@ -29,3 +29,16 @@ func (f *File) InsertLine(n ast.Node, line string) {
 	at := bytes.LastIndexByte(f.text[:f.at(n.Pos())], '\n') + 1
 	f.change(at, at, line+"\n")
 }
+
+// DropLine removes the line of a node, or reports false if something else than a comment is there.
+func (f *File) DropLine(n ast.Node) bool {
+	from, to := f.at(n.Pos()), f.at(n.End())
+	from = bytes.LastIndexByte(f.text[:from], '\n') + 1
+	rest, _, _ := bytes.Cut(f.text[to:], []byte("\n"))
+	behind := bytes.TrimSpace(rest)
+	if !f.startsLine(n) || len(behind) > 0 && !bytes.HasPrefix(behind, []byte("//")) {
+		return false
+	}
+	f.change(from, min(to+len(rest)+1, len(f.text)), "")
+	return true
+}

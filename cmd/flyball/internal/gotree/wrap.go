@@ -61,7 +61,7 @@ type breaker struct {
 }
 
 // has reports whether both positions are in the line.
-func (f breaker) has(a, b token.Pos) bool { return f.line(a) == f.number && f.line(b) == f.number }
+func (f breaker) has(a, b token.Pos) bool { return f.Line(a) == f.number && f.Line(b) == f.number }
 
 // breakLine breaks the line, and reports whether it could.
 func (f breaker) breakLine() bool {
