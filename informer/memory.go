@@ -98,7 +98,7 @@ func (r *relief) run(ctx context.Context) error {
 
 // packsWhenFull reports whether an informer of the factory packs when the budget is full.
 func (f *SharedInformerFactory) packsWhenFull() bool {
-	return slices.ContainsFunc(f.cores(), func(c *core) bool { return c.settings.compact().WhenFull })
+	return f.opts.Compact.WhenFull || slices.ContainsFunc(f.cores(), func(c *core) bool { return c.settings.compact().WhenFull })
 }
 
 // pack packs the kind whose objects take most memory per read, because a list of asking needs so
