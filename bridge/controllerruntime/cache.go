@@ -40,9 +40,9 @@ type kinds struct {
 	shared  bool // the factory is another's, who runs it
 	// stripped: the objects have no managedFields, unless another user of shared informers keeps them.
 	stripped bool
-	started atomic.Bool
-	begun   chan struct{} // closed by Start
-	mu      struct {
+	started  atomic.Bool
+	begun    chan struct{} // closed by Start
+	mu       struct {
 		sync.RWMutex
 		entries map[id]*slot
 	}
