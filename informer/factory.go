@@ -24,6 +24,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/bodylimit"
@@ -40,7 +41,7 @@ type SharedInformerFactory struct {
 	schemas  *schemas.Watch
 	group    nursery.Nursery
 	narrow   narrow[coreID]
-	relief   relief
+	relief   headroom.Relief
 	mu       struct {
 		sync.Mutex
 		informers map[coreID]*core
@@ -72,9 +73,13 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 	}
 	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: restclient.NewResolver(server)}
 	server.Memory = headroom.New(opts.memoryBudget(), f.held)
-	f.relief.factory, f.relief.log = f, opts.Logger
 	if server.Memory != nil {
-		_ = f.group.Go(f.relief.run)
+		f.relief.Budget, f.relief.Kinds = server.Memory, f.packable
+		f.relief.Sweep = func() { server.Parts().Stats() }
+		if opts.MemoryBudget == 0 && opts.Compact.WhenFull {
+			f.relief.Limit = opts.memoryBudget
+		}
+		_ = f.group.Go(f.relief.Run)
 		// Otherwise the next try would find the parts of the dropped objects in the table,
 		// until they are collected, and count them as shared.
 		server.Memory.Dropped = server.Parts().Reset
@@ -184,7 +189,9 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 		return restclient.NewListerWatcher(id.object, f.resolver, t, scope, func() restclient.Kept { return keptBy(c) })
 	})
 	c.shared, c.schemas, c.memory = true, f.schemas, f.resolver.Server.Memory
-	c.opener.relieve = func(needs int64) bool { return f.relief.pack(c, needs) }
+	if f.relief.Budget != nil {
+		c.opener.relieve = func(needs int64) bool { return f.relief.Pack(c, needs) }
+	}
 	c.narrowed = func(set *fields.Set) { f.narrow.record(id, set) }
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.KindOf(t) }
 	c.resource = func() schema.GroupResource { return f.resolver.GroupResource(t) }
@@ -332,6 +339,29 @@ func (f *SharedInformerFactory) held() (bytes int64) {
 		bytes += c.indexer.Heap.Load() + c.fifo.Heap()
 	}
 	return bytes + f.resolver.Server.Parts().Live()
+}
+
+// packable returns the kinds that are to be packed when the memory budget is full.
+func (f *SharedInformerFactory) packable() (kinds []headroom.Packable) {
+	for _, c := range f.cores() {
+		if !c.packing.isReady() {
+			continue
+		}
+		kinds = append(kinds, headroom.Packable{
+			ID: c, Heap: c.indexer.Heap.Load() + c.fifo.Heap(), Objects: int64(c.indexer.Len()), Reads: c.packing.reads.Swap(0),
+			Pack: func(why string) bool {
+				packer, err := c.packing.begin(why)
+				if packer == nil || err != nil {
+					return err == nil // it was packed meanwhile
+				}
+				freed := store.Sweep{Of: c.indexer, Packer: packer}.Run()
+				c.log.Info("Packs the objects of this kind from now on; a read of one that was not read recently decodes it",
+					"why", why, "freed", headroom.Text(freed))
+				return true
+			},
+		})
+	}
+	return kinds
 }
 
 func (f *SharedInformerFactory) cores() []*core {

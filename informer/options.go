@@ -6,6 +6,7 @@ package informer
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -90,7 +91,7 @@ func (o Options) memoryBudget() int64 {
 	if o.MemoryBudget != 0 {
 		return o.MemoryBudget
 	}
-	return headroom.Default(headroom.GoLimit(), os.DirFS("/"))
+	return headroom.Default(debug.SetMemoryLimit(-1), os.DirFS("/"))
 }
 
 // reflectorOptions returns the options of a Reflector fed by lw.

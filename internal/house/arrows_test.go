@@ -41,7 +41,7 @@ var arrows = map[string][]string{
 	"bridge/clientgo/byresource":         {"informer", "bridge/clientgo"},
 	"bridge/clientgo/queues":             {"workqueue"},
 
-	"bridge/controllerruntime":       {"informer/state", "informer", "bridge/clientgo", "workqueue", "bridge/clientgo/queues"}, // a module of its own
+	"bridge/controllerruntime":       {"informer/state", "informer", "informer/compact", "bridge/clientgo", "workqueue", "bridge/clientgo/queues"}, // a module of its own
 	"bridge/controllerruntime/adopt": {"bridge/controllerruntime", "informer", "manager", "reconcile", "source"},
 
 	"cmd/flyball":                     {}, // with what is below it, a module of its own
@@ -76,7 +76,7 @@ var arrows = map[string][]string{
 	"informer/internal/protoplan": {"informer/internal/fields", "informer/internal/share", "internal/costly"},
 	"informer/internal/pacing":    {"internal/simhook"},
 	"informer/internal/jsonplan":  {"informer/internal/fields", "informer/internal/share", "internal/costly", "internal/jsonspan"},
-	"informer/internal/headroom":  {},
+	"informer/internal/headroom":  {"internal/sleep"},
 	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/fields", "informer/internal/pacing", "informer/internal/headroom",
 		"informer/internal/jsonplan", "informer/internal/protoplan", "informer/internal/share", "informer/listwatch", "internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit", "internal/textlog"},
 	"informer/internal/schemas":  {"informer/internal/pacing", "informer/internal/restclient", "internal/simhook", "internal/textlog"},

@@ -6,11 +6,8 @@ package headroom_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"math"
 	"math/rand/v2"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -265,34 +262,5 @@ func TestDefault_FromGoLimitOrCgroup_D6(t *testing.T) {
 		if got := headroom.Default(c.limit, c.root); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
 		}
-	}
-}
-
-// The collector keeps to the cgroup's limit while somebody wants it, and not beyond GOMEMLIMIT.
-func TestPace_KeepsToTheCgroup_D6(t *testing.T) {
-	before := debug.SetMemoryLimit(-1)
-	defer debug.SetMemoryLimit(before)
-	group := func(bytes int64) fs.FS {
-		return fstest.MapFS{"proc/self/cgroup": {Data: []byte("0::/")}, "sys/fs/cgroup/memory.max": {Data: fmt.Appendln(nil, bytes)}}
-	}
-	limit := func() int64 { return debug.SetMemoryLimit(-1) }
-	first := headroom.Pace(group(1 << 40))
-	if limit() != 9<<40/10 || headroom.GoLimit() != before {
-		t.Errorf("the limit is %d, that of the program %d; want nine tenths, and %d", limit(), headroom.GoLimit(), before)
-	}
-	second := headroom.Pace(group(1 << 41))
-	first()
-	first()
-	if limit() != 9<<41/10 {
-		t.Errorf("the limit is %d, want that of the group now", limit())
-	}
-	second()
-	if limit() != before {
-		t.Errorf("the limit is %d afterwards, want %d", limit(), before)
-	}
-	debug.SetMemoryLimit(1 << 39)
-	defer headroom.Pace(group(1 << 40))()
-	if limit() != 1<<39 {
-		t.Errorf("the limit is %d, want the program's, which is lower", limit())
 	}
 }

@@ -5,63 +5,33 @@ package headroom
 
 import (
 	"io/fs"
+	"math"
 	"runtime/debug"
-	"sync"
 )
 
-// ofPace is the share of a cgroup's limit from which the collector works more.
-const ofPace = 0.9
+// ofPace is the share of a cgroup's limit from which the collector works more. It is not a share
+// that programs choose, so that Default can tell the result from theirs.
+const ofPace = 0.91
 
-// pace is the process's memory limit for the collector, which Pace sets.
-var pace struct {
-	sync.Mutex
-	users  int
-	before int64 // GOMEMLIMIT, or what the program has set
-	set    int64 // 0: before stays
-}
+// paced returns the limit for the collector in a cgroup with a limit.
+func paced(limit int64) int64 { return int64(ofPace * float64(limit)) }
 
-// Pace makes the collector of garbage work more before the process takes the memory limit of its
-// cgroup, until stop is called as often: Go knows only GOMEMLIMIT, which stays if it is lower. Call
-// it again when the limit may have changed. It does nothing where there is no limit.
-func Pace(root fs.FS) (stop func()) {
-	pace.Lock()
-	defer pace.Unlock()
-	if pace.users++; pace.users == 1 {
-		pace.before = debug.SetMemoryLimit(-1)
-	}
-	limit := int64(ofPace * float64(cgroupLimit(root)))
-	if limit > 0 && limit < pace.before && debug.SetMemoryLimit(-1) == pacedLocked() {
+// pacer makes the collector of garbage work more before the process takes the memory limit of its
+// cgroup, of which Go does not know. The zero pacer does nothing. It is used by one goroutine.
+type pacer struct{ set int64 }
+
+// update follows the limit of the cgroup, unless the program or GOMEMLIMIT has set one.
+func (p *pacer) update(root fs.FS) {
+	now, limit := debug.SetMemoryLimit(-1), paced(cgroupLimit(root))
+	if limit > 0 && (now == math.MaxInt64 || now == p.set) {
 		debug.SetMemoryLimit(limit)
-		pace.set = limit
-	}
-	return sync.OnceFunc(unpace)
-}
-
-func unpace() {
-	pace.Lock()
-	defer pace.Unlock()
-	if pace.users--; pace.users == 0 && pace.set != 0 {
-		if debug.SetMemoryLimit(-1) == pace.set { // else the program has set another
-			debug.SetMemoryLimit(pace.before)
-		}
-		pace.set = 0
+		p.set = limit
 	}
 }
 
-// pacedLocked returns the limit that is in force, if nobody else has set one.
-func pacedLocked() int64 {
-	if pace.set != 0 {
-		return pace.set
+// end removes the limit, unless the program has set another meanwhile.
+func (p *pacer) end() {
+	if p.set != 0 && debug.SetMemoryLimit(-1) == p.set {
+		debug.SetMemoryLimit(math.MaxInt64)
 	}
-	return pace.before
-}
-
-// GoLimit returns the process's memory limit for the collector without that of Pace.
-func GoLimit() int64 {
-	pace.Lock()
-	defer pace.Unlock()
-	if now := debug.SetMemoryLimit(-1); pace.set == 0 || now != pace.set {
-		return now
-	}
-	return pace.before
 }
