@@ -29,10 +29,11 @@ func Options(opts ctrl.Options) ctrl.Options {
 //
 //	bridge.Options(ctrl.Options{NewCache: bridge.CacheOptions{MemoryLimit: 256 << 20}.NewCache})
 type CacheOptions struct {
-	// KeepManagedFields keeps metadata.managedFields in the cached objects, for programs that read
-	// them, such as the Extract functions of apply configurations. Otherwise they are dropped before
-	// they are decoded. An update without them leaves those on the server as they are.
-	KeepManagedFields bool
+	// DropManagedFields drops metadata.managedFields before they are decoded, as the transform
+	// cache.TransformStripManagedFields does if all namespaces of a kind have it. An update without
+	// them leaves those on the server as they are. Programs that read them need them, such as those
+	// that use Cluster API's libraries or Extract of apply configurations.
+	DropManagedFields bool
 	// MemoryLimit is how many bytes the cached objects may take. Above it they are packed, kind by
 	// kind, first what takes most memory per read: a read of a packed object that was not read
 	// recently decodes it. A kind that does not fit packed either is not cached until there is
@@ -53,7 +54,7 @@ func (o CacheOptions) NewCache(cfg *rest.Config, opts cache.Options) (cache.Cach
 		return nil, err
 	}
 	c := newKinds(completed)
-	c.stripped = !o.KeepManagedFields
+	c.stripped = o.DropManagedFields
 	c.factory, err = informer.NewSharedInformerFactory(cfg, c.Scheme, informer.Options{
 		Logger: c.log, MemoryBudget: o.MemoryLimit, Compact: compact.New(compact.Options{WhenFull: true}),
 	})
