@@ -43,7 +43,10 @@ type kept[T kube.Object] struct {
 	states map[string]map[string]string // by level-triggered handler and key: what it has
 }
 
-// pair is a plain and a compact informer on the same server.
+// late makes an informer compact when the test says so.
+var late = compact.New(compact.Options{HotObjects: 2, DictionaryBytes: 600, WhenFull: true})
+
+// pair is a plain informer and compact ones on the same server.
 type pair[T kube.Object] struct {
 	t      *testing.T
 	server *informertest.Server[T]
@@ -72,7 +75,7 @@ func text(obj kube.Object) string {
 }
 
 func (p *pair[T]) start(ctx context.Context, transform bool) {
-	for _, how := range []informer.Compact{{}, small} {
+	for _, how := range []informer.Compact{{}, small, late} {
 		i := informer.New[T](p.server, p.kind, informer.Options{Compact: how})
 		k := &kept[T]{SharedInformer: i, states: map[string]map[string]string{}}
 		p.both = append(p.both, k)
@@ -150,23 +153,35 @@ func (p *pair[T]) compare(op string) {
 	p.t.Helper()
 	synctest.Wait()
 	p.trace = append(p.trace, op)
-	plain, packed := p.reads(p.both[0]), p.reads(p.both[1])
+	for _, k := range p.both[1:] {
+		p.compareWith(p.both[0], k)
+	}
+	for _, k := range p.both {
+		k.mu.Lock()
+		k.events = nil
+		k.mu.Unlock()
+	}
+}
+
+func (p *pair[T]) compareWith(simple, other *kept[T]) {
+	p.t.Helper()
+	plain, packed := p.reads(simple), p.reads(other)
 	for i := range plain {
 		if plain[i] != packed[i] {
 			p.t.Fatalf("D5: after %q:\nplain   %s\ncompact %s", p.trace, plain[i], packed[i])
 		}
 	}
-	for _, k := range p.both {
+	for _, k := range []*kept[T]{simple, other} {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 	}
-	for name, plain := range p.both[0].states {
-		if packed := p.both[1].states[name]; !maps.Equal(plain, packed) {
+	for name, plain := range simple.states {
+		if packed := other.states[name]; !maps.Equal(plain, packed) {
 			p.t.Fatalf("D5: after %q: handler %s\nplain   has %v\ncompact has %v", p.trace, name, plain, packed)
 		}
 	}
 	// Handlers run at the same time: compare each one's events in order.
-	a, b := slices.Clone(p.both[0].events), slices.Clone(p.both[1].events)
+	a, b := slices.Clone(simple.events), slices.Clone(other.events)
 	byHandler := func(x, y string) int { return strings.Compare(x[:5], y[:5]) }
 	slices.SortStableFunc(a, byHandler)
 	slices.SortStableFunc(b, byHandler)
@@ -175,7 +190,6 @@ func (p *pair[T]) compare(op string) {
 			p.t.Fatalf("D5: after %q: event %d of %d and %d:\nplain   %v\ncompact %v", p.trace, i, len(a), len(b), a[min(i, len(a)):], b[min(i, len(b)):])
 		}
 	}
-	p.both[0].events, p.both[1].events = nil, nil
 }
 
 func (p *pair[T]) reads(k *kept[T]) (out []string) {
@@ -297,13 +311,21 @@ func historyOf[T kube.Object](t *testing.T, kind schema.GroupVersionKind, make f
 			p.server.Release()
 			p.start(ctx, seed%3 == 0)
 			p.compare("start")
-			for range 60 {
+			for n := range 60 {
+				if n == int(20+seed) {
+					if !informer.PackNow(p.both[2].SharedInformer) {
+						t.Error("the informer does not become compact")
+					}
+					p.compare("pack")
+				}
 				p.compare(p.step(r))
 			}
 			p.server.Release()
 			p.compare("end")
-			if s := p.both[1].Snapshot(); s.Objects > s.Undecodable && s.Packed == 0 || p.both[0].Snapshot().Packed != 0 {
-				t.Errorf("%d objects take %d bytes packed, and of the plain informer %d", s.Objects, s.Packed, p.both[0].Snapshot().Packed)
+			for i, k := range p.both {
+				if s := k.Snapshot(); (s.Objects > s.Undecodable && s.Packed == 0) == (i > 0) {
+					t.Errorf("informer %d: %d objects take %d bytes packed", i, s.Objects, s.Packed)
+				}
 			}
 		})
 	}

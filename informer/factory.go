@@ -349,19 +349,21 @@ func (f *SharedInformerFactory) packable() (kinds []headroom.Packable) {
 		}
 		kinds = append(kinds, headroom.Packable{
 			ID: c, Heap: c.indexer.Heap.Load() + c.fifo.Heap(), Objects: int64(c.indexer.Len()), Reads: c.packing.reads.Swap(0),
-			Pack: func(why string) bool {
-				packer, err := c.packing.begin(why)
-				if packer == nil || err != nil {
-					return err == nil // it was packed meanwhile
-				}
-				freed := store.Sweep{Of: c.indexer, Packer: packer}.Run()
-				c.log.Info("Packs the objects of this kind from now on; a read of one that was not read recently decodes it",
-					"why", why, "freed", headroom.Text(freed))
-				return true
-			},
+			Pack: c.pack,
 		})
 	}
 	return kinds
+}
+
+// pack makes c compact, and reports whether it is.
+func (c *core) pack(why string) bool {
+	packer, err := c.packing.begin(why)
+	if packer == nil || err != nil {
+		return err == nil // it was packed meanwhile
+	}
+	store.Sweep{Of: c.indexer, Packer: packer}.Run()
+	c.log.Info("Packs the objects of this kind from now on; a read of one that was not read recently decodes it", "why", why)
+	return true
 }
 
 func (f *SharedInformerFactory) cores() []*core {

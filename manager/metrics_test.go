@@ -53,6 +53,7 @@ var wanted = []string{
 	"flyball_informer_mutations_total",
 	"flyball_informer_object_bytes",
 	"flyball_informer_object_heap_bytes",
+	"flyball_informer_packed_bytes",
 	"flyball_informer_objects",
 	"flyball_informer_own_writes_awaited",
 	"flyball_informer_own_writes_not_overlaid_total",

@@ -15,7 +15,7 @@ import (
 // without an implementation.
 type informerMetrics struct {
 	objects, undecodable, waiting, synced *prometheus.Desc
-	bytes, heap                           *prometheus.Desc
+	bytes, heap, packed                   *prometheus.Desc
 	scopes, state, contact                *prometheus.Desc
 	relists, watches                      *prometheus.Desc
 	backlog, delivered, panics            *prometheus.Desc
@@ -35,6 +35,7 @@ func newInformerMetrics() informerMetrics {
 		objects:      desc("objects", "Objects that the informer holds."),
 		bytes:        desc("object_bytes", "Bytes of the objects that the informer holds, as the server sent them without managed fields."),
 		heap:         desc("object_heap_bytes", "Memory of the objects that the informer holds, in bytes, without what they share with others."),
+		packed:       desc("packed_bytes", "Memory of the objects that are held packed, in bytes; 0 if the kind's objects are held decoded."),
 		undecodable:  desc("undecodable_objects", "Objects held of which only the metadata could be decoded."),
 		waiting:      desc("waiting_deltas", "Changes on their way into the store."),
 		synced:       desc("synced", "1 if the first list of every scope is stored."),
@@ -75,7 +76,7 @@ type informerCollector struct {
 // Describe implements prometheus.Collector.
 func (c informerCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		c.objects, c.bytes, c.heap, c.undecodable, c.waiting, c.synced, c.scopes, c.state, c.contact, c.relists, c.watches,
+		c.objects, c.bytes, c.heap, c.packed, c.undecodable, c.waiting, c.synced, c.scopes, c.state, c.contact, c.relists, c.watches,
 		c.backlog, c.backlogBytes, c.merged, c.delivered, c.panics, c.running, c.oldest, c.longest,
 		c.indexPanics, c.mutations, c.unreadable,
 		c.tombstones, c.forgotten, c.awaited, c.notOverlaid, c.anomalies, c.fallbacks, c.audits, c.differences,
@@ -95,6 +96,7 @@ func (c informerCollector) Collect(ch chan<- prometheus.Metric) {
 		s.add(c.objects, prometheus.GaugeValue, float64(i.Objects), kind)
 		s.add(c.bytes, prometheus.GaugeValue, float64(i.Bytes), kind)
 		s.add(c.heap, prometheus.GaugeValue, float64(i.Heap), kind)
+		s.add(c.packed, prometheus.GaugeValue, float64(i.Packed), kind)
 		s.add(c.undecodable, prometheus.GaugeValue, float64(i.Undecodable), kind)
 		s.add(c.indexPanics, prometheus.CounterValue, float64(i.IndexPanics), kind)
 		s.add(c.waiting, prometheus.GaugeValue, float64(i.Waiting), kind)

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer/internal/compact"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
@@ -65,4 +66,71 @@ func TestIndexer_ValuesDoNotHoldPackedObjects_D5(t *testing.T) {
 		t.Errorf("%d of %d blocks are free; the values hold the others", got, n)
 	}
 	runtime.KeepAlive(values)
+}
+
+// writing is a Codec that calls write when an object is packed.
+type writing struct {
+	fixture.Codec
+	write func()
+}
+
+func (w *writing) Compressor(dictionary []byte) (compact.Compressor, error) {
+	c, err := w.Codec.Compressor(dictionary)
+	return compressing{c, w}, err
+}
+
+type compressing struct {
+	compact.Compressor
+	of *writing
+}
+
+func (c compressing) Compress(dst, object []byte) []byte {
+	c.of.write()
+	return c.Compressor.Compress(dst, object)
+}
+
+// What changes, ends or moves while the rows are packed is not undone.
+func TestSweep_ChangeMeanwhileStays_D5(t *testing.T) {
+	kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	state := func(name, value string, v kube.Version) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: types.UID(name), ResourceVersion: v.String()}, Data: map[string]string{"v": value}}
+	}
+	x := NewIndexer(kind)
+	x.Open(1)
+	apply := func(typ DeltaType, obj *corev1.ConfigMap) {
+		v := kube.ParseVersion(obj.ResourceVersion)
+		if _, err := x.Apply(Batch{Deltas: []Delta{{Type: typ, Key: kube.KeyOf(obj), Scope: 1, Object: obj, UID: obj.UID, Version: v, Heap: 5000}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 10 {
+		apply(Added, state(fmt.Sprint(i), "before", kube.Version(i+1)))
+	}
+	codec := &writing{write: func() {}}
+	packer, err := compact.NewPacker(compact.Kind{Object: reflect.TypeFor[*corev1.ConfigMap](), Name: func() schema.GroupVersionKind { return kind }}, compact.Options{Codec: codec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codec.write = func() {
+		codec.write = func() {}
+		apply(Updated, state("0", "after", 20))
+		apply(Deleted, state("1", "before", 21))
+	}
+	Sweep{Of: x, Packer: packer}.Run()
+	for i := range 10 {
+		obj, _, err := x.Get(kube.Key{Namespace: "a", Name: fmt.Sprint(i)})
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case i == 0 && (compact.IsPacked(obj) || obj.(*corev1.ConfigMap).Data["v"] != "after"):
+			t.Errorf("the object that changed meanwhile is %v, want its new state", obj)
+		case i == 1 && obj != nil:
+			t.Errorf("the object that ended meanwhile is %v", obj)
+		case i > 1 && !compact.IsPacked(obj):
+			t.Errorf("object %d is not packed", i)
+		}
+	}
+	if s := x.Snapshot(); s.Objects != 9 || s.Packed == 0 || s.Heap != s.Packed+5000 {
+		t.Errorf("%d objects take %d bytes, %d of them packed; want 9, of which one takes 5000", s.Objects, s.Heap, s.Packed)
+	}
 }

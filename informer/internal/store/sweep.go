@@ -18,10 +18,8 @@ type Sweep struct {
 const sweptAtOnce = 64
 
 // Run packs each object, and gives its row a key and a UID that do not hold what was decoded with
-// them. Readers and writers go on meanwhile, and see no difference. It returns how many bytes the
-// rows take less.
-func (s Sweep) Run() (freed int64) {
-	before := s.Of.Heap.Load()
+// them. Readers and writers go on meanwhile, and see no difference.
+func (s Sweep) Run() {
 	var open []Row
 	for at, more := 0, true; more; at += sweptAtOnce {
 		open, more = s.openFrom(at, open[:0])
@@ -36,7 +34,6 @@ func (s Sweep) Run() (freed int64) {
 		}
 		clear(open)
 	}
-	return before - s.Of.Heap.Load()
 }
 
 // openFrom appends those of sweptAtOnce rows whose objects are not packed. more: there are further
