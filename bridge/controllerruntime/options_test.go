@@ -5,14 +5,19 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -23,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -126,5 +132,127 @@ func TestNewCache_OwnInformersAreLogged(t *testing.T) {
 	case <-reasons:
 	default:
 		t.Error("the log does not say that NewInformer is why flyball's informers are not used")
+	}
+}
+
+// In a cache of which a part must be packed, each read has what it has in another.
+func TestCacheOptions_PackedObjectsReadTheSame(t *testing.T) {
+	var objects []runtime.Object
+	for i := range 300 {
+		meta := metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("n", i), Labels: map[string]string{"even": fmt.Sprint(i%2 == 0)}}
+		text := strings.Repeat(fmt.Sprintf("%03d ", i), 2500)
+		objects = append(objects, &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"text": text}},
+			&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"text": []byte(text)}})
+	}
+	server := simtest.New(t, nil, objects...)
+	var caches []*kinds
+	for _, limit := range []int64{-1, 4_500_000} {
+		made, err := CacheOptions{MemoryLimit: limit}.NewCache(server.Config, cache.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, made)
+		caches = append(caches, made.(*kinds))
+	}
+	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.SecretList{}, &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}}} {
+		for _, opts := range [][]client.ListOption{{client.MatchingLabels{"even": "true"}}, {client.UnsafeDisableDeepCopy}} {
+			var got []string
+			for _, c := range caches {
+				out := list.DeepCopyObject().(client.ObjectList)
+				if err := c.List(t.Context(), out, opts...); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, sortedText(t, out))
+			}
+			if got[0] != got[1] {
+				t.Errorf("%T: a cache with a limit lists other objects than one without: %d and %d bytes", list, len(got[1]), len(got[0]))
+			}
+		}
+	}
+	packed := 0
+	for _, s := range caches[1].factory.Snapshot() {
+		if s.Packed > 0 {
+			packed++
+		}
+	}
+	if packed == 0 {
+		t.Error("nothing is packed")
+	}
+}
+
+// sortedText returns all of the objects of a list.
+func sortedText(t *testing.T, list client.ObjectList) string {
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := make([]string, 0, len(items))
+	for _, obj := range items {
+		text, err := json.Marshal(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, string(text))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// An update of an object without its managedFields leaves those on the server.
+func TestCacheOptions_DroppedManagedFieldsStayOnTheServer(t *testing.T) {
+	t.Run("simulated", func(t *testing.T) { updatesWithoutManagedFields(t, simtest.New(t, nil).Config) })
+	t.Run("real", func(t *testing.T) {
+		env, err := envtest.Start(t.Context(), envtest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := env.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		updatesWithoutManagedFields(t, env.Config())
+	})
+}
+
+func updatesWithoutManagedFields(t *testing.T, cfg *rest.Config) {
+	writer, err := client.New(cfg, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied := applycorev1.ConfigMap("a", "default").WithData(map[string]string{"theirs": "1"})
+	if err := writer.Apply(t.Context(), applied, client.FieldOwner("them")); err != nil {
+		t.Fatal(err)
+	}
+	made, err := CacheOptions{DropManagedFields: true}.NewCache(cfg, cache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, made)
+	cl, err := NewClient(cfg, client.Options{Cache: &client.CacheOptions{Reader: made}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cached, now corev1.ConfigMap
+	key := types.NamespacedName{Namespace: "default", Name: "a"}
+	if err := cl.Get(t.Context(), key, &cached); err != nil {
+		t.Fatal(err)
+	}
+	if cached.ManagedFields != nil {
+		t.Errorf("the cached object has managedFields %v", cached.ManagedFields)
+	}
+	cached.Data["ours"] = "2"
+	if err := cl.Update(t.Context(), &cached, client.FieldOwner("us")); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Get(t.Context(), key, &now); err != nil {
+		t.Fatal(err)
+	}
+	owners := map[string]string{}
+	for _, entry := range now.ManagedFields {
+		owners[entry.Manager] = string(entry.FieldsV1.Raw)
+	}
+	if !strings.Contains(owners["them"], `"f:theirs"`) || !strings.Contains(owners["us"], `"f:ours"`) || strings.Contains(owners["us"], `"f:theirs"`) {
+		t.Errorf("after the update the fields are of %v, want each of its writer", owners)
 	}
 }
