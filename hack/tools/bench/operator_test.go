@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,16 +24,18 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -43,7 +46,7 @@ import (
 
 const (
 	operatorSide   = "FLYBALL_BENCH_OPERATOR" // set: this process is the measured operator, such as "bridge strip"
-	operatorCounts = "FLYBALL_BENCH_COUNTS"   // its Pods and Nodes
+	operatorCounts = "FLYBALL_BENCH_COUNTS"   // how many objects it has of each kind, such as "Pod=20000 Node=5000"
 	operatorGroup  = "FLYBALL_BENCH_CGROUP"   // the memory cgroup that it enters
 )
 
@@ -55,26 +58,74 @@ var operatorSides = []string{
 	"controller-runtime third", "bridge third", "controller-runtime eighth", "bridge eighth",
 }
 
-// operatorParts are the parts of a peak, by the end of a side's name.
-var operatorParts = map[string]int64{"third": 3, "eighth": 8}
+// operatorKinds are the kinds of the objects, in the order in which they are made.
+var operatorKinds = []struct {
+	name string
+	like client.Object
+	make func(n, count int) client.Object // the n-th of count
+}{
+	{"Pod", &corev1.Pod{}, func(n, count int) client.Object {
+		return cluster.NewPods(cluster.PodOptions{Count: count, Owners: max(count/10, 1), ManagedFields: true}).Pod(n)
+	}},
+	{"Node", &corev1.Node{}, func(n, _ int) client.Object { return operatorNode(n) }},
+	{"ConfigMap", &corev1.ConfigMap{}, func(n, _ int) client.Object {
+		return &corev1.ConfigMap{ObjectMeta: operatorMeta(n), Data: map[string]string{"config.yaml": strings.Repeat(fmt.Sprintf("key-%d: value\n", n), 250)}}
+	}},
+	{"Secret", &corev1.Secret{}, func(n, _ int) client.Object {
+		text := make([]byte, 3000)
+		_, _ = rand.NewChaCha8([32]byte{byte(n), byte(n >> 8)}).Read(text)
+		return &corev1.Secret{ObjectMeta: operatorMeta(n), Data: map[string][]byte{"tls.crt": text, "tls.key": text[:1700]}}
+	}},
+	{"Service", &corev1.Service{}, func(n, _ int) client.Object {
+		name := fmt.Sprint("app-", n)
+		return &corev1.Service{ObjectMeta: operatorMeta(n), Spec: corev1.ServiceSpec{Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "metrics", Port: 9090}}}}
+	}},
+	{"EndpointSlice", &discoveryv1.EndpointSlice{}, func(n, _ int) client.Object {
+		s := &discoveryv1.EndpointSlice{ObjectMeta: operatorMeta(n), AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(80))}}}
+		for i := range 5 {
+			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.%d.%d.%d", n/256%256, n%256, i)}, NodeName: new(fmt.Sprint("node-", (n+i)%200)), Conditions: discoveryv1.EndpointConditions{Ready: new(true)}})
+		}
+		return s
+	}},
+	{"Event", &corev1.Event{}, func(n, _ int) client.Object {
+		at := metav1.Unix(1_790_000_000+int64(n), 0)
+		return &corev1.Event{
+			ObjectMeta: operatorMeta(n), Reason: "Unhealthy", Type: "Warning", Message: fmt.Sprintf("Readiness probe failed: Get \"http://10.0.%d.%d:8080/healthz\": context deadline exceeded", n/256%256, n%256),
+			InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: fmt.Sprint("app-", n%6000), UID: types.UID(fmt.Sprintf("%036x", n))},
+			Source:         corev1.EventSource{Component: "kubelet", Host: fmt.Sprint("node-", n%200)}, FirstTimestamp: at, LastTimestamp: at, Count: int32(n % 50),
+		}
+	}},
+}
+
+func operatorMeta(n int) metav1.ObjectMeta {
+	name := fmt.Sprint("app-", n)
+	return metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "Helm"}}
+}
 
 // BenchmarkOperator measures an operator of controller-runtime in a process of its own, from its
 // start until it has read and reconciled 20,000 Pods of 10.8 kB and 5,000 Nodes of 14.8 kB, with
-// one worker per kind. The server is a simulated one in this process. FLYBALL_BENCH_OPERATOR_PODS
-// and FLYBALL_BENCH_OPERATOR_NODES change the numbers.
-func BenchmarkOperator(b *testing.B) {
-	pods, nodes := sized(b, "OPERATOR_PODS", 20_000), sized(b, "OPERATOR_NODES", 5_000)
-	kubeconfig := operatorServer(b, pods, nodes)
+// one worker per kind. The server is a simulated one in this process.
+func BenchmarkOperator(b *testing.B) { benchmarkOperator(b, "Pod=20000 Node=5000", operatorSides) }
+
+// BenchmarkOperator_Cluster is the same with the numbers of objects of a cluster that
+// https://github.com/k8ssandra/k8ssandra-operator/issues/1752 describes, in 512 MiB.
+func BenchmarkOperator_Cluster(b *testing.B) {
+	benchmarkOperator(b, "Pod=6554 ConfigMap=2845 Service=2561 EndpointSlice=2533 Event=27000 Secret=5000",
+		[]string{"controller-runtime", "bridge", "controller-runtime 512MiB", "bridge 512MiB"})
+}
+
+func benchmarkOperator(b *testing.B, counts string, sides []string) {
+	kubeconfig := operatorServer(b, counts)
 	peak := int64(1_004_000_000) // measured before
-	for _, side := range operatorSides {
+	for _, side := range sides {
 		b.Run(side, func(b *testing.B) {
-			env := []string{operatorSide + "=" + side, childConfig + "=" + kubeconfig, operatorCounts + "=" + fmt.Sprint(pods, " ", nodes)}
+			env := []string{operatorSide + "=" + side, childConfig + "=" + kubeconfig, operatorCounts + "=" + counts}
 			_, how, _ := strings.Cut(side, " ")
-			part, limited := operatorParts[how]
-			if limited {
-				env = append(env, operatorGroup+"="+memoryGroup(b, peak/part))
+			limit := map[string]int64{"third": peak / 3, "eighth": peak / 8, "512MiB": 512 << 20}[how]
+			if limit > 0 {
+				env = append(env, operatorGroup+"="+memoryGroup(b, limit))
 			}
-			if limited && operatorKilled(b, env) {
+			if limit > 0 && operatorKilled(b, env) {
 				for b.Loop() { // it was killed once, and always would be
 				}
 				b.ReportMetric(1, "killed")
@@ -102,8 +153,22 @@ func BenchmarkOperator(b *testing.B) {
 	}
 }
 
-// operatorServer starts a simulated server with Pods and Nodes.
-func operatorServer(b *testing.B, pods, nodes int) (kubeconfig string) {
+// operatorCount returns how many objects of a kind counts has.
+func operatorCount(t testing.TB, counts, kind string) int {
+	for _, field := range strings.Fields(counts) {
+		if name, n, _ := strings.Cut(field, "="); name == kind {
+			count, err := strconv.Atoi(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return count
+		}
+	}
+	return 0
+}
+
+// operatorServer starts a simulated server with the objects.
+func operatorServer(b *testing.B, counts string) (kubeconfig string) {
 	server, err := simulate.Listen(simulate.ListenOptions{Logger: logr.Discard()})
 	if err != nil {
 		b.Fatal(err)
@@ -117,16 +182,17 @@ func operatorServer(b *testing.B, pods, nodes int) (kubeconfig string) {
 			b.Fatal(err)
 		}
 	}
-	namespaces := map[string]bool{}
-	for pod := range cluster.NewPods(cluster.PodOptions{Count: pods, Owners: max(pods/10, 1), ManagedFields: true}).All() {
-		if ns := pod.Namespace; !namespaces[ns] {
-			namespaces[ns] = true
-			put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
+	namespaces := map[string]bool{"": true}
+	for _, kind := range operatorKinds {
+		count := operatorCount(b, counts, kind.name)
+		for n := range count {
+			obj := kind.make(n, count)
+			if ns := obj.GetNamespace(); !namespaces[ns] {
+				namespaces[ns] = true
+				put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
+			}
+			put(obj)
 		}
-		put(pod)
-	}
-	for i := range nodes {
-		put(operatorNode(i))
 	}
 	kubeconfig = filepath.Join(b.TempDir(), "kubeconfig")
 	if err := server.WriteKubeconfig(kubeconfig); err != nil {
@@ -226,17 +292,13 @@ func TestOperatorChild(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var pods, nodes int64
-	if _, err := fmt.Sscan(os.Getenv(operatorCounts), &pods, &nodes); err != nil {
-		t.Fatal(err)
-	}
 	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv(childConfig))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctrl.SetLogger(logr.Discard())
 	opts := ctrl.Options{Scheme: clientscheme.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0"}
-	if _, how, _ := strings.Cut(side, " "); how == "strip" || operatorParts[how] > 0 {
+	if _, how, _ := strings.Cut(side, " "); how == "strip" || how == "third" || how == "eighth" {
 		opts.Cache.DefaultTransform = cache.TransformStripManagedFields()
 	}
 	if strings.HasPrefix(side, "bridge") {
@@ -248,13 +310,20 @@ func TestOperatorChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	var left atomic.Int64
-	left.Store(pods + nodes)
 	done := make(chan time.Time, 1)
-	for kind, like := range map[string]client.Object{"Pod": &corev1.Pod{}, "Node": &corev1.Node{}} {
-		read := func() client.Object { return like.DeepCopyObject().(client.Object) }
+	for _, kind := range operatorKinds {
+		count := operatorCount(t, os.Getenv(operatorCounts), kind.name)
+		if count == 0 {
+			continue
+		}
+		left.Add(int64(count))
+		read := func() client.Object { return kind.like.DeepCopyObject().(client.Object) }
 		var how []builder.ForOption
 		if strings.HasSuffix(side, "metadata") {
-			gvk := schema.GroupVersionKind{Version: "v1", Kind: kind}
+			gvk, err := apiutil.GVKForObject(kind.like, clientscheme.Scheme)
+			if err != nil {
+				t.Fatal(err)
+			}
 			read = func() client.Object {
 				m := &metav1.PartialObjectMetadata{}
 				m.SetGroupVersionKind(gvk)
@@ -262,7 +331,7 @@ func TestOperatorChild(t *testing.T) {
 			}
 			how = append(how, builder.OnlyMetadata)
 		}
-		err := ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(kind)).For(like, how...).Complete(ctrlreconcile.Func(
+		err := ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(kind.name)).For(kind.like, how...).Complete(ctrlreconcile.Func(
 			func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 				if err := mgr.GetClient().Get(ctx, req.NamespacedName, read()); err != nil {
 					return ctrl.Result{}, err
