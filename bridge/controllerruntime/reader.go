@@ -8,13 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/ptr"
@@ -105,19 +107,44 @@ func (e *entry) list(out client.ObjectList, o client.ListOptions) error {
 	if err != nil && !absent(err) {
 		return err
 	}
-	items := make([]runtime.Object, len(found))
-	for i, obj := range found {
-		items[i] = obj
-		if !ptr.Deref(o.UnsafeDisableDeepCopy, false) && !e.shares(obj.GetNamespace()) {
-			items[i] = kube.Copy(obj)
+	items := make([]apiruntime.Object, len(found))
+	inParallel(len(found), func(i int) {
+		items[i] = found[i]
+		if !ptr.Deref(o.UnsafeDisableDeepCopy, false) && !e.shares(found[i].GetNamespace()) {
+			items[i] = kube.Copy(found[i])
 			items[i].GetObjectKind().SetGroupVersionKind(e.kind)
 		}
-	}
+	})
 	if err := meta.SetList(out, items); err != nil {
 		return err
 	}
 	out.SetContinue("continue-not-supported")
 	return nil
+}
+
+// inParallel calls do for 0 to n-1. Many calls are divided among the processors. A panic is the
+// caller's.
+func inParallel(n int, do func(i int)) {
+	const least = 1024
+	parts := max(1, min(runtime.GOMAXPROCS(0), n/least))
+	panics := make([]any, parts)
+	part := func(p int) {
+		defer func() { panics[p] = recover() }()
+		for i := n * p / parts; i < n*(p+1)/parts; i++ {
+			do(i)
+		}
+	}
+	var others sync.WaitGroup
+	for p := 1; p < parts; p++ {
+		others.Go(func() { part(p) })
+	}
+	part(0)
+	others.Wait()
+	for _, p := range panics {
+		if p != nil {
+			panic(p)
+		}
+	}
 }
 
 // query returns the selected objects, shared.
