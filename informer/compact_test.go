@@ -392,22 +392,34 @@ func TestCompact_SaysHowItIsMisused(t *testing.T) {
 // A code that modifies a compact informer's object is found, and readers get the
 // object of the server again.
 func TestCompact_MutationsAreFoundAndRepaired_D2(t *testing.T) {
+	for name, how := range map[string]informer.Compact{"from the start": small, "before the read": late, "after the read": late} {
+		t.Run(name, func(t *testing.T) { mutated(t, how, name) })
+	}
+}
+
+func mutated(t *testing.T, how informer.Compact, when string) {
 	synctest.Test(t, func(t *testing.T) {
 		server := informertest.NewServer[*corev1.ConfigMap]()
 		key := kube.Key{Namespace: "ns", Name: "a"}
 		server.Write(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}, Data: map[string]string{"v": "1"}})
 		var found []informer.Mutation
-		i := informer.New(server, configMaps, informer.Options{Compact: small, DetectMutations: informer.MutationDetection{
+		i := informer.New(server, configMaps, informer.Options{Compact: how, DetectMutations: informer.MutationDetection{
 			Rate: 1, OnMutation: func(m informer.Mutation) { found = append(found, m) },
 		}})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go i.Run(ctx)
 		<-i.Synced()
+		if when == "before the read" && !informer.PackNow(i) {
+			t.Fatal("it does not become compact")
+		}
 		end := i.MutationDetector().Begin(vandal{})
 		obj, err := i.Lister().Get(key)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if when == "after the read" && !informer.PackNow(i) {
+			t.Fatal("it does not become compact")
 		}
 		obj.Data["v"] = "2"
 		end()
