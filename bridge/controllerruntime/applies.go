@@ -112,8 +112,8 @@ func (o *omitter) known(a apply) kube.Object {
 	return held
 }
 
-// answered returns what to remember of the answer, which is in obj; nil: the cache does not have
-// all of the object as it was answered, and so would not show what changes.
+// answered returns what to remember of the answer, which is in obj, as the cache would hold it if
+// it has all of its fields; nil: nothing.
 func (o *omitter) answered(a apply, obj any) *applied.Known {
 	held := o.whole(a)
 	if held == nil {
@@ -127,9 +127,8 @@ func (o *omitter) answered(a apply, obj any) *applied.Known {
 	if err := json.Unmarshal(text, got); err != nil {
 		return nil
 	}
-	is, ok1 := applied.StateOf(got, a.part)
-	shown, ok2 := applied.StateOf(held, a.part)
-	if !ok1 || !ok2 || shown != is {
+	is, ok := applied.StateOf(got, a.part)
+	if !ok {
 		return nil
 	}
 	return &applied.Known{Wanted: a.wanted, Answered: is, At: time.Now()}
