@@ -129,8 +129,8 @@ func (c *kinds) estimate(ctx context.Context, i id) (objects, bytes int64, err e
 	return objects, bytes, nil
 }
 
-// first returns how many objects a scope has, and the size of the first one. With a selector the
-// server does not count, and n is 1 at most.
+// first returns how many objects a scope has, and the size of the first one; of those that the
+// server returns, if it ignores the limit. With a selector it does not count those that remain.
 func (c *kinds) first(ctx context.Context, client rest.Interface, resource string, i id, s informer.Scope) (n, size int64, err error) {
 	accept := "application/json"
 	if i.form == metadataForm {
@@ -157,10 +157,13 @@ func (c *kinds) first(ctx context.Context, client rest.Interface, resource strin
 		return 0, 0, err
 	}
 	size = int64(len(text))
-	if c.stripped {
-		size -= int64(len(page.Items[0].Metadata["managedFields"]))
+	for _, item := range page.Items {
+		if c.stripped {
+			size -= int64(len(item.Metadata["managedFields"]))
+		}
 	}
-	return 1 + page.Metadata.RemainingItemCount, size, nil
+	sent := int64(len(page.Items))
+	return sent + page.Metadata.RemainingItemCount, size / sent, nil
 }
 
 // announce logs what an informer takes that a read has started, once it is synced.

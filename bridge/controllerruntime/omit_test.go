@@ -5,15 +5,18 @@ package bridge
 
 import (
 	"context"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -216,6 +219,64 @@ func TestOmit_OmittedWriteWouldHaveChangedNothing_C16(t *testing.T) {
 			t.Errorf("%v omitted patches are counted, want at least one", got)
 		}
 	})
+}
+
+// Whatever a program writes: what is omitted, the server would not have stored.
+func TestOmit_RandomWriteThatIsOmittedIsStoredByNoServer_C16(t *testing.T) {
+	for seed := range uint64(6) {
+		synctest.Test(t, func(t *testing.T) {
+			c, random := omits(t, cache.Options{}, running()), rand.New(rand.NewPCG(seed, 1))
+			pick := func(of ...string) string { return of[random.IntN(len(of))] }
+			omitted, changed := 0, 0
+			for range 150 {
+				form := forms()[random.IntN(3)]
+				text := pick(`{}`, `{"spec":{"replicas":`+pick("1", "2", "null", "0")+`}}`, `{"spec":{"paused":`+pick("true", "false", "null")+`}}`,
+					`{"metadata":{"labels":{"`+pick("app", "x")+`":`+pick(`"web"`, `"y"`, `""`, "null")+`}}}`,
+					`{"metadata":{"annotations":`+pick(`null`, `{}`, `{"note":"a"}`, `{"note":"b"}`, `{"note":null}`)+`}}`,
+					`{"metadata":{"managedFields":`+pick("null", "[{}]", "[]")+`}}`,
+					`{"metadata":{"finalizers":`+pick("null", "[]", `["example.org/a"]`)+`}}`,
+					`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"`+pick("main", "other")+`"}]}}}}`,
+					`{"spec":{"template":{"spec":{"nodeSelector":`+pick("null", "{}", `{"a":"b"}`)+`}}}}`,
+					`{"spec":{"minReadySeconds":`+pick("0", "1", "null")+`,"template":{"spec":{"hostNetwork":`+pick("false", "null")+`}}}}`,
+					`{"status":{"readyReplicas":`+pick("0", "1", "2", "null")+`}}`)
+				how := types.MergePatchType
+				if _, loose := form.(*unstructured.Unstructured); !loose && random.IntN(2) == 0 {
+					how = types.StrategicMergePatchType
+				}
+				write := func(cl client.Client, obj client.Object) error { return cl.Patch(t.Context(), obj, raw(how, text)) }
+				switch random.IntN(4) {
+				case 0:
+					write = func(cl client.Client, obj client.Object) error {
+						return cl.Status().Patch(t.Context(), obj, raw(how, text))
+					}
+				case 1:
+					if formOf(form) != metadataForm {
+						write = func(cl client.Client, obj client.Object) error { return cl.Update(t.Context(), obj) }
+					}
+				}
+				time.Sleep(time.Second) // the cache has asked about what an answer in protobuf does not show
+				read := c.read(form)
+				again := read.DeepCopyObject().(client.Object)
+				n, err := c.sent(func() error { return write(c, read) })
+				if n > 0 || err != nil {
+					changed++
+					continue
+				}
+				omitted++
+				if err := write(c.omitter.Client, again); err != nil || again.GetResourceVersion() != read.GetResourceVersion() {
+					t.Fatalf("seed %d: %s of %s in a %T is omitted at version %s, and leads to version %s, with %v",
+						seed, how, text, form, read.GetResourceVersion(), again.GetResourceVersion(), err)
+				}
+				again.SetManagedFields(nil)
+				if !equality.Semantic.DeepEqual(again, read) {
+					t.Fatalf("seed %d: %s of %s is answered with %v, want what the server answers: %v", seed, how, text, read, again)
+				}
+			}
+			if omitted < 20 || changed < 20 {
+				t.Errorf("%d writes are omitted and %d sent; the test looks at little", omitted, changed)
+			}
+		})
+	}
 }
 
 // What the cache does not show, or not any more, is sent.
