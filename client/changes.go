@@ -68,7 +68,7 @@ func (c *Client) PatchChanges(ctx context.Context, from, to kube.Object, opts ..
 	if err != nil {
 		return false, at.wrap(err)
 	}
-	unsaid := !untyped(to) && isZero(before[statusName])
+	unsaid := !untyped(to) && jsontree.IsZero(before[statusName])
 	known := projectionOf(c.opts.Observer, at, from)
 	unsaid = unsaid && (known == nil || known.whole(statusName)) // else it may only be missing here
 	if err := checkChange(c.opts.Observer, at, from, to, jsontree.MergePatch(before, after)); err != nil {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
-	"github.com/flyball-dev/flyball/client/internal/applied"
+	"github.com/flyball-dev/flyball/internal/applied"
 	"github.com/flyball-dev/flyball/internal/bodylimit"
 	"github.com/flyball-dev/flyball/internal/memo"
 	"github.com/flyball-dev/flyball/internal/textlog"

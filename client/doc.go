@@ -70,6 +70,6 @@
 //
 // # Testing
 //
-// Pure functions (internal/effects, client/internal/applied, prune.go, elements.go) have tables and
+// Pure functions (internal/effects, internal/applied, prune.go, elements.go) have tables and
 // fuzz targets. The rest is tested against scripted answers, and on a real control plane.
 package client

@@ -202,7 +202,7 @@ func inPlace(before, after []any, inBefore, inAfter map[string]int) bool {
 func leavesOf(path string, value, other any, f func(field string)) {
 	fields, ok := value.(map[string]any)
 	if !ok {
-		if !isZero(value) && !reflect.DeepEqual(value, other) {
+		if !jsontree.IsZero(value) && !reflect.DeepEqual(value, other) {
 			f(path + "=" + text(value))
 		}
 		return
@@ -221,29 +221,11 @@ func share(a, b any) bool {
 		return false
 	}
 	for name, value := range inA {
-		if !isZero(value) && (reflect.DeepEqual(value, inB[name]) || share(value, inB[name])) {
+		if !jsontree.IsZero(value) && (reflect.DeepEqual(value, inB[name]) || share(value, inB[name])) {
 			return true
 		}
 	}
 	return false
-}
-
-// isZero reports whether a JSON value holds only zeros.
-func isZero(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		for _, field := range v {
-			if !isZero(field) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		return len(v) == 0
-	}
-	return reflect.ValueOf(value).IsZero()
 }
 
 // operations are those of a JSON patch.
@@ -281,7 +263,7 @@ func (o *operations) fields(path string, before, after map[string]any) {
 			continue
 		}
 		known := path == "/metadata" // its maps, such as labels, have no other fields
-		if a, is := after[name].(map[string]any); is && len(a) > 0 && isZero(b) && !known && o.unsure == "" {
+		if a, is := after[name].(map[string]any); is && len(a) > 0 && jsontree.IsZero(b) && !known && o.unsure == "" {
 			// Whether it is there, and with other fields, does not show: a Go type prints
 			// zeros that the server does not have.
 			o.unsure = dotted(path + jsontree.Pointer(name))

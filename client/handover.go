@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
 
-	"github.com/flyball-dev/flyball/client/internal/applied"
+	"github.com/flyball-dev/flyball/internal/applied"
 )
 
 // handOverTries is how many times a hand-over is tried while others change the object.

@@ -40,6 +40,7 @@ type kinds struct {
 	shared  bool // the factory is another's, who runs it
 	// stripped: the objects have no managedFields, unless another user of shared informers keeps them.
 	stripped bool
+	limit    readLimit
 	started  atomic.Bool
 	begun    chan struct{} // closed by Start
 	mu       struct {
@@ -356,21 +357,32 @@ func (c *kinds) hasBegun() bool {
 
 // readable returns the synced entry of i, for a read of obj.
 func (c *kinds) readable(ctx context.Context, i id) (*entry, error) {
-	if c.ReaderFailOnMissingInformer && c.find(i) == nil {
-		return nil, &cache.ErrResourceNotCached{GVK: i.kind}
+	if c.find(i) == nil {
+		if c.ReaderFailOnMissingInformer {
+			return nil, &cache.ErrResourceNotCached{GVK: i.kind}
+		}
+		if err := c.afford(ctx, i); err != nil {
+			return nil, err
+		}
 	}
 	e, created, err := c.entry(i)
 	if err != nil {
 		return nil, err
 	}
 	if created && !e.watched {
+		at := caller()
+		e.reader.Store(&at)
 		c.log.Info("A cached read has started an informer; watch the kind, or set ReaderFailOnMissingInformer to forbid this",
-			"kind", i.kind, "caller", caller())
+			"kind", i.kind, "caller", at)
 	}
 	if !c.hasBegun() {
 		return nil, &cache.ErrCacheNotStarted{}
 	}
-	return e, c.await(ctx, e, created, e.answer)
+	if err := c.await(ctx, e, created, e.answer); err != nil {
+		return e, err
+	}
+	c.announce(e)
+	return e, nil
 }
 
 // caller returns the first line of the stack outside controller-runtime and this package.

@@ -228,14 +228,22 @@ func TestCache_ErrorsAreControllerRuntimes(t *testing.T) {
 }
 
 func TestCache_ReadThatStartsAnInformerIsSaidOnce(t *testing.T) {
-	_, c, _ := started(t, cache.Options{})
+	_, c, _ := started(t, cache.Options{}, configMap("one", "a", map[string]string{"a": "b"}))
 	var said []string
 	c.log = funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{})
 	for range 3 {
 		names(t, c)
 	}
-	if len(said) != 1 || !strings.Contains(said[0], "ConfigMap") || !strings.Contains(said[0], "cache_test.go:") {
-		t.Errorf("the log has %q, want one line with the kind and the caller", said)
+	if len(said) != 2 {
+		t.Fatalf("the log has %q, want one line when it starts, and one when it is synced", said)
+	}
+	for _, line := range said {
+		if !strings.Contains(line, "ConfigMap") || !strings.Contains(line, "cache_test.go:") {
+			t.Errorf("the log has %q, want the kind and the caller", line)
+		}
+	}
+	if strings.Contains(said[1], `"bytes"=0`) || !strings.Contains(said[1], `"objects"=1`) || !strings.Contains(said[1], `"bytes"=`) {
+		t.Errorf("the log has %q, want how many objects there are, and their bytes", said[1])
 	}
 }
 

@@ -24,7 +24,9 @@
 //     bounds the keys that pass one of low priority.
 //   - With Fence, no write is sent outside the term of a renewal of the leader's lease.
 //   - With AddHealthz, a manager is ready once its informers are synced, and not alive while one of them hangs.
-//   - A cached read that starts an informer is logged once, with the line of the caller.
+//   - A cached read that starts an informer is logged once, with the line of the caller, and CacheOptions.ReadLimit
+//     refuses it if the objects would take more.
+//   - With ClientOptions.OmitNoOps, only writes that change nothing in the cached object are omitted.
 //
 // # Concurrency
 //

@@ -72,8 +72,9 @@ type entry struct {
 	id
 	plan
 	namespaced bool
-	watched    bool        // by another user of the factory, before this entry existed
-	used       atomic.Bool // by more than reads
+	watched    bool                   // by another user of the factory, before this entry existed
+	used       atomic.Bool            // by more than reads
+	reader     atomic.Pointer[string] // the line of the read that has started it, until that is announced
 	period     time.Duration
 	informer   *informer.SharedInformer[kube.Object]
 	lister     informer.Lister[kube.Object]

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
@@ -55,6 +56,8 @@ const (
 //   - Upgraded connections, such as exec, are checked when they begin, not while they last.
 //   - Clients of other configurations, such as cfg, and of other clusters pass no fence.
 //
+// The lock's requests are those of LeaderElection(cfg), unless opts.LeaderElectionConfig is set.
+//
 // Without opts.LeaderElection there is no fence: Fence returns its arguments. It changes neither cfg nor what opts points to, does not
 // block, and sends nothing. It returns an error if the lock cannot be made.
 func Fence(cfg *rest.Config, opts ctrl.Options) (*rest.Config, ctrl.Options, error) {
@@ -89,14 +92,41 @@ func Fence(cfg *rest.Config, opts ctrl.Options) (*rest.Config, ctrl.Options, err
 	return gate.Given(cfg), opts, nil
 }
 
+// LeaderElection returns a copy of cfg for ctrl.Options.LeaderElectionConfig:
+//
+//	opts := ctrl.Options{LeaderElection: true, LeaderElectionID: "website", LeaderElectionConfig: bridge.LeaderElection(cfg)}
+//	mgr, err := ctrl.NewManager(cfg, bridge.Options(opts))
+//
+// Without it, a renewal of the lease waits for cfg.RateLimiter behind the requests of controllers,
+// and shares their HTTP/2 connection, and may so come too late. The copy has no rate limit and
+// connections of its own, by HTTP/1.1 unless cfg has NextProtos: one that hangs is closed with the
+// request that hangs on it. A cfg.Transport stays as it is, with its connections. With a
+// LeaderElectionConfig, controller-runtime leaves the goroutines of the election's Events behind
+// when the manager ends. A nil cfg gives nil.
+func LeaderElection(cfg *rest.Config) *rest.Config {
+	if cfg == nil {
+		return nil
+	}
+	own := rest.CopyConfig(cfg)
+	own.RateLimiter, own.QPS = nil, -1
+	if own.Transport != nil {
+		return own
+	}
+	if own.Dial == nil {
+		own.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	if len(own.NextProtos) == 0 {
+		own.NextProtos = []string{"http/1.1"}
+	}
+	return own
+}
+
 // lockOf returns the lock of the options, as controller-runtime makes it.
 func lockOf(cfg *rest.Config, opts ctrl.Options) (resourcelock.Interface, error) {
 	if opts.LeaderElectionResourceLockInterface != nil {
 		return opts.LeaderElectionResourceLockInterface, nil
 	}
-	if opts.LeaderElectionConfig != nil {
-		cfg = opts.LeaderElectionConfig
-	}
+	cfg = cmp.Or(opts.LeaderElectionConfig, LeaderElection(cfg))
 	return leaderelection.NewResourceLock(cfg, silent{}, leaderelection.Options{
 		LeaderElection:             true,
 		LeaderElectionResourceLock: opts.LeaderElectionResourceLock,

@@ -5,13 +5,18 @@ package bridge
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,8 +24,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/flowcontrol"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flyball-dev/flyball/internal/writegate"
@@ -89,6 +96,106 @@ func TestFence_WritesPassOnlyWhileTheProcessLeads(t *testing.T) {
 			t.Error("the manager ended without an error, want that the election is lost")
 		}
 	})
+}
+
+// A rate limit that the controllers exhaust delays their writes, and no renewal.
+func TestLeaderElection_RenewalsHaveNoRateLimit_M3(t *testing.T) {
+	for name, prepare := range map[string]func(*rest.Config) (*rest.Config, ctrl.Options, error){
+		"fenced": func(cfg *rest.Config) (*rest.Config, ctrl.Options, error) { return Fence(cfg, Options(elected())) },
+		"not fenced": func(cfg *rest.Config) (*rest.Config, ctrl.Options, error) { // without the Events that controller-runtime leaves running
+			opts := elected()
+			opts.LeaderElectionConfig = LeaderElection(cfg)
+			lock, err := lockOf(cfg, opts)
+			opts.LeaderElectionResourceLockInterface = lock
+			return cfg, Options(opts), err
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			simulated := simtest.New(t, nil, configMap("default", "a", nil))
+			cfg := rest.CopyConfig(simulated.Config)
+			cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(0.1, 1)
+			cfg, opts, err := prepare(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mgr, err := ctrl.NewManager(cfg, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			written := 0
+			if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+				for ctx.Err() == nil {
+					if mgr.GetClient().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "b-"}}) == nil {
+						written++
+					}
+				}
+				return nil
+			})); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- mgr.Start(ctx) }()
+			time.Sleep(5 * time.Minute)
+			select {
+			case err := <-ended:
+				t.Fatalf("%s: the manager has ended with %v, want that it leads", name, err)
+			default:
+			}
+			renewals := 0
+			for _, r := range simulated.Served() {
+				if r.Verb == "update" && strings.Contains(r.Path, "/leases/") {
+					renewals++
+				}
+			}
+			if renewals < 140 {
+				t.Errorf("%s: %d renewals in five minutes, want every two seconds", name, renewals)
+			}
+			stop()
+			<-ended
+			if written == 0 || written > 40 {
+				t.Errorf("%s: %d writes in five minutes, want one in ten seconds", name, written)
+			}
+		})
+	}
+}
+
+// Requests for the lease have connections of their own, which do not outlive a hung request.
+func TestLeaderElection_ConnectionIsItsOwn(t *testing.T) {
+	var mu sync.Mutex
+	var seen []string
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, r.Proto+" from "+r.RemoteAddr)
+		_, _ = w.Write([]byte("{}"))
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	cfg := &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{
+		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}}
+	for _, c := range []*rest.Config{cfg, cfg, LeaderElection(cfg)} {
+		cl, err := rest.HTTPClientFor(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := cl.Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) != 3 || seen[0] != seen[1] || !strings.HasPrefix(seen[0], "HTTP/2") || !strings.HasPrefix(seen[2], "HTTP/1.1") {
+		t.Errorf("the requests were %q, want two on one connection of HTTP/2, and that for the lease on another by HTTP/1.1", seen)
+	}
+	if LeaderElection(nil) != nil {
+		t.Error("a nil configuration becomes another")
+	}
 }
 
 func TestFence_WithoutLeaderElectionThereIsNone(t *testing.T) {

@@ -40,6 +40,14 @@ type CacheOptions struct {
 	// room; its state and the log say so. 0: 80 % of GOMEMLIMIT if it is set, else half of the
 	// memory limit of the process's cgroup, if there is one. Negative: no limit.
 	MemoryLimit int64
+	// ReadLimit bounds, in bytes, the objects of an informer that a cached read alone starts: one
+	// of a kind that is not watched, has no index, and was not asked for with GetInformer. Before
+	// such a read starts the informer, a list of one object asks how many there are, and the size
+	// of their JSON is estimated by that one. Above the limit the read returns a *ReadLimitError,
+	// which is also logged once for each kind, and starts nothing; after a minute the next read
+	// counts again. What a selector of cache.Options selects is not counted, as the server does
+	// not say. 0: no limit.
+	ReadLimit int64
 }
 
 // NewCache is cache.New with flyball's informers and o. With opts.NewInformer it is cache.New,
@@ -54,7 +62,7 @@ func (o CacheOptions) NewCache(cfg *rest.Config, opts cache.Options) (cache.Cach
 		return nil, err
 	}
 	c := newKinds(completed)
-	c.stripped = o.DropManagedFields
+	c.stripped, c.limit.bytes, c.limit.server = o.DropManagedFields, o.ReadLimit, cfg
 	c.factory, err = informer.NewSharedInformerFactory(cfg, c.Scheme, informer.Options{
 		Logger: c.log, MemoryBudget: o.MemoryLimit, Compact: compact.New(compact.Options{WhenFull: true}),
 	})

@@ -94,17 +94,17 @@ var arrows = map[string][]string{
 	"internal/testing/logtest": {"client", "informer", "internal/textlog", "manager", "reconcile", "source"}, // tests alone: a program to listen to
 	"internal/testing/habits":  {"client", "informer", "manager", "reconcile", "source"},                     // tests alone
 
-	"internal/commandline":    {"internal/editdistance"},
-	"client/internal/applied": {"internal/jsonspan"},
-	"internal/origin":         {},
-	"internal/costly":         {"internal/jsonspan"},
-	"internal/effects":        {"internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit"},
-	"internal/health":         {"informer/state", "informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile"},
-	"internal/metrics":        {"informer/state", "internal/histogram", "internal/task", "reconcile", "webhook", "workqueue"},
-	"internal/observer":       {"internal/effects"},
-	"internal/ownnews":        {"internal/task"},
-	"internal/decodelimit":    {"internal/jsonweight"},
-	"internal/writegate":      {"reconcile"},
+	"internal/commandline": {"internal/editdistance"},
+	"internal/applied":     {"internal/jsonspan"},
+	"internal/origin":      {},
+	"internal/costly":      {"internal/jsonspan"},
+	"internal/effects":     {"internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit"},
+	"internal/health":      {"informer/state", "informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile"},
+	"internal/metrics":     {"informer/state", "internal/histogram", "internal/task", "reconcile", "webhook", "workqueue"},
+	"internal/observer":    {"internal/effects"},
+	"internal/ownnews":     {"internal/task"},
+	"internal/decodelimit": {"internal/jsonweight"},
+	"internal/writegate":   {"reconcile"},
 
 	// The rooms of the simulated server. Those without a row see no other.
 	"simulate/internal/defaults":  {"simulate/internal/jsonvalue"},

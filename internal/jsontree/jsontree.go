@@ -71,3 +71,21 @@ var (
 
 // Pointer returns the JSON pointer (RFC 6901) to a field, relative to its object.
 func Pointer(name string) string { return "/" + escape.Replace(name) }
+
+// IsZero reports whether a JSON value holds only zeros.
+func IsZero(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, field := range v {
+			if !IsZero(field) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	}
+	return reflect.ValueOf(value).IsZero()
+}

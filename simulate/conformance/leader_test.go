@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	leases "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/simhook"
@@ -542,6 +543,29 @@ func TestManager_DeletedLeaseIsNoReleasedOne_M3(t *testing.T) {
 		if late := e.lateWrites("first", "second"); len(late) > 0 {
 			t.Errorf("late writes %v", late)
 		}
+		e.must(second.stop())
+	})
+}
+
+// A rate limit that the controllers exhaust delays their writes, and no renewal.
+func TestManager_RenewalsHaveNoRateLimit_M3(t *testing.T) {
+	elected(t, func(t *testing.T, e *election) {
+		first := e.replica("first", func(_ *replica, opts *manager.Options) {
+			opts.Config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(0.1, 1)
+		})
+		pass(time.Second)
+		second := e.replica("second")
+		pass(5 * time.Minute)
+		if e.holder() != "first" || !first.leads() || second.leads() {
+			t.Errorf("%q holds the Lease, first leads %v, second %v; want the first still", e.holder(), first.leads(), second.leads())
+		}
+		if n := len(e.log.of("first", "Secret")); n == 0 || n > 40 {
+			t.Errorf("the controllers have made %d writes in five minutes, want one in ten seconds", n)
+		}
+		if n := len(e.log.of("first", "Lease")); n < 140 {
+			t.Errorf("the lease was renewed %d times in five minutes, want every two seconds", n)
+		}
+		e.must(first.stop())
 		e.must(second.stop())
 	})
 }

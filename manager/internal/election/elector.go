@@ -123,12 +123,13 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Elector, error) {
 	return e, err
 }
 
-// ownConnection returns cfg with its own connection, so that a renewal does not wait
-// for a list. reconnect makes the next request open a new one: a silent HTTP/2
+// ownConnection returns cfg with its own connection and no rate limit, so that a renewal
+// waits neither for a list nor for the writes of controllers. reconnect makes the next request open a new one: a silent HTTP/2
 // connection would be kept for longer than a lease lasts. A transport given by the
 // program is used as it is.
 func ownConnection(cfg *rest.Config) (own *rest.Config, reconnect func()) {
 	own = rest.CopyConfig(cfg)
+	own.RateLimiter, own.QPS = nil, -1
 	if own.Transport != nil {
 		return own, func() {}
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/client/internal/applied"
+	"github.com/flyball-dev/flyball/internal/applied"
 	"github.com/flyball-dev/flyball/kube"
 )
 
