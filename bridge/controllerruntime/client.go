@@ -37,7 +37,23 @@ func NewClient(cfg *rest.Config, opts client.Options) (client.Client, error) {
 	observed.Transport = cmp.Or(observed.Transport, http.DefaultTransport)
 	observed.Transport = watched.Wrap(observed.Transport)
 	reads := *opts.Cache
-	reads.EnableReadYourWritesConsistency = nil // the cache has it without waiting
+	neverWait(&reads)
 	opts.HTTPClient, opts.Cache = &observed, &reads
 	return client.New(cfg, opts)
 }
+
+// neverWait removes what makes reads wait for own writes: the cache has them without waiting.
+func neverWait(reads *client.CacheOptions) {
+	(&waiting{CacheOptions: reads}).EnableReadYourWritesConsistency = nil
+}
+
+// waiting has the field that controller-runtime has since 0.25. Before, it is that of fallback, which is embedded one level
+// deeper, and has no effect.
+type (
+	waiting struct {
+		*client.CacheOptions
+		deeper
+	}
+	deeper   struct{ fallback }
+	fallback struct{ EnableReadYourWritesConsistency *bool }
+)
