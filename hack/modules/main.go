@@ -14,7 +14,7 @@
 //	go run ./hack/modules fuzz 10s                  each fuzz target of the workspace for a time
 //	go run ./hack/modules vulncheck                 govulncheck of the root
 //	go run ./hack/modules next [old=new ...]        the newest beta or release of Kubernetes, in a copy
-//	go run ./hack/modules minors                    the bridge with each minor of controller-runtime, in copies
+//	go run ./hack/modules minors [suites]           the bridge with each minor of controller-runtime, in copies
 package main
 
 import (
@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case "next":
 		return r.next(ctx, rest)
 	case "minors":
-		return r.minors(ctx)
+		return r.minors(ctx, rest)
 	default:
 		return fmt.Errorf("there is no check %q; go doc ./hack/modules lists them", check)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"os"
 	"path/filepath"
@@ -44,7 +45,7 @@ func (r *repository) next(ctx context.Context, replacements []string) error {
 	if err != nil {
 		return err
 	}
-	return r.inCopy(ctx, func(c *repository) error {
+	return r.inCopy(ctx, "next", func(c *repository) error {
 		for _, module := range []string{".", bridge} {
 			if err := c.require(ctx, module, replacements, kubernetes, version); err != nil {
 				return err
@@ -62,8 +63,12 @@ func (r *repository) next(ctx context.Context, replacements []string) error {
 }
 
 // minors checks the bridge, in copies of the tree, with the newest patch of each minor version
-// of controller-runtime: it builds and vets the bridge, and runs its tests.
-func (r *repository) minors(ctx context.Context) error {
+// of controller-runtime: it builds and vets the bridge, and runs its tests. With the argument
+// suites it also runs controller-runtime's own suites on the bridge, which need the control plane.
+func (r *repository) minors(ctx context.Context, args []string) error {
+	if len(args) > 0 && !slices.Equal(args, []string{"suites"}) {
+		return fmt.Errorf("minors: the argument is suites or none, not %q", args)
+	}
 	var errs []error
 	for _, minor := range slices.Sorted(maps.Keys(minors)) {
 		version, err := r.newest(ctx, controllerRuntime, func(v string) bool {
@@ -72,11 +77,16 @@ func (r *repository) minors(ctx context.Context) error {
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		errs = append(errs, r.inCopy(ctx, func(c *repository) error {
-			if err := c.goes(ctx, bridge, "mod", "edit", "-require="+controllerRuntime+"@"+version); err != nil {
+		errs = append(errs, r.inCopy(ctx, "minors", func(c *repository) error {
+			edit := []string{"mod", "edit", "-require=" + controllerRuntime + "@" + version}
+			if err := errors.Join(c.goes(ctx, bridge, edit...), c.goes(ctx, "hack/guests", edit...)); err != nil {
 				return err
 			}
-			return c.bridge(ctx, minors[minor], "build", "vet", "test")
+			err := c.bridge(ctx, minors[minor], "build", "vet", "test")
+			if err == nil && len(args) > 0 && !minors[minor] {
+				err = c.goes(ctx, "hack/guests", "test", "-count=1", "-timeout=90m", "-run=^TestSuites_OnTheBridge$", "./controllerruntime")
+			}
+			return err
 		}))
 	}
 	return errors.Join(errs...)
@@ -95,10 +105,17 @@ func (r *repository) newest(ctx context.Context, module string, wanted func(stri
 	return versions[len(versions)-1], nil
 }
 
-// inCopy calls f with a copy of the tree, which may change, and removes it.
-func (r *repository) inCopy(ctx context.Context, f func(*repository) error) error {
-	dir, err := os.MkdirTemp("", "modules")
+// inCopy calls f with a copy of the tree, which may change, and removes it. The copy's directory
+// is the same in each run, so that the go command finds what it has compiled.
+func (r *repository) inCopy(ctx context.Context, name string, f func(*repository) error) error {
+	cache, err := os.UserCacheDir()
 	if err != nil {
+		return err
+	}
+	of := fnv.New64a() // this checkout: another may run at the same time
+	of.Write([]byte(r.root))
+	dir := filepath.Join(cache, "flyball", "guests", fmt.Sprintf("%s-%x", name, of.Sum64()))
+	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
@@ -125,7 +142,7 @@ func copyFile(to, from string) error {
 
 // goes runs a go command in a module of a copy.
 func (r *repository) goes(ctx context.Context, module string, args ...string) error {
-	fmt.Fprintf(r.out, "# %s: go %s\n", module, strings.Join(args[:min(len(args), 5)], " "))
+	fmt.Fprintf(r.out, "# %s: go %s\n", module, strings.Join(args[:min(len(args), 6)], " "))
 	return r.command(ctx, module, nil, "go", args...)
 }
 
