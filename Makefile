@@ -29,8 +29,8 @@ format: ## fail where gofmt would change a file
 	@changed=$$(gofmt -l .) && test -z "$$changed" || { echo "gofmt would change (run make fmt): $$changed"; exit 1; }
 vet: ## go vet over the workspace
 	$(GO) vet github.com/flyball-dev/flyball/...
-lint tidy standalone licenses vulncheck: ## check every module; vulncheck is skipped where its database cannot be had (GOVULNDB=url)
-	@$(GO) run ./hack/modules $@
+lint tidy standalone licenses vulncheck minors next: ## check every module; vulncheck is skipped where its database cannot be had (GOVULNDB=url); minors: the bridge with each minor of controller-runtime, with SUITES=1 its own suites too; next: the newest beta of Kubernetes (REPLACE="module@version=module@version")
+	@$(GO) run ./hack/modules $@ $(if $(filter next,$@),$(REPLACE)) $(if $(filter minors,$@),$(if $(SUITES),suites))
 cross: ## vet every module for other systems (CROSS="system/processor ...")
 	@$(GO) run ./hack/modules cross $(or $(CROSS),darwin/arm64 windows/amd64)
 crds: ## write the CustomResourceDefinitions of the examples from their types

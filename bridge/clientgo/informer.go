@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
@@ -194,6 +195,16 @@ func (s *SharedIndexInformer[T]) SetTransform(f cache.TransformFunc) error {
 		}
 		return typed, nil
 	})
+}
+
+// SetShardSelector implements client-go's interface since 0.38. It returns an error for a selector
+// that selects: flyball's informers have whole scopes. Nil, or an empty one, selects all.
+func (s *SharedIndexInformer[T]) SetShardSelector(selector sharding.Selector) error {
+	if selector == nil || selector.Empty() {
+		return nil
+	}
+	return fmt.Errorf("set the shard selector %q of the informer of %s: flyball's informers do not support"+
+		" shard selectors; select by labels or fields in its Scope", selector, s.informer)
 }
 
 // IsStopped reports whether RunWithContext has returned or the informer's run

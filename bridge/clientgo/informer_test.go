@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	fcache "k8s.io/client-go/tools/cache/testing"
@@ -383,6 +384,17 @@ func TestInformer_TransformIsSetBeforeTheStart(t *testing.T) {
 			t.Errorf("a nil transform: %v, want it to be none", err)
 		}
 	})
+}
+
+func TestInformer_RefusesAShardSelector(t *testing.T) {
+	i := adapt(newServer(t), informer.Options{}).(interface{ SetShardSelector(sharding.Selector) error })
+	if err := errors.Join(i.SetShardSelector(nil), i.SetShardSelector(sharding.Everything())); err != nil {
+		t.Errorf("a selector of everything: %v, want it to be none", err)
+	}
+	half := sharding.NewSelector(sharding.ShardRangeRequirement{Key: "object.metadata.uid", Start: "0x0", End: "0x8"})
+	if i.SetShardSelector(half) == nil {
+		t.Error("an informer takes a shard selector, and watches all objects")
+	}
 }
 
 func TestInformer_WatchErrorHandlerHearsErrors(t *testing.T) {

@@ -73,7 +73,7 @@ func (o ClientOptions) NewClient(cfg *rest.Config, opts client.Options) (client.
 	observed.Transport = cmp.Or(observed.Transport, http.DefaultTransport)
 	observed.Transport = watched.Wrap(observed.Transport)
 	reads := *opts.Cache
-	reads.EnableReadYourWritesConsistency = nil // the cache has it without waiting
+	neverWait(&reads)
 	opts.HTTPClient, opts.Cache = &observed, &reads
 	made, err := client.New(cfg, opts)
 	if err != nil || !o.OmitNoOps || ptr.Deref(opts.DryRun, false) {
@@ -81,3 +81,19 @@ func (o ClientOptions) NewClient(cfg *rest.Config, opts client.Options) (client.
 	}
 	return omitting(made, c, opts), nil
 }
+
+// neverWait removes what makes reads wait for own writes: the cache has them without waiting.
+func neverWait(reads *client.CacheOptions) {
+	(&waiting{CacheOptions: reads}).EnableReadYourWritesConsistency = nil
+}
+
+// waiting has the field that controller-runtime has since 0.25. Before, it is that of fallback, which is embedded one level
+// deeper, and has no effect.
+type (
+	waiting struct {
+		*client.CacheOptions
+		deeper
+	}
+	deeper   struct{ fallback }
+	fallback struct{ EnableReadYourWritesConsistency *bool }
+)

@@ -134,7 +134,9 @@ func TestClient_NoReadWaitsForAWrite(t *testing.T) {
 	if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
 		t.Fatal(err)
 	}
-	cl, err := NewClient(server.Config, client.Options{Cache: &client.CacheOptions{Reader: c, EnableReadYourWritesConsistency: new(true)}})
+	reads := &client.CacheOptions{Reader: c}
+	(&waiting{CacheOptions: reads}).EnableReadYourWritesConsistency = new(true)
+	cl, err := NewClient(server.Config, client.Options{Cache: reads})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@
 //	                                            ▲
 //	            controller-runtime's election ── Fence refuses writes without the lease
 //
-// It is a module of its own, for controller-runtime 0.25. DIFFERENCES.md lists what differs from controller-runtime.
+// It is a module of its own, for controller-runtime 0.24 and 0.25. DIFFERENCES.md lists what differs from controller-runtime.
 //
 // # Promises
 //

@@ -317,7 +317,9 @@ func measure(t *testing.T, opts ctrl.Options) []freshCount {
 // controller-runtime.
 func TestOptions_NoReadIsOlderThanAnOwnWriteOrWaits(t *testing.T) {
 	cached := func(consistent *bool) ctrl.Options {
-		return ctrl.Options{Client: client.Options{Cache: &client.CacheOptions{Unstructured: true, EnableReadYourWritesConsistency: consistent}}}
+		reads := &client.CacheOptions{Unstructured: true}
+		(&waiting{CacheOptions: reads}).EnableReadYourWritesConsistency = consistent
+		return ctrl.Options{Client: client.Options{Cache: reads}}
 	}
 	for _, side := range []struct {
 		name string

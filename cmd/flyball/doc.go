@@ -32,7 +32,7 @@
 // add files, and lines where the new code is called.
 //
 //	flyball adopt
-//	   -C DIR                          module of an operator of controller-runtime 0.25
+//	   -C DIR                          module of an operator of controller-runtime 0.24 or 0.25
 //	   -check                          only say what stands in the way
 //	   -n                              do not run the go command
 //	   -undo                           remove what it has added

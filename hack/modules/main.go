@@ -13,6 +13,8 @@
 //	go run ./hack/modules guests [name ...]         the tests of programs of others
 //	go run ./hack/modules fuzz 10s                  each fuzz target of the workspace for a time
 //	go run ./hack/modules vulncheck                 govulncheck of the root
+//	go run ./hack/modules next [old=new ...]        the newest beta or release of Kubernetes, in a copy
+//	go run ./hack/modules minors [suites]           the bridge with each minor of controller-runtime, in copies
 package main
 
 import (
@@ -53,6 +55,7 @@ type repository struct {
 	root    string
 	modules []string // directories from the root, which is "."
 	out     io.Writer
+	env     []string // added to that of each program
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -87,6 +90,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return r.fuzz(ctx, rest)
 	case "vulncheck":
 		return r.vulncheck(ctx)
+	case "next":
+		return r.next(ctx, rest)
+	case "minors":
+		return r.minors(ctx, rest)
 	default:
 		return fmt.Errorf("there is no check %q; go doc ./hack/modules lists them", check)
 	}
@@ -115,7 +122,7 @@ func open(ctx context.Context, out io.Writer) (*repository, error) {
 // command runs a program in a directory of the repository, outside the workspace.
 func (r *repository) command(ctx context.Context, dir string, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Env = filepath.Join(r.root, dir), slices.Concat(os.Environ(), []string{"GOWORK=off"}, env)
+	cmd.Dir, cmd.Env = filepath.Join(r.root, dir), slices.Concat(os.Environ(), []string{"GOWORK=off"}, r.env, env)
 	cmd.Stdout, cmd.Stderr = r.out, r.out
 	processgroup.Lead(cmd, 0)
 	defer processgroup.Kill(cmd)
@@ -128,7 +135,7 @@ func (r *repository) command(ctx context.Context, dir string, env []string, name
 // output returns what a program prints.
 func (r *repository) output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	var out bytes.Buffer
-	quiet := repository{root: r.root, out: &out}
+	quiet := repository{root: r.root, out: &out, env: r.env}
 	err := quiet.command(ctx, dir, nil, name, args...)
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, out.String())

@@ -4,10 +4,12 @@
 package byresource
 
 import (
+	"context"
+
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/dynamic/dynamiclister"
 	"k8s.io/client-go/informers"
@@ -53,7 +55,7 @@ type Options struct {
 // client-go's dynamic factory. It starts nothing. An informer is watched after
 // the next Start, while f runs. The Options of f determine the resync.
 func NewDynamic(f *informer.SharedInformerFactory, opts Options) dynamicinformer.DynamicSharedInformerFactory {
-	return newFactory(f, opts, informer.ForResource,
+	return newFactory(f, opts, dynamicWait.WaitForCacheSyncWithContext, informer.ForResource,
 		func(x cache.Indexer, resource schema.GroupVersionResource) cache.GenericLister {
 			return dynamiclister.NewRuntimeObjectShim(dynamiclister.New(x, resource))
 		})
@@ -61,7 +63,7 @@ func NewDynamic(f *informer.SharedInformerFactory, opts Options) dynamicinformer
 
 // NewMetadata is NewDynamic for metadata, as client-go's metadata factory.
 func NewMetadata(f *informer.SharedInformerFactory, opts Options) metadatainformer.SharedInformerFactory {
-	return newFactory(f, opts, informer.ForResourceMetadata,
+	return newFactory(f, opts, metadataWait.WaitForCacheSyncWithContext, informer.ForResourceMetadata,
 		func(x cache.Indexer, resource schema.GroupVersionResource) cache.GenericLister {
 			return metadatalister.NewRuntimeObjectShim(metadatalister.New(x, resource))
 		})
@@ -72,8 +74,8 @@ type (
 	listerOf                   func(cache.Indexer, schema.GroupVersionResource) cache.GenericLister
 )
 
-// factory has the informers of one representation.
-type factory[T kube.Object] struct {
+// factory has the informers of one representation. R is the result of WaitForCacheSyncWithContext.
+type factory[T kube.Object, R result] struct {
 	*lifecycle.Factory[schema.GroupVersionResource]
 	flyball     *informer.SharedInformerFactory
 	forResource forResource[T]
@@ -82,8 +84,10 @@ type factory[T kube.Object] struct {
 	opts        Options
 }
 
-func newFactory[T kube.Object](f *informer.SharedInformerFactory, opts Options, of forResource[T], lister listerOf) *factory[T] {
-	out := &factory[T]{
+// newFactory takes R from the type of a method.
+func newFactory[T kube.Object, I any, R result](f *informer.SharedInformerFactory, opts Options,
+	_ func(I, context.Context) R, of forResource[T], lister listerOf) *factory[T, R] {
+	out := &factory[T, R]{
 		Factory: lifecycle.New[schema.GroupVersionResource](f, lifecycle.Options{RunOnStart: opts.RunOnStart, Name: opts.Name, Logger: opts.Logger}),
 		flyball: f, forResource: of, listerOf: lister, opts: opts,
 	}
@@ -97,12 +101,12 @@ func newFactory[T kube.Object](f *informer.SharedInformerFactory, opts Options, 
 }
 
 // ForResource returns the informer of resource, created by the first call.
-func (f *factory[T]) ForResource(resource schema.GroupVersionResource) informers.GenericInformer {
+func (f *factory[T, R]) ForResource(resource schema.GroupVersionResource) informers.GenericInformer {
 	i := f.Informer(resource, func() cache.SharedIndexInformer { return f.make(resource) })
 	return generic{informer: i, lister: f.listerOf(i.GetIndexer(), resource)}
 }
 
-func (f *factory[T]) make(resource schema.GroupVersionResource) cache.SharedIndexInformer {
+func (f *factory[T, R]) make(resource schema.GroupVersionResource) cache.SharedIndexInformer {
 	opts := f.opts.Informers
 	opts.Identifier = f.opts.Name.WithResource(resource)
 	i := clientgo.NewSharedIndexInformer(f.forResource(f.flyball, resource, f.scope), opts)
@@ -116,17 +120,26 @@ func (f *factory[T]) make(resource schema.GroupVersionResource) cache.SharedInde
 
 // WaitForCacheSync blocks until every started informer has synced, or stop is
 // closed. WaitForSync of the flyball factory also returns the reasons.
-func (f *factory[T]) WaitForCacheSync(stop <-chan struct{}) map[schema.GroupVersionResource]bool {
+func (f *factory[T, R]) WaitForCacheSync(stop <-chan struct{}) map[schema.GroupVersionResource]bool {
+	return f.wait(wait.ContextForChannel(stop)).Synced
+}
+
+// WaitForCacheSyncWithContext blocks until every started informer has synced, or ctx ends.
+func (f *factory[T, R]) WaitForCacheSyncWithContext(ctx context.Context) R { return R(f.wait(ctx)) }
+
+func (f *factory[T, R]) wait(ctx context.Context) syncResult {
 	waited := f.Started()
-	synced := make(map[schema.GroupVersionResource]bool, len(waited))
+	out := syncResult{Synced: make(map[schema.GroupVersionResource]bool, len(waited))}
 	for resource, i := range waited {
 		select {
 		case <-i.HasSyncedChecker().Done():
-		case <-stop:
+		case <-ctx.Done():
 		}
-		synced[resource] = i.HasSynced()
+		if out.Synced[resource] = i.HasSynced(); !out.Synced[resource] {
+			out.Err = context.Cause(ctx)
+		}
 	}
-	return synced
+	return out
 }
 
 // generic is an informer with its lister.
@@ -138,8 +151,4 @@ type generic struct {
 func (g generic) Informer() cache.SharedIndexInformer { return g.informer }
 func (g generic) Lister() cache.GenericLister         { return g.lister }
 
-var (
-	_ dynamicinformer.DynamicSharedInformerFactory = (*factory[*unstructured.Unstructured])(nil)
-	_ metadatainformer.SharedInformerFactory       = (*factory[*metav1.PartialObjectMetadata])(nil)
-	_ informers.GenericInformer                    = generic{}
-)
+var _ informers.GenericInformer = generic{}

@@ -5,6 +5,7 @@ package byresource_test
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -133,6 +134,15 @@ func TestFactory_StartAndShutdownAreHarmless(t *testing.T) {
 	} {
 		if got, asked := synced[widgets]; got || !asked {
 			t.Errorf("%s: %v, want widgets as not synced, since nobody ran the flyball factory", name, synced)
+		}
+	}
+	for _, f := range []any{dynamic, metadata} {
+		// The result is of client-go's type, where client-go has one.
+		wait := reflect.ValueOf(f).MethodByName("WaitForCacheSyncWithContext")
+		result := wait.Call([]reflect.Value{reflect.ValueOf(ctx)})[0]
+		synced := result.FieldByName("Synced").Interface().(map[schema.GroupVersionResource]bool)
+		if err := result.FieldByName("Err").Interface(); err != context.Canceled || len(synced) != 1 || synced[widgets] {
+			t.Errorf("%T: %v and %v, want widgets as not synced, since the context ended", f, synced, err)
 		}
 	}
 	dynamic.Shutdown()

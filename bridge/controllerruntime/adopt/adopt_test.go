@@ -116,7 +116,7 @@ func TestAdopt_PiecesRunUnderAManager(t *testing.T) {
 			t.Fatal(err)
 		}
 		maps, owned := informer.For[*corev1.ConfigMap](mgr.Informers()), informer.For[*corev1.Secret](mgr.Informers())
-		recorder := adopt.Recorders(mgr).GetEventRecorder("secrets")
+		recorder := any(adopt.Recorders(mgr).GetEventRecorder("secrets")).(manager.EventRecorder)
 		r := &secrets{Client: cl, told: func(cm *corev1.ConfigMap) {
 			recorder.AnnotatedEventf(cm, nil, map[string]string{"noted": "yes"}, corev1.EventTypeNormal, "Created", "Create", "created %s", cm.Name)
 		}}

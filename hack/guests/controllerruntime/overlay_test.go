@@ -19,6 +19,9 @@ type swap struct {
 	times    int
 }
 
+// many occurrences are a number that differs between minor versions.
+const many = -1
+
 // imported adds an import of the package underneath after another one.
 func imported(other string) swap {
 	return swap{`	"` + other + `"`, `	"` + other + "\"\n\t\"" + here + `/underneath"`, 1}
@@ -120,7 +123,7 @@ func write(t *testing.T, dir, from, name string, files []string, swaps map[strin
 func changed(t *testing.T, name, text string, swaps []swap) string {
 	t.Helper()
 	for _, s := range swaps {
-		if n := strings.Count(text, s.from); n != s.times {
+		if n := strings.Count(text, s.from); n != s.times && (n < 2 || s.times != many) {
 			t.Fatalf("%s has %q %d times, want %d: it makes its cache in another way", name, s.from, n, s.times)
 		}
 		text = strings.ReplaceAll(text, s.from, s.to)

@@ -4,6 +4,7 @@
 package adopt
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"regexp"
@@ -12,8 +13,8 @@ import (
 	"strings"
 )
 
-// supported is the minor version of controller-runtime that the bridge is written for.
-const supported = "v0.25"
+// The bridge is for the minor versions of controller-runtime from oldest to newest.
+const oldest, newest = 24, 25
 
 // rule says what a field of options means for the bridge.
 type rule struct {
@@ -105,19 +106,24 @@ func required(mod []byte, path string) (version string, line int) {
 	return "", 0
 }
 
-// checkVersion returns a finding unless go.mod requires the version of the bridge.
+// checkVersion returns a finding unless go.mod requires a version of the bridge.
 func checkVersion(mod []byte) *Finding {
 	version, line := required(mod, controllerRuntime)
-	if line == 0 || strings.HasPrefix(version, supported+".") {
+	if line == 0 {
 		return nil
 	}
-	todo := "run go get " + controllerRuntime + "@" + supported + " and build with it first"
-	minor, _, _ := strings.Cut(strings.TrimPrefix(version, "v0."), ".")
-	if n, err := strconv.Atoi(minor); err == nil && n > 25 || !strings.HasPrefix(version, "v0.") {
-		todo = "take a newer release of Flyball"
+	text, is0 := strings.CutPrefix(version, "v0.")
+	text, _, _ = strings.Cut(text, ".")
+	minor, err := strconv.Atoi(text)
+	todo := "take a newer release of Flyball"
+	switch {
+	case is0 && err == nil && oldest <= minor && minor <= newest:
+		return nil
+	case is0 && (err != nil || minor < oldest):
+		todo = fmt.Sprintf("run go get %s@v0.%d and build with it first", controllerRuntime, newest)
 	}
-	text := "controller-runtime is " + version + ", and the bridge is for " + supported + ": " + todo
-	return &Finding{File: "go.mod", Line: line, Text: text}
+	return &Finding{File: "go.mod", Line: line, Text: fmt.Sprintf("controller-runtime is %s, and the bridge is for v0.%d to v0.%d: %s",
+		version, oldest, newest, todo)}
 }
 
 // checker collects findings, and what is known of the whole module.
