@@ -47,8 +47,8 @@ func TestHouse_SizeOfTheHouse(t *testing.T) {
 		now, max int
 	}{
 		{"modules", modules, 8},
-		{"packages", len(packages), 184},
-		{"lines of Go without tests", lines, 135_760},
+		{"packages", len(packages), 185},
+		{"lines of Go without tests", lines, 138_490},
 		{"tests at the root", rootTests, 0},
 		{"functions with more than 15 branches", branchy, 28},
 		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 36_000},
