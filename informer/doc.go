@@ -43,7 +43,7 @@
 //	D4  objects have the fields that the handle's Scopes name, and what an informer drops is
 //	    lost by no write of package client
 //	D6  a start keeps no second copy of what it reads, and what it caches stays within the
-//	    memory budget; an informer that does not fit says so
+//	    memory budget; an informer that does not fit is packed if it may be, else says so
 //
 // docs/informers.md describes handles and scopes, undecodable objects, own writes, audits,
 // changed schemas, and the load on the server.

@@ -24,6 +24,8 @@
 //     bounds the keys that pass one of low priority.
 //   - With Fence, no write is sent outside the term of a renewal of the leader's lease.
 //   - With AddHealthz, a manager is ready once its informers are synced, and not alive while one of them hangs.
+//   - The cached objects stay within the memory limit of CacheOptions: above it they are packed, and nothing that fits then
+//     is refused.
 //   - A cached read that starts an informer is logged once, with the line of the caller, and CacheOptions.ReadLimit
 //     refuses it if the objects would take more.
 //   - With ClientOptions.OmitNoOps, only writes that change nothing in the cached object are omitted.
