@@ -386,6 +386,9 @@ func writable(v reflect.Value, f func(uintptr)) {
 			writable(v.Index(i), f)
 		}
 	case reflect.Struct:
+		if v.Type().PkgPath() == "unique" {
+			return // metav1.FieldsV1 has a handle of a string since Kubernetes 0.38
+		}
 		for i := range v.NumField() {
 			writable(v.Field(i), f)
 		}
