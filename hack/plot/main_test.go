@@ -19,6 +19,7 @@ func TestRun_DrawsATable(t *testing.T) {
 // The plot of docs/performance.md shows the table of that page.
 func TestRun_PerformancePageShowsItsTable(t *testing.T) {
 	golden(t, "../../docs/performance.md", "../../docs/performance.svg", false)
+	golden(t, "../../bridge/controllerruntime/README.md", "../../bridge/controllerruntime/memory.svg", false)
 }
 
 // So do those of docs/memory.md.

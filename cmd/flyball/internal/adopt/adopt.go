@@ -50,7 +50,7 @@ At run time:
   reads have every earlier write of the same client: code that waits for the cache can go
   an object that cannot be decoded is an error of its own Get; its kind goes on
   a hung server or a silent watch is detected, logged and repaired
-  memory is 4 to 11 % above controller-runtime's with 20,000 objects, a start takes 0.43 of the CPU
+  a start with 20,000 Pods takes half of the memory and of the CPU; what does not fit is packed
   cached objects share equal parts: modify copies only, as before
   all else is as before, except for what DIFFERENCES.md of the bridge lists
 `
