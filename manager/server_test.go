@@ -188,7 +188,7 @@ func TestServer_HalfSentRequestIsCutOff(t *testing.T) {
 			must(t, err)
 			text, err := io.ReadAll(here)
 			took := time.Since(begun)
-			if cutOff && took != 10*time.Second {
+			if cutOff && (took < 10*time.Second || took > 11*time.Second) { // Go 1.27 lingers before it closes
 				t.Errorf("%q: %q, %v after %v, want its end after ten seconds", request, text, err, took)
 			}
 			if !cutOff && (took != 30*time.Second || !strings.HasPrefix(string(text), "HTTP/1.1 200 ")) {

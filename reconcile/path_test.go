@@ -123,9 +123,9 @@ type cacheConflict struct {
 	stale    *appsv1.Deployment
 }
 
-func (c *cacheConflict) Unwrap() error { return c.error }
+func (c cacheConflict) Unwrap() error { return c.error }
 
-func (c *cacheConflict) WhenPassed(do func()) func() {
+func (c cacheConflict) WhenPassed(do func()) func() {
 	than := kube.ParseVersion(c.stale.ResourceVersion)
 	reg, err := c.informer.AddHandler(func(e kube.Event[*appsv1.Deployment]) {
 		if e.Type != kube.Deleted && kube.ParseVersion(e.New.ResourceVersion) > than {
@@ -155,7 +155,7 @@ func TestController_RunAfterAConflictReadsWhatItMissed_R4(t *testing.T) {
 			if len(read) == 1 {
 				s.Hold() // the watch lags
 				s.Write(deployment(key.Name, generation(2)))
-				return reconcile.Result{}, fmt.Errorf("update: %w", &cacheConflict{staleError(key.Name), i, obj})
+				return reconcile.Result{}, fmt.Errorf("update: %w", cacheConflict{staleError(key.Name), i, obj})
 			}
 			return reconcile.Result{}, nil
 		}, reconcile.Options{RateLimiter: never{}})
