@@ -382,7 +382,8 @@ func TestOmit_AppliesOfAKnownOutcomeAreNotSent_C16(t *testing.T) {
 		byPatch := func() error { // the older form of an apply
 			d := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}}
 			d.ObjectMeta, d.Spec = metav1.ObjectMeta{Namespace: "default", Name: "web"}, running().Spec
-			return c.Patch(t.Context(), d, client.Apply, client.ForceOwnership) //nolint:staticcheck // programs use it
+			//lint:ignore SA1019 programs still use it
+			return c.Patch(t.Context(), d, client.Apply, client.ForceOwnership)
 		}
 		loose := func() error {
 			u := &unstructured.Unstructured{Object: map[string]any{

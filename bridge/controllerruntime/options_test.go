@@ -250,7 +250,7 @@ func updatesWithoutManagedFields(t *testing.T, cfg *rest.Config) {
 	}
 	owners := map[string]string{}
 	for _, entry := range now.ManagedFields {
-		owners[entry.Manager] = string(entry.FieldsV1.Raw)
+		owners[entry.Manager] = entry.FieldsV1.GetRawString()
 	}
 	if !strings.Contains(owners["them"], `"f:theirs"`) || !strings.Contains(owners["us"], `"f:ours"`) || strings.Contains(owners["us"], `"f:theirs"`) {
 		t.Errorf("after the update the fields are of %v, want each of its writer", owners)
