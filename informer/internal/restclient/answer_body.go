@@ -25,11 +25,9 @@ import (
 const closeWithin = time.Second
 
 // exchange sends req and returns the answer, whose body ends with ctx. When ctx
-// ends, it closes the body of HTTP/2 instead of cancelling the request: HTTP/2
-// cleans up the stream of a cancelled request later, and until then the
-// connection counts as busy and is not closed with the idle ones. It cancels
-// the request of HTTP/1: since Go 1.27, closing a body that is being read waits
-// for that read, on a lock, which stops the time in a bubble of synctest.
+// ends, it closes the body instead of cancelling the request: HTTP/2 cleans up
+// the stream of a cancelled request later, and until then the connection counts
+// as busy and is not closed with the idle ones. The exception is cancelsHTTP1.
 func (s *Server) exchange(ctx context.Context, req *http.Request) (*http.Response, error) {
 	sent, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	giveUp := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -60,7 +58,7 @@ func (s *Server) exchange(ctx context.Context, req *http.Request) (*http.Respons
 		return nil, context.Cause(ctx)
 	}
 	body.unhook = context.AfterFunc(ctx, func() {
-		if answer.ProtoMajor < 2 {
+		if cancelsHTTP1 && answer.ProtoMajor < 2 {
 			s.givenUp.add(used)
 			cancel(nil)
 			return

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -170,9 +171,13 @@ func (f *DeltaFIFO) PopBatchWoken(ctx context.Context) (Batch, error) {
 		return Batch{}, err
 	}
 	b := f.batch()
-	for i := range b.Deltas { // those that entered before the informer became compact
-		if d := &b.Deltas[i]; !compact.IsPacked(d.Object) {
-			*d = f.packed(*d)
+	// What entered before the informer became compact is not packed yet. The log reads the batch
+	// that it has given, so that is not modified.
+	open := func(d Delta) bool { return d.Object != nil && !compact.IsPacked(d.Object) }
+	if f.packer.Load() != nil && slices.ContainsFunc(b.Deltas, open) {
+		b.Deltas = slices.Clone(b.Deltas)
+		for i, d := range b.Deltas {
+			b.Deltas[i] = f.packed(d)
 		}
 	}
 	return b, nil
