@@ -357,7 +357,7 @@ func (c *kinds) hasBegun() bool {
 
 // readable returns the synced entry of i, for a read of obj.
 func (c *kinds) readable(ctx context.Context, i id) (*entry, error) {
-	if c.find(i) == nil {
+	if (c.ReaderFailOnMissingInformer || c.limit.bytes > 0) && c.find(i) == nil {
 		if c.ReaderFailOnMissingInformer {
 			return nil, &cache.ErrResourceNotCached{GVK: i.kind}
 		}

@@ -197,8 +197,9 @@ func TestHabits_ComeToTheirEnd_R15(t *testing.T) {
 	}
 }
 
-// The same on a real server, by the bridge.
-func TestHabits_ComeToTheirEndOnARealServer_R15(t *testing.T) {
+// realServer returns the configuration of a real server, which ends with the test.
+func realServer(t *testing.T) *rest.Config {
+	t.Helper()
 	env, err := envtest.Start(t.Context(), envtest.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -208,14 +209,20 @@ func TestHabits_ComeToTheirEndOnARealServer_R15(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	outside, err := flyclient.New(env.Config(), clientscheme.Scheme, flyclient.Options{})
+	return env.Config()
+}
+
+// The same on a real server, by the bridge.
+func TestHabits_ComeToTheirEndOnARealServer_R15(t *testing.T) {
+	cfg := realServer(t)
+	outside, err := flyclient.New(cfg, clientscheme.Scheme, flyclient.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := habits.Seed(t.Context(), outside, "default"); err != nil {
 		t.Fatal(err)
 	}
-	mgr := habitual(t, env.Config(), "real", func(o ctrl.Options) ctrl.Options { return Options(o) })
+	mgr := habitual(t, cfg, "real", func(o ctrl.Options) ctrl.Options { return Options(o) })
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	ended := make(chan error, 1)

@@ -77,11 +77,8 @@ func (l *readLimit) refuse(i id, because ReadLimitError, now time.Time) (first b
 	return !again
 }
 
-// afford returns an error if a read may not start the informer of i.
+// afford returns an error if a read may not start the informer of i, where reads have a limit.
 func (c *kinds) afford(ctx context.Context, i id) error {
-	if c.limit.bytes <= 0 {
-		return nil
-	}
 	if !c.hasBegun() {
 		return &cache.ErrCacheNotStarted{}
 	}
@@ -168,6 +165,9 @@ func (c *kinds) first(ctx context.Context, client rest.Interface, resource strin
 
 // announce logs what an informer takes that a read has started, once it is synced.
 func (c *kinds) announce(e *entry) {
+	if e.reader.Load() == nil { // as in almost every read
+		return
+	}
 	at := e.reader.Swap(nil)
 	if at == nil {
 		return

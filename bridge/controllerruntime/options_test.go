@@ -28,7 +28,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -202,16 +201,7 @@ func sortedText(t *testing.T, list client.ObjectList) string {
 func TestCacheOptions_DroppedManagedFieldsStayOnTheServer(t *testing.T) {
 	t.Run("simulated", func(t *testing.T) { updatesWithoutManagedFields(t, simtest.New(t, nil).Config) })
 	t.Run("real", func(t *testing.T) {
-		env, err := envtest.Start(t.Context(), envtest.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := env.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
-		updatesWithoutManagedFields(t, env.Config())
+		updatesWithoutManagedFields(t, realServer(t))
 	})
 }
 

@@ -105,18 +105,14 @@ func changesNothing(held kube.Object, kind schema.GroupVersionKind, how types.Pa
 	case types.MergePatchType:
 		return jsontree.Equal(jsontree.Merge(before, patch), before)
 	case types.StrategicMergePatchType:
-		return !exact && clientscheme.Scheme.Recognizes(kind) && mergesToItself(held, kind, patch)
+		return !exact && clientscheme.Scheme.Recognizes(kind) && mergesToItself(before, kind, patch)
 	}
 	return false
 }
 
-// mergesToItself reports whether a strategic merge patch leaves held as it is.
-func mergesToItself(held kube.Object, kind schema.GroupVersionKind, patch map[string]any) bool {
-	like, err := clientscheme.Scheme.New(kind) // held may be metadata
-	if err != nil {
-		return false
-	}
-	before, err := treeOf(held, kind)
+// mergesToItself reports whether a strategic merge patch leaves an object of kind as it is.
+func mergesToItself(before map[string]any, kind schema.GroupVersionKind, patch map[string]any) bool {
+	like, err := clientscheme.Scheme.New(kind)
 	if err != nil {
 		return false
 	}

@@ -124,9 +124,9 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Elector, error) {
 }
 
 // ownConnection returns cfg with its own connection and no rate limit, so that a renewal
-// waits neither for a list nor for the writes of controllers. reconnect makes the next request open a new one: a silent HTTP/2
-// connection would be kept for longer than a lease lasts. A transport given by the
-// program is used as it is.
+// waits neither for a list nor for the writes of controllers. reconnect makes the next
+// request open a new one: a silent HTTP/2 connection would be kept for longer than a lease
+// lasts. A transport given by the program is used as it is.
 func ownConnection(cfg *rest.Config) (own *rest.Config, reconnect func()) {
 	own = rest.CopyConfig(cfg)
 	own.RateLimiter, own.QPS = nil, -1
