@@ -78,7 +78,7 @@ var arrows = map[string][]string{
 	"informer/internal/jsonplan":  {"informer/internal/fields", "informer/internal/share", "internal/costly", "internal/jsonspan"},
 	"informer/internal/headroom":  {"internal/sleep"},
 	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/fields", "informer/internal/pacing", "informer/internal/headroom",
-		"informer/internal/jsonplan", "informer/internal/protoplan", "informer/internal/share", "informer/listwatch", "internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit", "internal/textlog"},
+		"informer/internal/jsonplan", "informer/internal/protoplan", "informer/internal/share", "informer/listwatch", "internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit", "internal/simhook", "internal/textlog"},
 	"informer/internal/schemas":  {"informer/internal/pacing", "informer/internal/restclient", "internal/simhook", "internal/textlog"},
 	"informer/internal/store":    {"informer/state", "informer/internal/base", "informer/internal/compact", "internal/deque"},
 	"informer/internal/steps":    {"informer/state", "informer/internal/base", "informer/internal/pacing", "informer/internal/headroom"},

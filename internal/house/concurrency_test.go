@@ -61,6 +61,8 @@ var starters = map[string]string{
 	"manager/signal.go":                    "waits for a second signal, which ends the process",
 	"manager/stage.go":                     "what is added to a stage joins the stage's run",
 
+	"informer/internal/restclient/stream.go": "decode the frames that have arrived together, which waits for them",
+
 	"bridge/controllerruntime/reader.go": "copies the parts of a long list, and waits for them",
 
 	"envtest/build.go":   "the go command, while its progress is shown",

@@ -28,6 +28,8 @@ const (
 	// keeps.
 	SmallBuffer = 8 << 10
 	bigBuffer   = 1 << 20
+	// aheadBuffer is the buffer for several frames.
+	aheadBuffer = 256 << 10
 )
 
 // ReadBody reads r to its end, at most limit bytes. guess is its probable
@@ -77,10 +79,19 @@ type FrameReader struct {
 	r, w     int // unread bytes are buf[r:w]
 	err      error
 	skipping bool // the rest of the line is garbled
+	ahead    bool // several frames are read at once
+	shrink   bool // the buffer was for that, and is dropped when it is empty
 }
 
 func NewFrameReader(src io.Reader, protobuf bool, limit int) *FrameReader {
 	return &FrameReader{src: src, Protobuf: protobuf, limit: limit}
+}
+
+// SetAhead makes later reads take what has arrived of several frames, for
+// Ready, or ends that.
+func (f *FrameReader) SetAhead(ahead bool) {
+	f.shrink = f.ahead && !ahead
+	f.ahead = ahead
 }
 
 // Next returns the next frame, valid until the next call. io.EOF is an end
@@ -88,8 +99,8 @@ func NewFrameReader(src io.Reader, protobuf bool, limit int) *FrameReader {
 func (f *FrameReader) Next() ([]byte, error) {
 	if f.r == f.w {
 		f.r, f.w = 0, 0
-		if cap(f.Buf) > bigBuffer {
-			f.Buf = nil
+		if cap(f.Buf) > bigBuffer || f.shrink {
+			f.Buf, f.shrink = nil, false
 		}
 	}
 	if f.Protobuf {
@@ -98,21 +109,50 @@ func (f *FrameReader) Next() ([]byte, error) {
 	return f.jsonText()
 }
 
+// Ready returns the next frame if all of it has already been read, else nil. It
+// and the frames before it are valid until the next call of Next.
+func (f *FrameReader) Ready() []byte {
+	unread := f.Buf[f.r:f.w]
+	if !f.Protobuf {
+		end := bytes.IndexByte(unread, '\n')
+		if f.skipping || end < 0 {
+			return nil
+		}
+		line := bytes.TrimSuffix(unread[:end], []byte("\r"))
+		if _, _, ok := SplitCompactEvent(line); !ok {
+			return nil
+		}
+		f.r += end + 1
+		return line
+	}
+	if len(unread) < prefix {
+		return nil
+	}
+	end := prefix + int64(binary.BigEndian.Uint32(unread))
+	if end > int64(len(unread)) {
+		return nil
+	}
+	f.r += int(end)
+	return unread[prefix:end]
+}
+
+// prefix is the size of the length before a frame in protobuf.
+const prefix = 4
+
 // lengthDelimited reads a big-endian 32-bit length and that many bytes.
 func (f *FrameReader) lengthDelimited() ([]byte, error) {
-	const header = 4
-	if err := f.need(header); err != nil {
+	if err := f.need(prefix); err != nil {
 		return nil, err
 	}
 	length := binary.BigEndian.Uint32(f.Buf[f.r:])
 	if int64(length) > int64(f.limit) {
 		return nil, &kube.TooLargeError{Limit: int64(f.limit)}
 	}
-	if err := f.need(header + int(length)); err != nil {
+	if err := f.need(prefix + int(length)); err != nil {
 		return nil, err
 	}
-	frame := f.Buf[f.r+header : f.r+header+int(length)]
-	f.r += header + int(length)
+	frame := f.Buf[f.r+prefix : f.r+prefix+int(length)]
+	f.r += prefix + int(length)
 	return frame, nil
 }
 
@@ -200,7 +240,7 @@ func (f *FrameReader) need(n int) error {
 		if f.err != nil {
 			return f.ending()
 		}
-		if f.w == len(f.Buf) {
+		if f.w == len(f.Buf) || f.ahead && len(f.Buf) >= aheadBuffer && f.r > len(f.Buf)/2 {
 			f.makeRoom()
 		}
 		read, err := f.src.Read(f.Buf[f.w:])
@@ -212,12 +252,16 @@ func (f *FrameReader) need(n int) error {
 
 // makeRoom moves the unread bytes to the front, or doubles the buffer.
 func (f *FrameReader) makeRoom() {
-	if f.r > 0 && f.w-f.r <= len(f.Buf)/2 {
+	size := max(SmallBuffer, 2*(f.w-f.r))
+	if f.ahead {
+		size = max(size, min(2*len(f.Buf), aheadBuffer))
+	}
+	if f.r > 0 && f.w-f.r <= len(f.Buf)/2 && size <= len(f.Buf) {
 		f.w = copy(f.Buf, f.Buf[f.r:f.w])
 		f.r = 0
 		return
 	}
-	bigger := make([]byte, max(SmallBuffer, 2*(f.w-f.r)))
+	bigger := make([]byte, size)
 	f.w = copy(bigger, f.Buf[f.r:f.w])
 	f.Buf, f.r = bigger, 0
 }

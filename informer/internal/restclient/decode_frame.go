@@ -4,11 +4,8 @@
 package restclient
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
@@ -100,50 +97,4 @@ func (d *Decoder) bookmark(protobuf bool, object []byte) (frame listwatch.Frame[
 		Item:             listwatch.Item[kube.Object]{ResourceVersion: meta.ResourceVersion},
 		InitialEventsEnd: meta.Annotations[metav1.InitialEventsAnnotationKey] == "true",
 	}, nil
-}
-
-type wireStream struct {
-	ctx     context.Context
-	body    io.ReadCloser
-	frames  *encoding.FrameReader
-	decoder *Decoder
-	server  *Server
-}
-
-// NewStream returns a stream that reads frames from body until Close. If the
-// stream proves dead, server closes its idle connections; it may be nil.
-func NewStream(ctx context.Context, body io.ReadCloser, protobuf bool, decoder *Decoder, server *Server) *wireStream {
-	return &wireStream{ctx: ctx, body: body, frames: encoding.NewFrameReader(body, protobuf, encoding.MaxFrame), decoder: decoder, server: server}
-}
-
-// Next blocks for the next frame. io.EOF is a clean end.
-func (s *wireStream) Next() (listwatch.Frame[kube.Object], error) {
-	raw, err := s.frames.Next()
-	switch {
-	case err == nil:
-		frame, err := s.decoder.frame(s.frames.Protobuf, raw)
-		if err != nil {
-			err = &encoding.GarbledFrame{Err: err} // the start of the next frame is known
-		}
-		return frame, err
-	case s.ctx.Err() != nil:
-		return listwatch.Frame[kube.Object]{}, context.Cause(s.ctx)
-	case errors.Is(err, io.EOF):
-		return listwatch.Frame[kube.Object]{}, io.EOF
-	case errors.Is(err, http.ErrBodyReadAfterClose):
-		return listwatch.Frame[kube.Object]{}, errors.New("read watch: the stream is closed")
-	}
-	wrapped := fmt.Errorf("read watch of %s: %w", s.decoder.kind.Kind, err)
-	if _, is := err.(*encoding.GarbledFrame); is {
-		wrapped = &encoding.GarbledFrame{Err: wrapped}
-	}
-	return listwatch.Frame[kube.Object]{}, wrapped
-}
-
-// Close ends the stream and frees its connection.
-func (s *wireStream) Close() error {
-	if s.server != nil {
-		s.server.distrust(s.ctx)
-	}
-	return s.body.Close()
 }

@@ -4,7 +4,8 @@
 // Package restclient lists and watches one kind over HTTP. It finds the
 // resource by discovery, requests protobuf if the type supports it, decodes
 // each object separately, and maps the server's answers to named errors.
-// Requests wait for the server's gate.
+// Requests wait for the server's gate. Objects of a streaming list that have
+// arrived together are decoded on all processors.
 //
 //	List, Watch ──▶ gate ──▶ HTTP ──▶ encoding ──▶ Decoder ──▶ listwatch.Page, Frame
 //

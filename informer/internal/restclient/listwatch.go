@@ -30,6 +30,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/share"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/bodylimit"
+	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -291,7 +292,9 @@ func (lw *restListerWatcher) Watch(ctx context.Context, opts listwatch.WatchOpti
 		body, _ := encoding.ReadBody(answer.Body, shownBody+1, 0)
 		return nil, lw.errorf("watch", notAsExpected(answer, body, int64(len(body)), nil))
 	}
-	return NewStream(ctx, answer.Body, media == ContentProtobuf, decoder, lw.server), nil
+	stream := NewStream(ctx, answer.Body, media == ContentProtobuf, decoder, lw.server)
+	stream.setTogether(opts.SendInitialEvents && simhook.Of(ctx) == nil) // a simulation decides what runs when
+	return stream, nil
 }
 
 // get sends one request to the resource and returns a decoder for the answer.
@@ -304,13 +307,13 @@ func (lw *restListerWatcher) get(ctx context.Context, verb string, query url.Val
 		lw.resolver.forget(lw.of)
 		return nil, nil, &kube.NotServedError{Kind: lw.of.named(), Unlisted: true}
 	}
-	path := GroupPath(m.Resource.GroupVersion())
+	kept, path := lw.kept(), GroupPath(m.Resource.GroupVersion())
 	if lw.scope.Namespace != "" && m.Namespaced {
 		path += "/namespaces/" + lw.scope.Namespace
 	}
 	r := Request{
 		Verb: verb, resource: m.Resource.GroupResource(),
-		Path: path + "/" + m.Resource.Resource, query: query, accept: lw.accept(verb),
+		Path: path + "/" + m.Resource.Resource, query: query, accept: lw.accept(verb, kept),
 	}
 	answer, err := lw.server.get(ctx, r)
 	if apierrors.IsNotAcceptable(err) && r.accept != lw.acceptPlain() {
@@ -322,20 +325,35 @@ func (lw *restListerWatcher) get(ctx context.Context, verb string, query url.Val
 		lw.resolver.forget(lw.of)
 		return nil, nil, &kube.NotServedError{Kind: lw.of.named(), Err: err}
 	}
-	return answer, lw.decoder.ofKind(kind).keeping(lw.kept()), err
+	return answer, lw.decoder.ofKind(kind).keeping(kept), err
 }
+
+// dropManaged asks a server not to send managedFields (KEP-5958, alpha in
+// Kubernetes 1.38). Servers that do not know it ignore it.
+const dropManaged = ";drop=metadata.managedFields"
 
 // accept returns the Accept header. For metadata, the server sends nothing else
 // if it can.
-func (lw *restListerWatcher) accept(verb string) string {
-	if !lw.decoder.metadataOnly || lw.plainAnswer.Load() {
-		return lw.acceptPlain()
+func (lw *restListerWatcher) accept(verb string, kept Kept) string {
+	plain := lw.acceptPlain()
+	if lw.plainAnswer.Load() {
+		return plain
 	}
-	as := ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-	if verb == "list" {
-		as = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	wanted := plain
+	if lw.decoder.metadataOnly {
+		as := ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+		if verb == "list" {
+			as = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+		}
+		wanted = ContentProtobuf + as + "," + ContentJSON + as
 	}
-	return ContentProtobuf + as + "," + ContentJSON + as + "," + lw.acceptPlain()
+	if !kept.ManagedFields {
+		wanted = strings.ReplaceAll(wanted, ",", dropManaged+",") + dropManaged
+	}
+	if wanted == plain {
+		return plain
+	}
+	return wanted + "," + plain
 }
 
 func (lw *restListerWatcher) acceptPlain() string {
