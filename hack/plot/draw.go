@@ -121,7 +121,7 @@ func (t *table) axis() axis {
 }
 
 func (a axis) at(x float64) float64 {
-	return scale{a.from, a.to, left, right}.at(x)
+	return scale{a.from, a.to, left, right, false}.at(x)
 }
 
 // ticks are the round numbers within the axis: 1, 2 and 5 of each power of ten up to 10, tenfold beyond.

@@ -13,22 +13,24 @@ import (
 	"strings"
 )
 
-// growth is a table of what several series take, in MB, by number of objects.
+// growth is a table of what several series take, in MB, by number of objects or over time.
 type growth struct {
+	linear  bool // over time: both axes begin at zero
 	series  []string
-	objects []float64
-	taken   [][]float64 // by row, then by series
+	objects []float64   // or seconds
+	taken   [][]float64 // by row, then by series; NaN: the series has ended
 }
 
-// parseGrowth returns the first table of a page whose header begins with "| objects |".
+// parseGrowth returns the first table of a page whose header begins with "| objects |" or
+// "| seconds |".
 func parseGrowth(page string) (*growth, error) {
 	var g *growth
 	for line := range strings.Lines(page) {
 		cells := cellsOf(line)
 		switch {
 		case g == nil:
-			if len(cells) > 1 && cells[0] == "objects" {
-				g = &growth{series: cells[1:]}
+			if len(cells) > 1 && (cells[0] == "objects" || cells[0] == "seconds") {
+				g = &growth{linear: cells[0] == "seconds", series: cells[1:]}
 			}
 		case len(cells) == 0:
 			return g.checked()
@@ -48,11 +50,15 @@ func (g *growth) add(cells []string) error {
 	}
 	var row []float64
 	for _, cell := range cells {
+		if g.linear && cell == "" {
+			row = append(row, math.NaN())
+			continue
+		}
 		x, err := strconv.ParseFloat(strings.ReplaceAll(cell, ",", ""), 64)
 		if err != nil {
 			return err
 		}
-		if x <= 0 {
+		if x <= 0 && !g.linear {
 			return fmt.Errorf("%s is not positive, and the axes are logarithmic", cell)
 		}
 		row = append(row, x)
@@ -63,7 +69,7 @@ func (g *growth) add(cells []string) error {
 
 func (g *growth) checked() (*growth, error) {
 	if g == nil || len(g.objects) < 2 {
-		return nil, errors.New(`read the table: there is none that begins with "| objects |" and has two rows or more`)
+		return nil, errors.New(`read the table: there is none that begins with "| objects |" or "| seconds |" and has two rows or more`)
 	}
 	return g, nil
 }
@@ -83,10 +89,15 @@ var growthColours = []string{"#4f7fd1", "#d9822b", "#4a9d5b", "#a667b8", "#c0504
 
 func (g *growth) draw() string {
 	var b strings.Builder
-	begin(&b, growthHeight, "Heap by number of objects")
-	text(&b, 16, 26, "text", "start", "Heap in MB by number of objects, both logarithmic; lower is better")
-	x := scale{slices.Min(g.objects), slices.Max(g.objects), growthLeft, growthRight}
-	y := scale{slices.Min(slices.Concat(g.taken...)), slices.Max(slices.Concat(g.taken...)), growthBottom, growthTop}
+	title, explained := "Heap by number of objects", "Heap in MB by number of objects, both logarithmic; lower is better"
+	if g.linear {
+		title, explained = "Resident memory over time", "Resident memory in MB by seconds since the start; lower is better"
+	}
+	begin(&b, growthHeight, title)
+	text(&b, 16, 26, "text", "start", explained)
+	taken := slices.DeleteFunc(slices.Concat(g.taken...), math.IsNaN)
+	x := scale{slices.Min(g.objects), slices.Max(g.objects), growthLeft, growthRight, g.linear}
+	y := scale{slices.Min(taken), slices.Max(taken), growthBottom, growthTop, g.linear}
 	for _, tick := range x.ticks() {
 		line(&b, x.at(tick), growthTop, x.at(tick), growthBottom)
 		text(&b, x.at(tick), growthBottom+16, "quiet small", "middle", strconv.FormatFloat(tick, 'f', -1, 64))
@@ -98,9 +109,11 @@ func (g *growth) draw() string {
 	names := g.names(y)
 	for s, name := range g.series {
 		colour := growthColours[s%len(growthColours)]
-		points := make([]string, len(g.objects))
+		var points []string
 		for i, n := range g.objects {
-			points[i] = fmt.Sprintf("%.1f,%.1f", x.at(n), y.at(g.taken[i][s]))
+			if mb := g.taken[i][s]; !math.IsNaN(mb) {
+				points = append(points, fmt.Sprintf("%.1f,%.1f", x.at(n), y.at(mb)))
+			}
 		}
 		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "), colour)
 		fmt.Fprintf(&b, `<rect x="%d" y="%.1f" width="10" height="10" rx="2" fill="%s"/>`+"\n", growthRight+14, names[s]-9, colour)
@@ -113,7 +126,14 @@ func (g *growth) draw() string {
 // names returns where the name of each series stands: at the end of its line, and below the
 // name above.
 func (g *growth) names(y scale) []float64 {
-	last := g.taken[len(g.taken)-1]
+	last := make([]float64, len(g.series))
+	for _, row := range g.taken {
+		for s, mb := range row {
+			if !math.IsNaN(mb) {
+				last[s] = mb
+			}
+		}
+	}
 	order := make([]int, len(g.series))
 	for i := range order {
 		order[i] = i
@@ -132,19 +152,39 @@ func line(b *strings.Builder, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(b, `<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#d8dee4"/>`+"\n", x1, y1, x2, y2)
 }
 
-// scale maps the logarithm of a value between two values to a place between two.
-type scale struct{ from, to, low, high float64 }
+// scale maps the logarithm of a value between two values to a place between two, or a value
+// between zero and a value.
+type scale struct {
+	from, to, low, high float64
+	linear              bool
+}
 
 func (s scale) at(x float64) float64 {
-	if s.from == s.to {
+	switch {
+	case s.linear:
+		return s.low + (s.high-s.low)*x/s.to
+	case s.from == s.to:
 		return s.low
 	}
 	return s.low + (s.high-s.low)*math.Log(x/s.from)/math.Log(s.to/s.from)
 }
 
-// ticks are 1 and 3 of each power of ten within the scale.
+// ticks are 1 and 3 of each power of ten within the scale; of a linear one, up to ten multiples of
+// 1, 2 or 5 of a power of ten.
 func (s scale) ticks() []float64 {
 	var out []float64
+	if s.linear {
+		step := math.Pow(10, math.Floor(math.Log10(s.to/4)))
+		for _, times := range []float64{2, 2.5, 2} {
+			if s.to/step > 10 {
+				step *= times
+			}
+		}
+		for x := 0.0; x <= s.to; x += step {
+			out = append(out, x)
+		}
+		return out
+	}
 	for power := math.Pow(10, math.Floor(math.Log10(s.from))); power <= s.to; power *= 10 {
 		for _, x := range []float64{power, 3 * power} {
 			if s.from <= x && x <= s.to {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -66,6 +67,17 @@ var operatorKinds = []struct {
 }{
 	{"Pod", &corev1.Pod{}, func(n, count int) client.Object {
 		return cluster.NewPods(cluster.PodOptions{Count: count, Owners: max(count/10, 1), ManagedFields: true}).Pod(n)
+	}},
+	{"Deployment", &appsv1.Deployment{}, func(n, _ int) client.Object {
+		meta := operatorMeta(n)
+		container := corev1.Container{Name: "app", Image: "registry.example.com/app:1.27", Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}
+		for i := range 12 {
+			container.Env = append(container.Env, corev1.EnvVar{Name: fmt.Sprint("SETTING_", i), Value: fmt.Sprintf("%s/%d", meta.Name, i)})
+		}
+		return &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: meta.Labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{container}}},
+		}}
 	}},
 	{"Node", &corev1.Node{}, func(n, _ int) client.Object { return operatorNode(n) }},
 	{"ConfigMap", &corev1.ConfigMap{}, func(n, _ int) client.Object {
@@ -115,7 +127,7 @@ func BenchmarkOperator_Cluster(b *testing.B) {
 }
 
 func benchmarkOperator(b *testing.B, counts string, sides []string) {
-	kubeconfig := operatorServer(b, counts)
+	kubeconfig := operatorServer(b, counts, nil)
 	peak := int64(1_004_000_000) // measured before
 	for _, side := range sides {
 		b.Run(side, func(b *testing.B) {
@@ -167,8 +179,8 @@ func operatorCount(t testing.TB, counts, kind string) int {
 	return 0
 }
 
-// operatorServer starts a simulated server with the objects.
-func operatorServer(b *testing.B, counts string) (kubeconfig string) {
+// operatorServer starts a simulated server with the objects, and with what prepare puts there.
+func operatorServer(b testing.TB, counts string, prepare func(*simulate.Server)) (kubeconfig string) {
 	server, err := simulate.Listen(simulate.ListenOptions{Logger: logr.Discard()})
 	if err != nil {
 		b.Fatal(err)
@@ -181,6 +193,9 @@ func operatorServer(b *testing.B, counts string) (kubeconfig string) {
 		if _, err := server.Server().Put(obj); err != nil {
 			b.Fatal(err)
 		}
+	}
+	if prepare != nil {
+		prepare(server.Server())
 	}
 	namespaces := map[string]bool{"": true}
 	for _, kind := range operatorKinds {
@@ -246,9 +261,12 @@ func operatorNode(i int) *corev1.Node {
 	return n
 }
 
+// memoryGroups is where memory cgroups of version 1 are.
+const memoryGroups = "/sys/fs/cgroup/memory"
+
 // memoryGroup makes a memory cgroup with a limit; it skips the benchmark where it may not.
-func memoryGroup(b *testing.B, limit int64) string {
-	dir := fmt.Sprintf("/sys/fs/cgroup/memory/flyball-bench-%d", os.Getpid())
+func memoryGroup(b testing.TB, limit int64) string {
+	dir := fmt.Sprintf("%s/flyball-bench-%d", memoryGroups, os.Getpid())
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		b.Skipf("make a memory cgroup (of version 1): %v", err)
 	}
