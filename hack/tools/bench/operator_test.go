@@ -68,15 +68,13 @@ var operatorKinds = []struct {
 	{"Pod", &corev1.Pod{}, func(n, count int) client.Object {
 		return cluster.NewPods(cluster.PodOptions{Count: count, Owners: max(count/10, 1), ManagedFields: true}).Pod(n)
 	}},
-	{"Deployment", &appsv1.Deployment{}, func(n, _ int) client.Object {
-		meta := operatorMeta(n)
-		container := corev1.Container{Name: "app", Image: "registry.example.com/app:1.27", Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}
-		for i := range 12 {
-			container.Env = append(container.Env, corev1.EnvVar{Name: fmt.Sprint("SETTING_", i), Value: fmt.Sprintf("%s/%d", meta.Name, i)})
-		}
+	{"Deployment", &appsv1.Deployment{}, func(n, count int) client.Object {
+		// Its Pods have the same template and the same managers, and no two Deployments the same owner.
+		pod, meta := cluster.NewPods(cluster.PodOptions{Count: count, Owners: count, ManagedFields: true}).Pod(n), operatorMeta(n)
+		meta.ManagedFields = pod.ManagedFields
 		return &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: meta.Labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{container}}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: pod.Annotations}, Spec: pod.Spec},
 		}}
 	}},
 	{"Node", &corev1.Node{}, func(n, _ int) client.Object { return operatorNode(n) }},
