@@ -60,20 +60,22 @@ func BenchmarkDecode_Watch(b *testing.B) {
 		for i := range benchObjects {
 			wire = append(wire, form.p.Frame(b, listwatch.FrameAdded, benchPod(i))...)
 		}
-		b.Run(form.name+"/flyball", func(b *testing.B) {
-			d, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(int64(len(wire)))
-			b.ReportAllocs()
-			for b.Loop() {
-				frames, err := stream(d, form.p, bytes.NewReader(wire))
-				if err != io.EOF || len(frames) != benchObjects || frames[0].Item.Err != nil {
-					b.Fatal(len(frames), err)
+		for how, together := range map[string]bool{"flyball": false, "flyball, a list": true} {
+			b.Run(form.name+"/"+how, func(b *testing.B) {
+				d, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
+				if err != nil {
+					b.Fatal(err)
 				}
-			}
-		})
+				b.SetBytes(int64(len(wire)))
+				b.ReportAllocs()
+				for b.Loop() {
+					frames, err := stream(d, form.p, bytes.NewReader(wire), together)
+					if err != io.EOF || len(frames) != benchObjects || frames[0].Item.Err != nil {
+						b.Fatal(len(frames), err)
+					}
+				}
+			})
+		}
 		b.Run(form.name+"/client-go", func(b *testing.B) {
 			info, _ := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(s).SupportedMediaTypes(), form.p.Media)
 			b.SetBytes(int64(len(wire)))

@@ -33,9 +33,10 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// stream decodes all frames of a stream.
-func stream(d *Decoder, p fixture.Peer, src io.Reader) (frames []listwatch.Frame[kube.Object], err error) {
-	s := &wireStream{ctx: tContext, body: io.NopCloser(src), decoder: d, frames: encoding.NewFrameReader(src, p.Media == ContentProtobuf, encoding.MaxFrame)}
+// stream decodes all frames of a stream, those that have arrived together one by one or together.
+func stream(d *Decoder, p fixture.Peer, src io.Reader, together ...bool) (frames []listwatch.Frame[kube.Object], err error) {
+	s := NewStream(tContext, io.NopCloser(src), p.Media == ContentProtobuf, d, nil)
+	s.setTogether(slices.Contains(together, true))
 	for {
 		f, err := s.Next()
 		if err != nil {
