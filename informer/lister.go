@@ -238,8 +238,8 @@ func (l Lister[T]) rows(index, value string) iter.Seq[*store.Row] {
 // rowsOf yields what s sees of found.
 func rowsOf(s *listerView, found store.Found) iter.Seq[*store.Row] {
 	return func(yield func(*store.Row) bool) {
-		for at := range found.Positions.All() {
-			if r := found.Rows.At(int(*at)); sees(s, r) && !yield(r) {
+		for i := range found.Positions.Len() { // without the closure of All
+			if r := found.Rows.At(int(*found.Positions.At(i))); sees(s, r) && !yield(r) {
 				return
 			}
 		}
@@ -257,9 +257,21 @@ func (l Lister[T]) ByIndex(name, value string) (iter.Seq[T], error) {
 		if err != nil {
 			return nil, err
 		}
-		if found := l.v.store.Lookup(name, value); l.v.current.Load() == s {
-			return l.objects(rowsOf(s, found), nil), nil
+		found := l.v.store.Lookup(name, value)
+		if l.v.current.Load() != s {
+			continue
 		}
+		return func(yield func(T) bool) { // as objects of rowsOf, with one closure
+			for i := range found.Positions.Len() {
+				r := found.Rows.At(int(*found.Positions.At(i)))
+				if !sees(s, r) {
+					continue
+				}
+				if obj, ok := l.read(r); ok && !yield(obj) {
+					return
+				}
+			}
+		}, nil
 	}
 }
 
