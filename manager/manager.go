@@ -19,9 +19,9 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/bodylimit"
+	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/internal/health"
 	"github.com/flyball-dev/flyball/internal/metrics"
-	"github.com/flyball-dev/flyball/internal/observer"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/manager/internal/crdinstall"
 	"github.com/flyball-dev/flyball/manager/internal/election"
@@ -140,7 +140,7 @@ func (m *Manager) connect(opts Options) error {
 	if opts.Client.Observer == nil {
 		opts.Client.Observer = m.informers
 	}
-	writes, err := observer.New(cfg, m.scheme, m.informers, opts.Client.Observer)
+	writes, err := effects.NewObserver(cfg, m.scheme, m.informers, opts.Client.Observer)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (m *Manager) connect(opts Options) error {
 // elect adds the leader election to m, and makes its guarded clients. What passes the gate is recorded for the next leader.
 func elect(m *Manager, cfg *rest.Config, opts Options) error {
 	record := handover.New(opts.Client.Observer, func() []schema.GroupKind { return watchedKinds(m.informers) })
-	seen, err := observer.New(cfg, m.scheme, m.informers, record, opts.Client.Observer)
+	seen, err := effects.NewObserver(cfg, m.scheme, m.informers, record, opts.Client.Observer)
 	if err != nil {
 		return err
 	}

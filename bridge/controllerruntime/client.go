@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flyball-dev/flyball/internal/observer"
+	"github.com/flyball-dev/flyball/internal/effects"
 )
 
 // NewClient is client.New, but the cache shows what the client writes before the call returns, without making any read
@@ -60,7 +60,7 @@ func (o ClientOptions) NewClient(cfg *rest.Config, opts client.Options) (client.
 	if !ok {
 		return client.New(cfg, opts)
 	}
-	watched, err := observer.New(cfg, c.Scheme, c.factory, c.factory)
+	watched, err := effects.NewObserver(cfg, c.Scheme, c.factory, c.factory)
 	if err != nil {
 		return nil, fmt.Errorf("make the client: %w", err)
 	}

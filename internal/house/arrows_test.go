@@ -101,7 +101,6 @@ var arrows = map[string][]string{
 	"internal/effects":     {"internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit"},
 	"internal/health":      {"informer/state", "informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile"},
 	"internal/metrics":     {"informer/state", "internal/histogram", "internal/task", "reconcile", "webhook", "workqueue"},
-	"internal/observer":    {"internal/effects"},
 	"internal/ownnews":     {"internal/task"},
 	"internal/decodelimit": {"internal/jsonweight"},
 	"internal/writegate":   {"reconcile"},

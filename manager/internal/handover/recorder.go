@@ -25,7 +25,7 @@ type Receiver interface {
 	WhenPassed(kind schema.GroupVersionKind, key kube.Key, than kube.Version, do func()) (stop func())
 }
 
-// Writes tells which requests are writes of watched kinds. *observer.Observer does.
+// Writes tells which requests are writes of watched kinds. *effects.Observer does.
 type Writes interface {
 	Writes(req *http.Request) (kind schema.GroupVersionKind, ok bool)
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package observer
+package effects
 
 import (
 	"io"
@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -24,7 +23,7 @@ const maxBody = 4 << 20
 // exchange is a write that has been sent, and its answer.
 type exchange struct {
 	*Observer
-	write effects.Write
+	write Write
 	req   *http.Request
 	vague bool // the options of a deletion cannot be read
 }
@@ -36,7 +35,7 @@ func (e *exchange) complete() bool {
 	if query.Has("dryRun") {
 		return false
 	}
-	if e.write.Verb == effects.Change {
+	if e.write.Verb == Change {
 		return true
 	}
 	var options metav1.DeleteOptions
@@ -92,7 +91,7 @@ func (e *exchange) sent() (body []byte, whole bool) {
 
 // decode reads a body of the request.
 func (e *exchange) decode(body []byte, into any) error {
-	content, err := effects.Open(e.req.Header.Get("Content-Type"), body)
+	content, err := Open(e.req.Header.Get("Content-Type"), body)
 	if err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func (e *exchange) observe(w kube.Written) {
 func (e *exchange) created() string {
 	body, whole := e.sent()
 	var named metav1.PartialObjectMetadata
-	if e.write.Verb != effects.Change || !whole || e.decode(body, &named) != nil {
+	if e.write.Verb != Change || !whole || e.decode(body, &named) != nil {
 		return ""
 	}
 	return named.Name
@@ -136,7 +135,7 @@ func (e *exchange) follow(resp *http.Response) {
 
 // observeAnswer shows the informers what an answer means.
 func (e *exchange) observeAnswer(contentType string, data []byte) {
-	a, err := effects.Open(contentType, data)
+	a, err := Open(contentType, data)
 	if err != nil {
 		e.touched()
 		return
@@ -148,7 +147,7 @@ func (e *exchange) observeAnswer(contentType string, data []byte) {
 
 // empty returns an object that can hold the answer. JSON is read without a Go type: that
 // of the scheme may lack fields, and informers convert what they need.
-func (e *exchange) empty(a effects.Answer) kube.Object {
+func (e *exchange) empty(a Answer) kube.Object {
 	if a.Protobuf {
 		if typed, err := e.scheme.New(e.write.Kind); err == nil {
 			if obj, ok := typed.(kube.Object); ok {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package observer
+package effects
 
 import (
 	"fmt"
@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -27,7 +26,7 @@ type Kinds interface {
 // Receiver receives the effects of writes. client.Observer is one.
 type Receiver interface{ Observe(w kube.Written) }
 
-// Observer reports the writes of clients. Make it with New.
+// Observer reports the writes of clients. Make it with NewObserver.
 type Observer struct {
 	host, prefix string // of the server
 	scheme       *runtime.Scheme
@@ -36,10 +35,10 @@ type Observer struct {
 	known        []any // receivers whose own writes are not reported
 }
 
-// New returns an Observer that reports the writes of watched kinds to the server of cfg.
+// NewObserver returns an Observer that reports the writes of watched kinds to the server of cfg.
 // scheme has the Go types of kinds that clients send as protobuf. Clients that report their
 // writes to receiver, or to one of those behind it, are left alone.
-func New(cfg *rest.Config, scheme *runtime.Scheme, kinds Kinds, receiver Receiver, behind ...Receiver) (*Observer, error) {
+func NewObserver(cfg *rest.Config, scheme *runtime.Scheme, kinds Kinds, receiver Receiver, behind ...Receiver) (*Observer, error) {
 	server, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("observe the writes to %q: %w", cfg.Host, err)
@@ -77,15 +76,15 @@ func (t observed) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil {
 		code = resp.StatusCode
 	}
-	outcome := effects.OutcomeOf(code, err)
-	if outcome == effects.Refused || ended && err != nil || code == http.StatusSwitchingProtocols {
+	outcome := OutcomeOf(code, err)
+	if outcome == Refused || ended && err != nil || code == http.StatusSwitchingProtocols {
 		return resp, err
 	}
 	e := &exchange{Observer: t.Observer, write: write, req: req}
 	if !e.complete() {
 		return resp, err // a dry run
 	}
-	if outcome == effects.Unknown {
+	if outcome == Unknown {
 		e.touched()
 		return resp, err
 	}
@@ -95,11 +94,11 @@ func (t observed) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // recognize returns the write that a request is. ok is false for reads and for writes that
 // are not reported from here.
-func (o *Observer) recognize(req *http.Request) (write effects.Write, ok bool) {
+func (o *Observer) recognize(req *http.Request) (write Write, ok bool) {
 	if write, ok = o.write(req); !ok {
 		return write, false
 	}
-	if to := effects.ReportedTo(req.Context()); to != nil && slices.Contains(o.known, to) {
+	if to := ReportedTo(req.Context()); to != nil && slices.Contains(o.known, to) {
 		return write, false
 	}
 	return write, true
@@ -112,11 +111,11 @@ func (o *Observer) Writes(req *http.Request) (kind schema.GroupVersionKind, ok b
 	return write.Kind, ok
 }
 
-func (o *Observer) write(req *http.Request) (write effects.Write, ok bool) {
+func (o *Observer) write(req *http.Request) (write Write, ok bool) {
 	switch req.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
 	case http.MethodDelete:
-		write.Verb = effects.Delete
+		write.Verb = Delete
 	default:
 		return write, false
 	}
@@ -131,8 +130,8 @@ func (o *Observer) write(req *http.Request) (write effects.Write, ok bool) {
 		return write, false
 	}
 	write.Key, write.Subresource = to.key, to.subresource
-	if write.Verb == effects.Delete && to.key.Name == "" {
-		write.Verb = effects.DeleteAll
+	if write.Verb == Delete && to.key.Name == "" {
+		write.Verb = DeleteAll
 	}
 	return write, true
 }

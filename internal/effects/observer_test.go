@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package observer
+package effects
 
 import (
 	"bytes"
@@ -24,7 +24,6 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -54,7 +53,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) { return
 // wrapped returns a transport to server that l observes.
 func wrapped(t testing.TB, l *listener, server transport) http.RoundTripper {
 	t.Helper()
-	o, err := New(&rest.Config{Host: "http://server/prefix"}, clientscheme.Scheme, l, l)
+	o, err := NewObserver(&rest.Config{Host: "http://server/prefix"}, clientscheme.Scheme, l, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,30 +81,30 @@ func request(t testing.TB, method, path, body string) *http.Request {
 }
 
 const (
-	web      = "/api/v1/namespaces/prod/configmaps/web"
-	all      = "/api/v1/namespaces/prod/configmaps"
-	stored   = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"prod","name":"web","uid":"u","resourceVersion":"7"}}`
-	named    = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"}}`
-	unnamed  = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"web-"}}`
-	gone     = `{"kind":"Status","apiVersion":"v1","status":"Success","details":{"uid":"u"}}`
-	goneBare = `{"kind":"Status","apiVersion":"v1","status":"Success"}`
-	list     = `{"apiVersion":"v1","kind":"ConfigMapList","items":[` + stored + `]}`
-	failed   = `{"kind":"Status","apiVersion":"v1","status":"Failure"}`
-	scale    = `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"namespace":"prod","name":"web","uid":"u","resourceVersion":"7"}}`
-	deploy   = "/apis/apps/v1/namespaces/prod/deployments/web"
+	web        = "/api/v1/namespaces/prod/configmaps/web"
+	all        = "/api/v1/namespaces/prod/configmaps"
+	storedText = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"prod","name":"web","uid":"u","resourceVersion":"7"}}`
+	named      = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"}}`
+	unnamed    = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"web-"}}`
+	gone       = `{"kind":"Status","apiVersion":"v1","status":"Success","details":{"uid":"u"}}`
+	goneBare   = `{"kind":"Status","apiVersion":"v1","status":"Success"}`
+	list       = `{"apiVersion":"v1","kind":"ConfigMapList","items":[` + storedText + `]}`
+	failed     = `{"kind":"Status","apiVersion":"v1","status":"Failure"}`
+	scale      = `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"namespace":"prod","name":"web","uid":"u","resourceVersion":"7"}}`
+	deploy     = "/apis/apps/v1/namespaces/prod/deployments/web"
 )
 
 func TestTransport_WritesAreReported_R14(t *testing.T) {
-	large := strings.Replace(stored, `"u"`, `"u","annotations":{"a":"`+strings.Repeat("x", maxBody)+`"}`, 1)
+	large := strings.Replace(storedText, `"u"`, `"u","annotations":{"a":"`+strings.Repeat("x", maxBody)+`"}`, 1)
 	for _, row := range []struct {
 		name, method, path, body string
 		code                     int
 		answer, want             string
 	}{
-		{"create", "POST", all, named, 201, stored, "Stored ConfigMap prod/web u@7"},
-		{"update", "PUT", web, named, 200, stored, "Stored ConfigMap prod/web u@7"},
-		{"patch", "PATCH", web, `{}`, 200, stored, "Stored ConfigMap prod/web u@7"},
-		{"the options of the request", "PATCH", web + "?fieldManager=x&force=true", `{}`, 200, stored, "Stored ConfigMap prod/web u@7"},
+		{"create", "POST", all, named, 201, storedText, "Stored ConfigMap prod/web u@7"},
+		{"update", "PUT", web, named, 200, storedText, "Stored ConfigMap prod/web u@7"},
+		{"patch", "PATCH", web, `{}`, 200, storedText, "Stored ConfigMap prod/web u@7"},
+		{"the options of the request", "PATCH", web + "?fieldManager=x&force=true", `{}`, 200, storedText, "Stored ConfigMap prod/web u@7"},
 		{"delete", "DELETE", web, "", 200, gone, "Removed ConfigMap prod/web u@0"},
 		{"delete, no UID told", "DELETE", web, "", 200, goneBare, "Touched ConfigMap prod/web @0"},
 		{"delete by UID", "DELETE", web, `{"preconditions":{"uid":"asked"}}`, 200, goneBare, "Removed ConfigMap prod/web asked@0"},
@@ -115,16 +114,16 @@ func TestTransport_WritesAreReported_R14(t *testing.T) {
 		{"delete with options that cannot be read", "DELETE", web, `no JSON`, 200, gone, "Touched ConfigMap prod/web @0"},
 		{"scale", "PATCH", deploy + "/scale", `{}`, 200, scale, "Touched Deployment prod/web u@7"},
 		{"another kind in answer", "PUT", web, named, 200, gone, "Touched ConfigMap prod/web @0"},
-		{"half an answer", "PUT", web, named, 200, stored[:60], "Touched ConfigMap prod/web @0"},
+		{"half an answer", "PUT", web, named, 200, storedText[:60], "Touched ConfigMap prod/web @0"},
 		{"no answer", "PUT", web, named, 200, "", "Touched ConfigMap prod/web @0"},
 		{"a large answer", "PUT", web, named, 200, large, "Touched ConfigMap prod/web @0"},
 
-		{"get", "GET", web, "", 200, stored, ""},
+		{"get", "GET", web, "", 200, storedText, ""},
 		{"list", "GET", all, "", 200, list, ""},
-		{"another kind", "PUT", "/api/v1/namespaces/prod/secrets/web", named, 200, stored, ""},
-		{"no resource", "POST", "/version", "", 200, stored, ""},
-		{"a command in a container", "POST", deploy + "/exec", "", 200, stored, ""},
-		{"dry run", "PUT", web + "?dryRun=All", named, 200, stored, ""},
+		{"another kind", "PUT", "/api/v1/namespaces/prod/secrets/web", named, 200, storedText, ""},
+		{"no resource", "POST", "/version", "", 200, storedText, ""},
+		{"a command in a container", "POST", deploy + "/exec", "", 200, storedText, ""},
+		{"dry run", "PUT", web + "?dryRun=All", named, 200, storedText, ""},
 		{"dry run of delete", "DELETE", web, `{"dryRun":["All"]}`, 200, gone, ""},
 		{"dry run of delete by query", "DELETE", web + "?dryRun=All", "", 200, gone, ""},
 		{"refused", "PUT", web, named, 422, failed, ""},
@@ -209,7 +208,7 @@ func TestTransport_AnswerThatIsNotReadToItsEndIsATouch_R14(t *testing.T) {
 		"partly read": func(b io.ReadCloser) error { _, err := b.Read(make([]byte, 10)); return errors.Join(err, b.Close()) },
 	} {
 		l := &listener{}
-		resp, err := wrapped(t, l, func(*http.Request) (*http.Response, error) { return answer(201, stored), nil }).RoundTrip(request(t, "POST", all, named))
+		resp, err := wrapped(t, l, func(*http.Request) (*http.Response, error) { return answer(201, storedText), nil }).RoundTrip(request(t, "POST", all, named))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +219,7 @@ func TestTransport_AnswerThatIsNotReadToItsEndIsATouch_R14(t *testing.T) {
 	l := &listener{}
 	resp, err := wrapped(t, l, func(*http.Request) (*http.Response, error) {
 		a := answer(200, "")
-		a.Body = io.NopCloser(cut{strings.NewReader(stored)})
+		a.Body = io.NopCloser(cut{strings.NewReader(storedText)})
 		return a, nil
 	}).RoundTrip(request(t, "PUT", web, named))
 	if err != nil {
@@ -230,7 +229,7 @@ func TestTransport_AnswerThatIsNotReadToItsEndIsATouch_R14(t *testing.T) {
 		t.Errorf("broken off: %v; want %s", err, touched)
 	}
 	resp, err = wrapped(t, l, func(*http.Request) (*http.Response, error) {
-		a := answer(200, stored)
+		a := answer(200, storedText)
 		a.Header.Set("Content-Encoding", "br")
 		return a, nil
 	}).RoundTrip(request(t, "PUT", web, named))
@@ -244,15 +243,15 @@ func TestTransport_AnswerThatIsNotReadToItsEndIsATouch_R14(t *testing.T) {
 func TestTransport_EndIsKnownFromTheLength_R14(t *testing.T) {
 	l := &listener{}
 	resp, err := wrapped(t, l, func(*http.Request) (*http.Response, error) {
-		a := answer(200, stored)
-		a.ContentLength = int64(len(stored))
+		a := answer(200, storedText)
+		a.ContentLength = int64(len(storedText))
 		return a, nil
 	}).RoundTrip(request(t, "PUT", web, named))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if _, err := io.ReadFull(resp.Body, make([]byte, len(stored))); err != nil || l.take() != "Stored ConfigMap prod/web u@7" {
+	if _, err := io.ReadFull(resp.Body, make([]byte, len(storedText))); err != nil || l.take() != "Stored ConfigMap prod/web u@7" {
 		t.Errorf("%v; the write was not reported when its last byte had been read", err)
 	}
 }
@@ -280,7 +279,7 @@ func TestTransport_ReadsProtobuf_R14(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return append([]byte(effects.ProtobufMagic), body...)
+		return append([]byte(ProtobufMagic), body...)
 	}
 	uid := types.UID("asked")
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web", UID: "u", ResourceVersion: "7"}}
@@ -319,7 +318,7 @@ func (r reporter) ReportsTo() any { return r.to }
 
 func TestTransport_OwnReportsAndOtherServersPass_R14(t *testing.T) {
 	l := &listener{}
-	rt := wrapped(t, l, func(*http.Request) (*http.Response, error) { return answer(200, stored), nil })
+	rt := wrapped(t, l, func(*http.Request) (*http.Response, error) { return answer(200, storedText), nil })
 	put := func(change func(*http.Request) *http.Request) string {
 		resp, err := rt.RoundTrip(change(request(t, "PUT", web, named)))
 		if err != nil {
@@ -333,7 +332,7 @@ func TestTransport_OwnReportsAndOtherServersPass_R14(t *testing.T) {
 	}
 	as := func(to any) func(*http.Request) *http.Request {
 		return func(r *http.Request) *http.Request {
-			return r.WithContext(effects.WithReporter(r.Context(), reporter{to}))
+			return r.WithContext(WithReporter(r.Context(), reporter{to}))
 		}
 	}
 	const seen = "Stored ConfigMap prod/web u@7"
@@ -359,13 +358,13 @@ type uncomparable struct {
 
 func TestNew_ReceiverNeedNotBeComparable_R14(t *testing.T) {
 	u := uncomparable{listener: &listener{}}
-	o, err := New(&rest.Config{Host: "http://server/prefix"}, clientscheme.Scheme, u, u)
+	o, err := NewObserver(&rest.Config{Host: "http://server/prefix"}, clientscheme.Scheme, u, u)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req := request(t, "PUT", web, named)
-	req = req.WithContext(effects.WithReporter(req.Context(), reporter{u}))
-	resp, err := o.Wrap(transport(func(*http.Request) (*http.Response, error) { return answer(200, stored), nil })).RoundTrip(req)
+	req = req.WithContext(WithReporter(req.Context(), reporter{u}))
+	resp, err := o.Wrap(transport(func(*http.Request) (*http.Response, error) { return answer(200, storedText), nil })).RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,13 +381,13 @@ func passing(t testing.TB, l *listener) map[string]*http.Request {
 	return map[string]*http.Request{
 		"a read":                       request(t, "GET", web, ""),
 		"a write of an unwatched kind": request(t, "PUT", "/api/v1/namespaces/prod/secrets/web", named),
-		"an own write":                 own.WithContext(effects.WithReporter(own.Context(), &reporter{l})),
+		"an own write":                 own.WithContext(WithReporter(own.Context(), &reporter{l})),
 	}
 }
 
 func BenchmarkTransport(b *testing.B) {
 	l := &listener{}
-	resp := answer(200, stored)
+	resp := answer(200, storedText)
 	rt := wrapped(b, l, func(*http.Request) (*http.Response, error) { return resp, nil })
 	for name, req := range passing(b, l) {
 		b.Run(name, func(b *testing.B) {
@@ -402,7 +401,7 @@ func BenchmarkTransport(b *testing.B) {
 
 func TestTransport_WhatIsNotReportedAllocatesNothing_M12(t *testing.T) {
 	l := &listener{}
-	resp := answer(200, stored)
+	resp := answer(200, storedText)
 	rt := wrapped(t, l, func(*http.Request) (*http.Response, error) { return resp, nil })
 	for name, req := range passing(t, l) {
 		if n := testing.AllocsPerRun(100, func() { _, _ = rt.RoundTrip(req) }); n != 0 {
