@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/health"
-	"github.com/flyball-dev/flyball/manager/internal/guard"
+	"github.com/flyball-dev/flyball/manager/internal/serving"
 )
 
 // HealthHandler returns the handler of the health server, for tests without a network.
@@ -26,7 +26,7 @@ func (m *Manager) Transports() int { return m.requests.Transports() }
 // NewGuard returns a guard before next that uses the server of cfg, and a function that
 // counts its cached answers.
 func NewGuard(cfg *rest.Config, log logr.Logger, next http.Handler) (guarded http.Handler, remembers func() int, err error) {
-	g, err := guard.New(cfg, log, next)
+	g, err := serving.NewGuard(cfg, log, next)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/flyball-dev/flyball/internal/metrics"
-	"github.com/flyball-dev/flyball/manager/internal/guard"
 	"github.com/flyball-dev/flyball/manager/internal/serving"
 )
 
@@ -37,5 +36,5 @@ func (m *Manager) metricsHandler(as Serving) (http.Handler, error) {
 	if !as.Guard {
 		return mux, nil
 	}
-	return guard.New(m.standbyConfig, m.log.WithValues("server", "metrics"), mux)
+	return serving.NewGuard(m.standbyConfig, m.log.WithValues("server", "metrics"), mux)
 }

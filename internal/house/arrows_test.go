@@ -30,10 +30,9 @@ var arrows = map[string][]string{
 	"manager/internal/crdinstall": {"client", "internal/sleep", "internal/manifest", "internal/textlog", "internal/costly"},
 	"manager/internal/election":   {"informer", "internal/codec", "internal/simhook", "internal/textlog", "internal/writegate"},
 	"manager/internal/handover":   {"informer", "internal/effects", "internal/textlog", "manager/internal/election"},
-	"manager/internal/guard":      {"internal/codec", "internal/redact"},
 	"manager/internal/recorder":   {"internal/codec", "internal/sleep", "internal/simhook", "internal/textlog"},
-	"manager/internal/serving": {"internal/authority", "internal/keypair", "internal/sleep", "internal/simhook",
-		"internal/textlog"},
+	"manager/internal/serving": {"internal/authority", "internal/codec", "internal/keypair", "internal/redact", "internal/sleep",
+		"internal/simhook", "internal/textlog"},
 
 	"bridge/clientgo":                    {"informer", "informer/listwatch", "source"},
 	"bridge/clientgo/internal/lifecycle": {"informer"},

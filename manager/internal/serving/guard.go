@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package guard
+package serving
 
 import (
 	"context"
@@ -42,8 +42,8 @@ type Guard struct {
 	allowed *verdicts[bool]
 }
 
-// New returns a guard before next that uses the server of cfg. It sends nothing.
-func New(cfg *rest.Config, log logr.Logger, next http.Handler) (*Guard, error) {
+// NewGuard returns a guard before next that uses the server of cfg. It sends nothing.
+func NewGuard(cfg *rest.Config, log logr.Logger, next http.Handler) (*Guard, error) {
 	r, err := newReviews(cfg)
 	if err != nil {
 		return nil, err
