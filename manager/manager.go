@@ -25,7 +25,6 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/manager/internal/crdinstall"
 	"github.com/flyball-dev/flyball/manager/internal/election"
-	"github.com/flyball-dev/flyball/manager/internal/handover"
 	"github.com/flyball-dev/flyball/manager/internal/recorder"
 	"github.com/flyball-dev/flyball/manager/internal/serving"
 	"github.com/flyball-dev/flyball/webhook"
@@ -47,7 +46,7 @@ type Manager struct {
 	client            *client.Client    // uses guardedConfig
 	standbyClient     *client.Client    // uses standbyConfig
 	elector           *election.Elector // nil: no election
-	handover          *handover.Handover
+	handover          *election.Handover
 	mapper            *lazyMapper // uses standbyConfig
 	registry          *prometheus.Registry
 	requests          *metrics.Requests
@@ -173,7 +172,7 @@ func (m *Manager) connect(opts Options) error {
 
 // elect adds the leader election to m, and makes its guarded clients. What passes the gate is recorded for the next leader.
 func elect(m *Manager, cfg *rest.Config, opts Options) error {
-	record := handover.New(opts.Client.Observer, func() []schema.GroupKind { return watchedKinds(m.informers) })
+	record := election.NewRecorder(opts.Client.Observer, func() []schema.GroupKind { return watchedKinds(m.informers) })
 	seen, err := effects.NewObserver(cfg, m.scheme, m.informers, record, opts.Client.Observer)
 	if err != nil {
 		return err
@@ -194,7 +193,7 @@ func elect(m *Manager, cfg *rest.Config, opts Options) error {
 	if m.client, err = client.New(m.guardedConfig, m.scheme, opts.Client); err != nil {
 		return err
 	}
-	m.handover = handover.Await(m.elector, m.informers, record)
+	m.handover = election.AwaitHandover(m.elector, m.informers, record)
 	return errors.Join(m.AddTo(StageLeadership, m.elector), m.AddTo(StageLeadership, m.handover))
 }
 

@@ -16,6 +16,27 @@
 // Elector's context ends, it waits for the writes in flight (M11), and then releases
 // the Lease.
 //
-// The gate is tested in a [testing/synctest] bubble, against a transport; the elector
-// by the tests of package manager.
+// # What the predecessor wrote
+//
+// A Handover makes a new leader know what its predecessor wrote last before its controllers
+// start (M13 to M15).
+//
+//	the leader                                         the next one
+//
+//	writes ─▶ Recorder ─▶ annotation of the Lease ─▶ plan ─▶ informer.CatchUp
+//	          newest version    each renewal,         what each kind     events, lists
+//	          of each kind      the release           must have passed      │
+//	             ▲                                                          ▼
+//	             └───────────── what was passed is inherited ───────── Handover has started
+//
+// A kind is in the record if each guarded write to it since the lease was won was answered
+// with its version, or was refused. Any other write, such as a deletion, removes the kind
+// from the record until the next leader: for what is not in the record, the server is asked.
+// A Recorder is safe for concurrent use. It starts no goroutines.
+//
+// # Testing
+//
+// The gate is tested in a [testing/synctest] bubble, against a transport; the elector by the
+// tests of package manager; the Handover with managers on a simulated server whose watches are
+// late. The record, its encoding and the plan are pure.
 package election

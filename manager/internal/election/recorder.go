@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handover
+package election
 
 import (
 	"maps"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/kube"
-	"github.com/flyball-dev/flyball/manager/internal/election"
 )
 
 // Receiver is told the effects of writes. client.Observer is one.
@@ -31,7 +30,7 @@ type Writes interface {
 }
 
 // Recorder notes the newest version of each kind that the guarded clients have written, and
-// passes the effects on. Make it with New.
+// passes the effects on. Make it with NewRecorder.
 type Recorder struct {
 	next   Receiver
 	kinds  func() []schema.GroupKind // that are watched
@@ -57,8 +56,8 @@ type passed struct {
 	known   bool
 }
 
-// New returns a Recorder that passes effects on to next. kinds returns the watched kinds.
-func New(next Receiver, kinds func() []schema.GroupKind) *Recorder {
+// NewRecorder returns a Recorder that passes effects on to next. kinds returns the watched kinds.
+func NewRecorder(next Receiver, kinds func() []schema.GroupKind) *Recorder {
 	r := &Recorder{next: next, kinds: kinds}
 	r.mu.notes = map[schema.GroupKind]note{}
 	return r
@@ -139,10 +138,10 @@ func (t counted) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // Sign writes the record into a Lease that is about to be written. The first record of a
 // leader says nothing about any kind.
-func (r *Recorder) Sign(l *coordinationv1.Lease, holder string, what election.LeaseWrite) {
+func (r *Recorder) Sign(l *coordinationv1.Lease, holder string, what LeaseWrite) {
 	watched := r.kinds()
-	said := about(l, holder, what == election.Release)
-	said.Written = r.written(watched, what == election.Claim)
+	said := about(l, holder, what == Release)
+	said.Written = r.written(watched, what == Claim)
 	text := said.encode()
 	metav1.SetMetaDataAnnotation(&l.ObjectMeta, Annotation, text)
 	if text == "" {

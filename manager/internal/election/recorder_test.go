@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handover
+package election
 
 import (
 	"errors"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/kube"
-	"github.com/flyball-dev/flyball/manager/internal/election"
 )
 
 type nobody struct{}
@@ -41,7 +40,7 @@ type desk struct {
 
 func newDesk(t testing.TB) *desk {
 	d := &desk{t: t, kinds: []schema.GroupKind{secrets, {Kind: "Pod"}}, code: 200}
-	d.Recorder = New(nobody{}, func() []schema.GroupKind { return d.kinds })
+	d.Recorder = NewRecorder(nobody{}, func() []schema.GroupKind { return d.kinds })
 	d.Recognize(byPath{})
 	return d
 }
@@ -70,11 +69,11 @@ func (d *desk) effect(effect kube.WriteEffect, kind string, version kube.Version
 }
 
 // signed returns the kinds in the record of a write of the Lease.
-func (d *desk) signed(what election.LeaseWrite) string {
+func (d *desk) signed(what LeaseWrite) string {
 	l := held("a", 1, 5, nil)
 	d.Sign(l, "a", what)
 	r, ok := decode(l.Annotations[Annotation])
-	if !ok || r.Holder != "a" || r.Transitions != 1 || r.Released != (what == election.Release) {
+	if !ok || r.Holder != "a" || r.Transitions != 1 || r.Released != (what == Release) {
 		d.t.Errorf("the record is %+v, %v", r, ok)
 	}
 	return fmt.Sprint(r.Written)[len("map"):]
@@ -116,19 +115,19 @@ func TestRecorder_KnowsAKindIfEachWriteWasSeen_M13(t *testing.T) {
 		}, "[Pod:5]"},
 		{"an informer that has ended", func(d *desk) {
 			d.kinds = d.kinds[:1]
-			d.signed(election.Renewal)
+			d.signed(Renewal)
 			d.kinds = append(d.kinds, schema.GroupKind{Kind: "Pod"})
 		}, "[Secret:5]"},
 		{"an informer that is new", func(d *desk) { d.kinds = append(d.kinds, websites); d.inherit(websites, 5) }, "[Pod:5 Secret:5]"},
 	} {
 		d := newDesk(t)
-		if got := d.signed(election.Claim); got != "[]" {
+		if got := d.signed(Claim); got != "[]" {
 			t.Errorf("%s: a claim says %s, want nothing: what the predecessor wrote is not known yet", row.name, got)
 		}
 		d.inherit(secrets, 5)
 		d.inherit(schema.GroupKind{Kind: "Pod"}, 5)
 		row.do(d)
-		for _, what := range []election.LeaseWrite{election.Renewal, election.Release} {
+		for _, what := range []LeaseWrite{Renewal, Release} {
 			if got := d.signed(what); got != row.want {
 				t.Errorf("%s: the record is %s, want %s", row.name, got, row.want)
 			}
@@ -139,10 +138,10 @@ func TestRecorder_KnowsAKindIfEachWriteWasSeen_M13(t *testing.T) {
 // A leader that has not caught up itself hands nothing on.
 func TestRecorder_PredecessorsOfThePredecessorCount_M13(t *testing.T) {
 	d := newDesk(t)
-	d.signed(election.Claim)
+	d.signed(Claim)
 	d.send(200, "PUT", "/Secret")
 	d.effect(kube.Stored, "Secret", 3)
-	if got := d.signed(election.Release); got != "[]" {
+	if got := d.signed(Release); got != "[]" {
 		t.Errorf("the record is %s, want none: its predecessor may have written later versions", got)
 	}
 	all := []informer.CaughtUp{
@@ -156,7 +155,7 @@ func TestRecorder_PredecessorsOfThePredecessorCount_M13(t *testing.T) {
 		t.Errorf("it has passed %s, want Secrets alone", got)
 	}
 	d.inherit(secrets, 8)
-	if got := d.signed(election.Release); got != "[Secret:8]" {
+	if got := d.signed(Release); got != "[Secret:8]" {
 		t.Errorf("the record is %s, want the predecessor's version", got)
 	}
 }
@@ -179,11 +178,11 @@ func (f *full) Cached(schema.GroupVersionKind, kube.Key, kube.Object) kube.Objec
 
 func TestRecorder_HidesNoMethodOfTheReceiver_M13(t *testing.T) {
 	f := &full{}
-	r := New(f, nil)
+	r := NewRecorder(f, nil)
 	if !r.Shares(nil) || r.Cached(schema.GroupVersionKind{}, kube.Key{}, nil) == nil || len(f.asked) != 2 {
 		t.Errorf("asked %v, want both methods", f.asked)
 	}
-	if r := New(nobody{}, nil); r.Shares(nil) || r.Cached(schema.GroupVersionKind{}, kube.Key{}, nil) != nil {
+	if r := NewRecorder(nobody{}, nil); r.Shares(nil) || r.Cached(schema.GroupVersionKind{}, kube.Key{}, nil) != nil {
 		t.Error("a receiver without the methods shares or holds something")
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handover
+package election
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -17,14 +16,8 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// Within bounds how long a new leader waits. Then its controllers start with a warning.
-const Within = 15 * time.Second
-
-// Elector tells when this process leads, and which Lease it took over; nil: there was none.
-type Elector interface {
-	Started() <-chan struct{}
-	Predecessor() *coordinationv1.Lease
-}
+// HandoverWithin bounds how long a new leader waits. Then its controllers start with a warning.
+const HandoverWithin = 15 * time.Second
 
 // Informers can wait for versions. *informer.SharedInformerFactory can.
 type Informers interface {
@@ -34,14 +27,14 @@ type Informers interface {
 // Handover has started when this process leads and its informers have what the previous
 // leader wrote.
 type Handover struct {
-	elector   Elector
+	elector   *Elector
 	informers Informers
 	recorder  *Recorder
 	started   chan struct{}
 }
 
-// Await returns a Handover. Its Run runs beside the elector's.
-func Await(elector Elector, informers Informers, recorder *Recorder) *Handover {
+// AwaitHandover returns a Handover. Its Run runs beside the elector's.
+func AwaitHandover(elector *Elector, informers Informers, recorder *Recorder) *Handover {
 	return &Handover{elector: elector, informers: informers, recorder: recorder, started: make(chan struct{})}
 }
 
@@ -66,7 +59,7 @@ func (h *Handover) Run(ctx context.Context) error {
 
 func (h *Handover) catchUp(ctx context.Context, p plan) {
 	begun := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, Within)
+	bounded, cancel := context.WithTimeout(ctx, HandoverWithin)
 	defer cancel()
 	all := h.informers.CatchUp(bounded, p.floor)
 	if ctx.Err() != nil {
