@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package jsontree decodes, compares and merges trees of JSON: maps, lists, strings, booleans,
-// int64 and float64.
+// int64 and float64. It reads and sets their fields, and knows nothing of kinds.
 //
 //	value ──▶ Of ──▶ tree     was, is ──▶ Diff ──▶ changes ──▶ Apply ──▶ a third tree
 //	                          from, to ──▶ MergePatch ──▶ patch ──▶ Merge ──▶ a third tree
 //
 // Integers keep all their digits; libraries for JSON patches compare them as float64. All
-// functions are pure, except for Apply, which modifies its first argument.
+// functions are pure, except for Apply, SetIn and KeepField, which modify an argument.
 package jsontree
 
 import (

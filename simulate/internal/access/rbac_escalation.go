@@ -13,7 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
@@ -62,7 +62,7 @@ func (x *Control) Escalates(user User, kind *kinds.Kind, old, obj *object.Object
 func onlyCollected(old, obj *object.Object) bool {
 	was, _ := old.Fields["metadata"].(map[string]any)
 	is, _ := obj.Fields["metadata"].(map[string]any)
-	return jsonvalue.SameBut(old.Fields, obj.Fields, "metadata", "kind", "apiVersion") && jsonvalue.SameBut(was, is, "ownerReferences", "finalizers", "managedFields", "resourceVersion")
+	return jsontree.SameBut(old.Fields, obj.Fields, "metadata", "kind", "apiVersion") && jsontree.SameBut(was, is, "ownerReferences", "finalizers", "managedFields", "resourceVersion")
 }
 
 var (

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // Reviews are created and answered, and never stored.
@@ -81,7 +81,7 @@ func (x *Control) Review(user User, namespace string, review any) (err error) {
 		r.Status = x.rulesOf(user, r.Spec.Namespace)
 		r.Spec = authorizationv1.SelfSubjectRulesReviewSpec{}
 	case *authenticationv1.SelfSubjectReview:
-		r.CreationTimestamp = jsonvalue.Now()
+		r.CreationTimestamp = object.Now()
 		r.Status.UserInfo = user.Info()
 	case *authenticationv1.TokenReview:
 		err = x.reviewToken(r)

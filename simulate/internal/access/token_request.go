@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -107,7 +106,7 @@ func (x *Control) IssueToken(namespace, name string, asked *authenticationv1.Tok
 	if err := x.bindToken(&of, asked.Spec.BoundObjectRef); err != nil {
 		return err
 	}
-	at := jsonvalue.Now()
+	at := object.Now()
 	until := at.Add(time.Duration(*asked.Spec.ExpirationSeconds) * time.Second)
 	token, err := x.Sign(Claims{
 		Audience: asked.Spec.Audiences, Issuer: x.issuer(), ID: string(id()), Subject: AccountUser(namespace, name),

@@ -12,7 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 func hasDeadline(d *appsv1.Deployment) bool {
@@ -34,7 +34,7 @@ func dropCondition(d *appsv1.Deployment, kind appsv1.DeploymentConditionType) {
 
 // setCondition sets a condition, unless it already has this status and reason.
 func setCondition(d *appsv1.Deployment, kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) {
-	is := appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: jsonvalue.Now(), LastTransitionTime: jsonvalue.Now()}
+	is := appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: object.Now(), LastTransitionTime: object.Now()}
 	if was := condition(d, kind); was != nil {
 		if was.Status == status && was.Reason == reason {
 			return
@@ -119,7 +119,7 @@ func (r *rollout) summarizeProgress() {
 		setCondition(r.of, appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetAvailable", name+" has successfully progressed.")
 	case is.UpdatedReplicas > was.UpdatedReplicas || is.Replicas-is.UpdatedReplicas < was.Replicas-was.UpdatedReplicas ||
 		is.ReadyReplicas > was.ReadyReplicas || is.AvailableReplicas > was.AvailableReplicas:
-		since := jsonvalue.Now()
+		since := object.Now()
 		if progress != nil && progress.Status == corev1.ConditionTrue {
 			since = progress.LastTransitionTime
 		}

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // jobWork is the state of a Job. It is pure, except for the time.
@@ -61,7 +61,7 @@ func (w *jobWork) count() {
 	}
 	uncounted.Succeeded, uncounted.Failed = flush(uncounted.Succeeded, &status.Succeeded), flush(uncounted.Failed, &status.Failed)
 	if status.StartTime == nil && !suspended(w.job) {
-		status.StartTime = new(jsonvalue.Now())
+		status.StartTime = new(object.Now())
 	}
 }
 
@@ -164,7 +164,7 @@ func (w *jobWork) close() {
 	}
 	why := jobCondition(w.job, batchv1.JobSuccessCriteriaMet)
 	setJobCondition(w.job, batchv1.JobComplete, corev1.ConditionTrue, why.Reason, why.Message)
-	status.CompletionTime = new(jsonvalue.Now())
+	status.CompletionTime = new(object.Now())
 }
 
 func hasEnded(job *batchv1.Job) bool {
@@ -181,7 +181,7 @@ func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobC
 }
 
 func setJobCondition(job *batchv1.Job, kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) {
-	is := batchv1.JobCondition{Type: kind, Status: status, Reason: reason, Message: message, LastProbeTime: jsonvalue.Now(), LastTransitionTime: jsonvalue.Now()}
+	is := batchv1.JobCondition{Type: kind, Status: status, Reason: reason, Message: message, LastProbeTime: object.Now(), LastTransitionTime: object.Now()}
 	switch was := jobCondition(job, kind); {
 	case was == nil:
 		job.Status.Conditions = append(job.Status.Conditions, is)

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
@@ -183,7 +182,7 @@ func (l leftovers) conditions(failed error) []corev1.NamespaceCondition {
 }
 
 func setNamespaceCondition(status *corev1.NamespaceStatus, is corev1.NamespaceCondition) {
-	is.LastTransitionTime = jsonvalue.Now()
+	is.LastTransitionTime = object.Now()
 	for i, was := range status.Conditions {
 		if was.Type != is.Type {
 			continue

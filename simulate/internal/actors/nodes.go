@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
@@ -36,7 +36,7 @@ func (a nodeKeeper) act(ctx context.Context, about Reference) (time.Duration, er
 		_, err := update(ctx, a.controllers, byKubelet, about, "status", func(node *corev1.Node) {
 			node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
 				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status",
-				LastHeartbeatTime: jsonvalue.Now(), LastTransitionTime: jsonvalue.Now()})
+				LastHeartbeatTime: object.Now(), LastTransitionTime: object.Now()})
 		})
 		return 0, err
 	}

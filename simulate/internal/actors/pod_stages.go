@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // start starts the containers of a Pod, unless they cannot start.
@@ -44,7 +44,7 @@ func eachContainer(pod *corev1.Pod, edit func(*corev1.ContainerStatus)) {
 func running(pod *corev1.Pod) {
 	ready := stageOf(pod) != StageNotReady && stageOf(pod) != StageCrashLoop
 	eachContainer(pod, func(c *corev1.ContainerStatus) {
-		c.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: jsonvalue.Now()}}
+		c.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: object.Now()}}
 		c.Ready, c.Started = ready, new(true)
 		c.ImageID = c.Image
 		c.ContainerID = fmt.Sprintf("simulated://%s/%s/%d", pod.UID, c.Name, c.RestartCount)
@@ -139,7 +139,7 @@ func (a podKeeper) crash(ctx context.Context, about Reference, pod *corev1.Pod) 
 }
 
 func exited(c *corev1.ContainerStatus, failing bool) corev1.ContainerState {
-	end := &corev1.ContainerStateTerminated{Reason: "Completed", FinishedAt: jsonvalue.Now(), ContainerID: c.ContainerID}
+	end := &corev1.ContainerStateTerminated{Reason: "Completed", FinishedAt: object.Now(), ContainerID: c.ContainerID}
 	if c.State.Running != nil {
 		end.StartedAt = c.State.Running.StartedAt
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate/internal/chance"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
@@ -220,7 +219,7 @@ func (a podKeeper) freeAddress(pod *object.Object) {
 }
 
 func setPodCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
-	is := corev1.PodCondition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: jsonvalue.Now(), ObservedGeneration: pod.Generation}
+	is := corev1.PodCondition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: object.Now(), ObservedGeneration: pod.Generation}
 	was := podCondition(pod, kind)
 	if was == nil {
 		pod.Status.Conditions = append(pod.Status.Conditions, is)
@@ -239,7 +238,7 @@ var hostAddress = []corev1.HostIP{{IP: "192.0.2.1"}}
 func waiting(pod *corev1.Pod) {
 	pod.Status.Phase = corev1.PodPending
 	pod.Status.HostIP, pod.Status.HostIPs = hostAddress[0].IP, hostAddress
-	pod.Status.StartTime = new(jsonvalue.Now())
+	pod.Status.StartTime = new(object.Now())
 	unready := "containers with unready status: " + containerNames(pod)
 	setPodCondition(pod, corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", "")
 	setPodCondition(pod, corev1.PodInitialized, corev1.ConditionTrue, "", "")

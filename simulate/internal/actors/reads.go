@@ -6,8 +6,8 @@ package actors
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -39,7 +39,7 @@ func readingOf[T any, P goPointer[T]](c *controllers, about Reference, obj *obje
 		}
 	}
 	typed := P(new(T))
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(jsonvalue.Unmanaged(obj.Fields), typed); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(jsontree.Unmanaged(obj.Fields), typed); err != nil {
 		return nil, err
 	}
 	c.readings[about] = reading{obj, typed.DeepCopyObject()}

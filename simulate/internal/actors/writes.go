@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -39,7 +39,7 @@ func update[T any, P goPointer[T]](ctx context.Context, c *controllers, manager 
 		if err := object.Retype(obj, typed); err != nil {
 			return nil, err
 		}
-		jsonvalue.KeepField(object.MetadataOf(old), object.MetadataOf(obj), "managedFields")
+		jsontree.KeepField(object.MetadataOf(old), object.MetadataOf(obj), "managedFields")
 		return obj, nil
 	})
 	if err != nil {

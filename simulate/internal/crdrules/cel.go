@@ -4,6 +4,7 @@
 package crdrules
 
 import (
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -18,8 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
-
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // ruleScope is the CEL type of one place in a schema; nil if there is none.
@@ -148,7 +147,7 @@ func EachSchema(s *apiextensions.JSONSchemaProps, see func(*apiextensions.JSONSc
 		return
 	}
 	see(s)
-	for _, name := range jsonvalue.SortedKeys(s.Properties) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		property := s.Properties[name]
 		EachSchema(&property, see)
 	}

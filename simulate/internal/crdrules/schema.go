@@ -6,6 +6,7 @@ package crdrules
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -15,8 +16,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // besideStatus are the fields, by their Go names, that the root of a schema may have if the
@@ -142,7 +141,7 @@ func (w *schemaWalk) children(s *apiextensions.JSONSchemaProps, at spot) {
 		}
 		w.walk(more.Schema, next)
 	}
-	for _, name := range jsonvalue.SortedKeys(s.Properties) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		property := s.Properties[name]
 		next := at.within(at.path.Child("properties").Key(name))
 		next.rules = at.rules.property(s, name)
@@ -166,7 +165,7 @@ func (w *schemaWalk) children(s *apiextensions.JSONSchemaProps, at spot) {
 			w.walk(&list.of[i], at.within(at.path.Child(list.name).Index(i)))
 		}
 	}
-	for _, name := range jsonvalue.SortedKeys(s.Definitions) {
+	for _, name := range slices.Sorted(maps.Keys(s.Definitions)) {
 		definition := s.Definitions[name]
 		w.walk(&definition, at.within(at.path.Child("definitions").Key(name)))
 	}

@@ -10,7 +10,9 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
@@ -24,7 +26,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -209,7 +210,7 @@ func foreign(k *kinds.Kind, given schema.GroupVersionKind, fields map[string]any
 		unknown, _ = coerce(other, fields)
 		return unknown
 	}
-	for _, name := range jsonvalue.SortedKeys(fields) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if name != "apiVersion" && name != "kind" && name != "metadata" {
 			unknown = append(unknown, fmt.Errorf(`unknown field "%s"`, name))
 		}

@@ -11,7 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 func defaultStorageClass(o *storagev1.StorageClass) {
@@ -22,7 +22,7 @@ func defaultStorageClass(o *storagev1.StorageClass) {
 func defaultResourceSlice(o *resourcev1.ResourceSlice) {
 	for _, d := range o.Spec.Devices {
 		for i := range d.Taints {
-			OrElse(&d.Taints[i].TimeAdded, jsonvalue.Now())
+			OrElse(&d.Taints[i].TimeAdded, object.Now())
 		}
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // Set sets the defaults of an object.
@@ -80,7 +80,7 @@ var setters = sync.OnceValue(func() *runtime.Scheme {
 	add(s, func(o *resourcev1.ResourceClaim) { defaultDevices(&o.Spec.Devices) })
 	add(s, func(o *resourcev1.ResourceClaimTemplate) { defaultDevices(&o.Spec.Spec.Devices) })
 	add(s, defaultResourceSlice)
-	add(s, func(o *resourcev1.DeviceTaintRule) { OrElse(&o.Spec.Taint.TimeAdded, jsonvalue.Now()) })
+	add(s, func(o *resourcev1.DeviceTaintRule) { OrElse(&o.Spec.Taint.TimeAdded, object.Now()) })
 	return s
 })
 

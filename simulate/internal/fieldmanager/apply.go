@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
@@ -39,7 +39,7 @@ func (q Writer) Applied(given map[string]any, old *object.Object) (*object.Objec
 
 // unapplied reports whether an apply changed nothing but the owners of fields.
 func unapplied(old, obj *object.Object) bool {
-	return old != nil && jsonvalue.SameBut(old.Fields, obj.Fields, "metadata", "kind", "apiVersion") && jsonvalue.SameBut(object.MetadataOf(old), object.MetadataOf(obj), "managedFields")
+	return old != nil && jsontree.SameBut(old.Fields, obj.Fields, "metadata", "kind", "apiVersion") && jsontree.SameBut(object.MetadataOf(old), object.MetadataOf(obj), "managedFields")
 }
 
 // merged returns the result of q's apply to old, without the defaults of new fields.

@@ -12,7 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
@@ -97,7 +97,7 @@ func FuzzRecipes_S9(f *testing.F) {
 					want, got = old.Copy(), old.Copy()
 					for _, obj := range []*object.Object{want, got} {
 						obj.Fields["spec"].(map[string]any)["priority"] = int64(value)
-						jsonvalue.SetIn(obj.Fields, map[string]any{"phase": fmt.Sprint(value & 1), "conditions": []any{map[string]any{"type": fmt.Sprint(value & 3)}}}, "status")
+						jsontree.SetIn(obj.Fields, map[string]any{"phase": fmt.Sprint(value & 1), "conditions": []any{map[string]any{"type": fmt.Sprint(value & 3)}}}, "status")
 					}
 					wrong = q.askManager(old, want)
 					keepTimes(old, want)

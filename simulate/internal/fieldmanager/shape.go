@@ -4,13 +4,13 @@
 package fieldmanager
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/flyball-dev/flyball/internal/jsontree"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/wire"
 )
 
@@ -200,7 +200,7 @@ func (s *shaping) look(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		s.to = append(s.to, '{')
-		for _, name := range jsonvalue.SortedKeys(v) {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
 			s.word(name)
 			if !s.look(v[name]) {
 				return false

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-dev/flyball/internal/jsontree"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
@@ -111,13 +110,13 @@ func keepTimes(old, obj *object.Object) {
 	b, _ := obj.Fields["metadata"].(map[string]any)
 	was, _ := a["managedFields"].([]any)
 	is, _ := b["managedFields"].([]any)
-	if len(was) != len(is) || len(is) == 0 || !jsonvalue.SameBut(old.Fields, obj.Fields, "metadata", "kind", "apiVersion") || !jsonvalue.SameBut(a, b, "managedFields") {
+	if len(was) != len(is) || len(is) == 0 || !jsontree.SameBut(old.Fields, obj.Fields, "metadata", "kind", "apiVersion") || !jsontree.SameBut(a, b, "managedFields") {
 		return
 	}
 	for i := range is {
 		x, _ := was[i].(map[string]any)
 		y, _ := is[i].(map[string]any)
-		if !jsonvalue.SameBut(x, y, "time") {
+		if !jsontree.SameBut(x, y, "time") {
 			return
 		}
 	}

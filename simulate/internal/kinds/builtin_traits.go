@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -121,7 +120,7 @@ func (k *Kind) FirstStatus(obj *object.Object) map[string]any {
 	case "pods":
 		return firstPodStatus(obj)
 	case "persistentvolumes":
-		return map[string]any{"phase": "Pending", "lastPhaseTransitionTime": jsonvalue.Now().UTC().Format(time.RFC3339)}
+		return map[string]any{"phase": "Pending", "lastPhaseTransitionTime": object.Now().UTC().Format(time.RFC3339)}
 	case "persistentvolumeclaims":
 		return map[string]any{"phase": "Pending"}
 	case "volumeattachments.storage.k8s.io":
@@ -156,7 +155,7 @@ func firstPodStatus(obj *object.Object) map[string]any {
 	if gates, _ := spec["schedulingGates"].([]any); len(gates) > 0 {
 		status["conditions"] = []any{map[string]any{
 			"type": string(corev1.PodScheduled), "status": "False", "reason": corev1.PodReasonSchedulingGated,
-			"message": "Scheduling is blocked due to non-empty scheduling gates", "lastProbeTime": nil, "lastTransitionTime": jsonvalue.Now().UTC().Format(time.RFC3339),
+			"message": "Scheduling is blocked due to non-empty scheduling gates", "lastProbeTime": nil, "lastTransitionTime": object.Now().UTC().Format(time.RFC3339),
 		}}
 	}
 	return status

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/autoscaling"
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -97,7 +97,7 @@ func convertAutoscaler(obj *object.Object, _, to *Kind) (*object.Object, error) 
 	delete(metadata, "annotations")
 	fields["metadata"] = metadata
 	if len(annotations) > 0 {
-		jsonvalue.SetIn(fields, textsOf(annotations), "metadata", "annotations")
+		jsontree.SetIn(fields, textsOf(annotations), "metadata", "annotations")
 	}
 	return &object.Object{Fields: fields, Corrupt: obj.Corrupt}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
 // fieldLabel is one field that a field selector of a kind supports.
@@ -82,7 +82,7 @@ func (k *Kind) LabelOf(label string) (fieldLabel, bool) {
 	case label == "metadata.namespace":
 		return at(label), own == nil || k.Namespaced && k.Kind != "PodCertificateRequest"
 	case k.Custom():
-		return fieldLabel{path: jsonvalue.SplitPath(label)}, slices.Contains(k.Selectable, "."+label)
+		return fieldLabel{path: jsontree.SplitPath(label)}, slices.Contains(k.Selectable, "."+label)
 	}
 	known, ok := own[label]
 	return known, ok
@@ -113,7 +113,7 @@ func (k *Kind) FieldLabel(label, value string) (string, string, error) {
 // Value returns the value of an object that a selector compares.
 func (l fieldLabel) Value(fields map[string]any) string {
 	for _, path := range [][]string{l.path, l.otherwise} {
-		if value := jsonvalue.Lookup(fields, path); value != nil && value != "" {
+		if value := jsontree.Lookup(fields, path); value != nil && value != "" {
 			return fmt.Sprint(value)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/validation"
@@ -61,14 +61,14 @@ func (b builtinSchema) Validate(subresource string, fields, old map[string]any, 
 	if subresource != "" || rule == nil {
 		return found
 	}
-	typed, err := b.typed(jsonvalue.Unmanaged(fields))
+	typed, err := b.typed(jsontree.Unmanaged(fields))
 	if err != nil {
 		return append(found, field.InternalError(nil, err))
 	}
 	if old == nil {
 		return append(found, rule(typed, nil)...)
 	}
-	was, err := b.typed(jsonvalue.Unmanaged(old))
+	was, err := b.typed(jsontree.Unmanaged(old))
 	if err != nil {
 		return append(found, field.InternalError(nil, err))
 	}

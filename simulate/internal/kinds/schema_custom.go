@@ -25,7 +25,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
 
@@ -48,7 +48,7 @@ type customSchema struct {
 func (s *customSchema) Prune(fields map[string]any) (unknown []string, err error) {
 	rooted := map[string]any{}
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
-		jsonvalue.KeepField(fields, rooted, name)
+		jsontree.KeepField(fields, rooted, name)
 	}
 	unknown = pruning.PruneWithOptions(fields, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	defaulting.PruneNonNullableNullsWithoutDefaults(fields, s.structural)

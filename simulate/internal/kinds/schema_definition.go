@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/crdrules"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
@@ -43,7 +43,7 @@ func (s definitionSchema) Validate(subresource string, fields, old map[string]an
 // InternalDefinition converts a CRD to the internal form that a real server validates, in
 // which what all versions share occurs once.
 func InternalDefinition(fields map[string]any) (*apiextensions.CustomResourceDefinition, error) {
-	crd, err := object.TypedOf[apiextensionsv1.CustomResourceDefinition](&object.Object{Fields: jsonvalue.Unmanaged(fields)})
+	crd, err := object.TypedOf[apiextensionsv1.CustomResourceDefinition](&object.Object{Fields: jsontree.Unmanaged(fields)})
 	if err != nil {
 		return nil, err
 	}

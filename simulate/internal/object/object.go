@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,8 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/internal/jsontree"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
+
+// Now returns the current time with the precision of objects.
+func Now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }
 
 // Object is one version of one object. It does not change once it is stored.
 type Object struct {
@@ -111,7 +114,7 @@ func MetadataOf(o *Object) map[string]any {
 
 // Same reports whether two objects are stored identically.
 func Same(a, b *Object) bool {
-	return !a.Corrupt && !b.Corrupt && jsonvalue.SameBut(a.Fields, b.Fields, "kind", "apiVersion")
+	return !a.Corrupt && !b.Corrupt && jsontree.SameBut(a.Fields, b.Fields, "kind", "apiVersion")
 }
 
 func NameOf(m metav1.Object) types.NamespacedName {

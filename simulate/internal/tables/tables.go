@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
@@ -64,7 +64,7 @@ func age(t metav1.Time) string {
 func printed[T any](heads []metav1.TableColumnDefinition, cells func(*T) []any) Columns {
 	return Columns{Rows: []metav1.TableRow{}, Heads: heads, Cells: func(obj *object.Object) ([]any, error) {
 		typed := new(T)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(jsonvalue.Unmanaged(obj.Fields), typed); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(jsontree.Unmanaged(obj.Fields), typed); err != nil {
 			return nil, err
 		}
 		return cells(typed), nil

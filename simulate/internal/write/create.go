@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
@@ -90,7 +89,7 @@ func clearServerFields(o *object.Object) {
 // setServerFields sets the identity of a new object.
 func (p *Path) setServerFields(obj *object.Object) {
 	m := obj.Meta()
-	m.SetCreationTimestamp(jsonvalue.Now())
+	m.SetCreationTimestamp(object.Now())
 	m.SetUID(p.Allotter.UID())
 	if m.GetName() == "" && m.GetGenerateName() != "" {
 		m.SetName(p.Allotter.Name(m.GetGenerateName()))

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -108,13 +108,13 @@ func remaining(k *kinds.Kind, old *object.Object, opts *metav1.DeleteOptions) *o
 		if m.GetGeneration() > 0 {
 			m.SetGeneration(m.GetGeneration() + 1)
 		}
-		m.SetDeletionTimestamp(new(metav1.NewTime(jsonvalue.Now().Add(time.Duration(grace) * time.Second))))
+		m.SetDeletionTimestamp(new(metav1.NewTime(object.Now().Add(time.Duration(grace) * time.Second))))
 		m.SetDeletionGracePeriodSeconds(&grace)
 		return next
 	}
 	if pending := m.GetDeletionGracePeriodSeconds(); pending != nil && grace < *pending {
 		end := metav1.NewTime(was.Add(time.Duration(grace-*pending) * time.Second))
-		if at := jsonvalue.Now(); end.Before(&at) {
+		if at := object.Now(); end.Before(&at) {
 			end = at
 		}
 		m.SetDeletionTimestamp(&end)
@@ -142,8 +142,8 @@ func terminating(k *kinds.Kind, old *object.Object) (next *object.Object, termin
 		return old, true
 	}
 	next = old.Copy()
-	next.Meta().SetDeletionTimestamp(new(jsonvalue.Now()))
-	jsonvalue.SetIn(next.Fields, "Terminating", "status", "phase")
+	next.Meta().SetDeletionTimestamp(new(object.Now()))
+	jsontree.SetIn(next.Fields, "Terminating", "status", "phase")
 	return next, true
 }
 
@@ -157,7 +157,7 @@ func lastState(k *kinds.Kind, obj *object.Object) *object.Object {
 	m := obj.Meta()
 	if object.Unset(m.GetDeletionTimestamp()) {
 		m.SetGeneration(m.GetGeneration() + 1)
-		m.SetDeletionTimestamp(new(jsonvalue.Now()))
+		m.SetDeletionTimestamp(new(object.Now()))
 	}
 	m.SetDeletionGracePeriodSeconds(new(int64(0)))
 	return obj
@@ -241,7 +241,7 @@ func markDefinition(old *object.Object) *object.Object {
 	}
 	next := old.Copy()
 	m := next.Meta()
-	m.SetDeletionTimestamp(new(jsonvalue.Now()))
+	m.SetDeletionTimestamp(new(object.Now()))
 	if !apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
 		m.SetFinalizers(append(m.GetFinalizers(), apiextensionsv1.CustomResourceCleanupFinalizer))
 	}

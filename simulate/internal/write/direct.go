@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
@@ -40,7 +39,7 @@ func (d Direct) Create(kind *kinds.Kind, obj *object.Object) (*object.Object, er
 		return nil, fmt.Errorf("%w; name it in Options.Namespaces, or put it first", apierrors.NewNotFound(object.Namespaces, m.GetNamespace()))
 	}
 	m.SetUID(d.allotter.UID())
-	m.SetCreationTimestamp(jsonvalue.Now())
+	m.SetCreationTimestamp(object.Now())
 	m.SetDeletionTimestamp(nil)
 	m.SetDeletionGracePeriodSeconds(nil)
 	if kind.CountsFromCreation(obj) {

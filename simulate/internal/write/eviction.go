@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -126,7 +125,7 @@ func (e eviction) spend(ctx context.Context, budget string) error {
 		if status.DisruptedPods == nil {
 			status.DisruptedPods = map[string]metav1.Time{}
 		}
-		status.DisruptedPods[q.Name] = jsonvalue.Now()
+		status.DisruptedPods[q.Name] = object.Now()
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 		if err != nil {
 			return nil, err

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
@@ -32,8 +32,8 @@ func (p *Path) fill(q *Request, obj *object.Object) error {
 	case "services":
 		return p.fillService(obj, nil)
 	case "namespaces":
-		jsonvalue.SetIn(obj.Fields, []any{"kubernetes"}, "spec", "finalizers")
-		jsonvalue.SetIn(obj.Fields, m.GetName(), "metadata", "labels", corev1.LabelMetadataName)
+		jsontree.SetIn(obj.Fields, []any{"kubernetes"}, "spec", "finalizers")
+		jsontree.SetIn(obj.Fields, m.GetName(), "metadata", "labels", corev1.LabelMetadataName)
 	case "jobs.batch":
 		return fillJob(obj)
 	case "pods":
@@ -48,7 +48,7 @@ func (p *Path) fill(q *Request, obj *object.Object) error {
 		clearCoordination(obj)
 	case "daemonsets.apps":
 		if count, err := strconv.ParseInt(m.GetAnnotations()[appsv1.DeprecatedTemplateGeneration], 10, 64); err != nil || count < 1 {
-			jsonvalue.SetIn(obj.Fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
+			jsontree.SetIn(obj.Fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
 		}
 	case "endpointslices.discovery.k8s.io":
 		endpoints, _ := obj.Fields["endpoints"].([]any)
@@ -133,19 +133,19 @@ func (p *Path) fillUpdate(q *Request, old, obj *object.Object) error {
 		clearCoordination(obj)
 	case "namespaces":
 		if finalizers, ok := spec["finalizers"]; ok {
-			jsonvalue.SetIn(obj.Fields, finalizers, "spec", "finalizers")
+			jsontree.SetIn(obj.Fields, finalizers, "spec", "finalizers")
 		}
 	case kinds.Definitions.String():
 		if status, ok := obj.Fields["status"].(map[string]any); ok {
 			obj.Fields["status"] = maps.Clone(status) // it is that of old, which may stay as it is
 		}
-		jsonvalue.SetIn(obj.Fields, kinds.StoredVersions(obj, old), "status", "storedVersions")
+		jsontree.SetIn(obj.Fields, kinds.StoredVersions(obj, old), "status", "storedVersions")
 	case "daemonsets.apps":
 		count, _ := strconv.Atoi(old.Meta().GetAnnotations()[appsv1.DeprecatedTemplateGeneration])
 		if is, _ := obj.Fields["spec"].(map[string]any); !reflect.DeepEqual(is["template"], spec["template"]) {
 			count++
 		}
-		jsonvalue.SetIn(obj.Fields, strconv.Itoa(count), "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
+		jsontree.SetIn(obj.Fields, strconv.Itoa(count), "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
 	}
 	return nil
 }

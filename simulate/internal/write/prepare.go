@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
@@ -37,7 +37,7 @@ func PrepareUpdate(k *kinds.Kind, subresource string, old, obj *object.Object) {
 		keepForStatus(k, old, obj)
 		m = obj.Meta()
 	} else if k.Status && (subresource != "" || k.KeepsStatus()) {
-		jsonvalue.KeepField(old.Fields, obj.Fields, "status")
+		jsontree.KeepField(old.Fields, obj.Fields, "status")
 	}
 	if m.GetUID() == "" {
 		m.SetUID(was.GetUID())
@@ -77,18 +77,18 @@ func keepForStatus(k *kinds.Kind, old, obj *object.Object) {
 	}
 	for name := range obj.Fields {
 		if name != "status" && name != "metadata" && name != "kind" && name != "apiVersion" {
-			jsonvalue.KeepField(old.Fields, obj.Fields, name)
+			jsontree.KeepField(old.Fields, obj.Fields, name)
 		}
 	}
 	for name := range old.Fields {
 		if name != "status" && name != "metadata" {
-			jsonvalue.KeepField(old.Fields, obj.Fields, name)
+			jsontree.KeepField(old.Fields, obj.Fields, name)
 		}
 	}
 	was, _ := old.Fields["metadata"].(map[string]any)
 	is, _ := obj.Fields["metadata"].(map[string]any)
 	for _, name := range k.KeptByStatus() {
-		jsonvalue.KeepField(was, is, name)
+		jsontree.KeepField(was, is, name)
 	}
 }
 
@@ -101,7 +101,7 @@ func Counts(k *kinds.Kind, old, obj *object.Object) bool {
 	if k.Status {
 		but = append(but, "status")
 	}
-	if !jsonvalue.SameBut(old.Fields, obj.Fields, but...) {
+	if !jsontree.SameBut(old.Fields, obj.Fields, but...) {
 		return true
 	}
 	return k.CountsAnnotations() && !reflect.DeepEqual(old.Meta().GetAnnotations(), obj.Meta().GetAnnotations())

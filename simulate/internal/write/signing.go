@@ -8,7 +8,6 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -71,12 +70,12 @@ func dateConditions(conditions, before []certificatesv1.CertificateSigningReques
 	for i := range conditions {
 		c := &conditions[i]
 		if c.LastUpdateTime.IsZero() {
-			c.LastUpdateTime = jsonvalue.Now()
+			c.LastUpdateTime = object.Now()
 		}
 		if !c.LastTransitionTime.IsZero() {
 			continue
 		}
-		c.LastTransitionTime = jsonvalue.Now()
+		c.LastTransitionTime = object.Now()
 		same := func(was certificatesv1.CertificateSigningRequestCondition) bool {
 			return was.Type == c.Type && was.Status == c.Status && !was.LastTransitionTime.IsZero()
 		}

@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
@@ -72,12 +72,12 @@ func assigned(q *Request, old *object.Object, binding *corev1.Binding) (*object.
 	case len(gates) > 0:
 		return refused("pod %s has non-empty .spec.schedulingGates", name)
 	}
-	jsonvalue.SetIn(obj.Fields, binding.Target.Name, "spec", "nodeName")
+	jsontree.SetIn(obj.Fields, binding.Target.Name, "spec", "nodeName")
 	for name, value := range binding.Annotations {
-		jsonvalue.SetIn(obj.Fields, value, "metadata", "annotations", name)
+		jsontree.SetIn(obj.Fields, value, "metadata", "annotations", name)
 	}
 	for name, value := range binding.Labels {
-		jsonvalue.SetIn(obj.Fields, value, "metadata", "labels", name)
+		jsontree.SetIn(obj.Fields, value, "metadata", "labels", name)
 	}
 	setCondition(obj, map[string]any{"type": "PodScheduled", "status": "True"})
 	return obj, nil
@@ -87,7 +87,7 @@ func assigned(q *Request, old *object.Object, binding *corev1.Binding) (*object.
 // unless its status changes.
 func setCondition(pod *object.Object, is map[string]any) {
 	is["lastProbeTime"] = nil
-	is["lastTransitionTime"] = jsonvalue.Now().UTC().Format(time.RFC3339)
+	is["lastTransitionTime"] = object.Now().UTC().Format(time.RFC3339)
 	status, _ := pod.Fields["status"].(map[string]any)
 	all, _ := status["conditions"].([]any)
 	i := slices.IndexFunc(all, func(c any) bool { was, _ := c.(map[string]any); return was["type"] == is["type"] })
@@ -99,7 +99,7 @@ func setCondition(pod *object.Object, is map[string]any) {
 		}
 		all[i] = is
 	}
-	jsonvalue.SetIn(pod.Fields, all, "status", "conditions")
+	jsontree.SetIn(pod.Fields, all, "status", "conditions")
 }
 
 // Finalize updates the finalizers in the spec of a namespace: one that is being deleted goes
@@ -111,7 +111,7 @@ func (p *Path) Finalize(ctx context.Context, q *Request) (*object.Object, error)
 	}
 	obj, _, err := p.Change(ctx, q, false, func(old *object.Object) (*object.Object, error) {
 		obj := given.Copy()
-		jsonvalue.KeepField(old.Fields, obj.Fields, "status")
+		jsontree.KeepField(old.Fields, obj.Fields, "status")
 		return obj, q.Own(old, obj)
 	})
 	return obj, err

@@ -5,6 +5,7 @@ package write
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,7 +17,6 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/flyball-dev/flyball/simulate/internal/crdrules"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
@@ -88,5 +88,5 @@ func ofSchemas(obj *object.Object) (formats, sets []string) {
 			}
 		})
 	}
-	return formats, jsonvalue.SortedKeys(found)
+	return formats, slices.Sorted(maps.Keys(found))
 }

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate/internal/access"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
@@ -122,7 +122,7 @@ func TestPath_PatchThatLosesARaceIsRetried_S8(t *testing.T) {
 		tx := path.Store.Begin()
 		defer tx.End()
 		other := tx.Get(object.ConfigMaps, call.Old.Key()).Copy()
-		jsonvalue.SetIn(other.Fields, "1", "data", fmt.Sprintf("other%d", races))
+		jsontree.SetIn(other.Fields, "1", "data", fmt.Sprintf("other%d", races))
 		tx.Put(object.ConfigMaps, other)
 	})
 	if _, _, err := path.Do(t.Context(), about("create", runtime.ContentTypeJSON, configMap)); err != nil {

@@ -1,22 +1,13 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonvalue reads and sets the fields of objects as decoded from JSON:
-// maps, lists, strings, numbers. It knows nothing of kinds.
-package jsonvalue
+package jsontree
 
 import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/flyball-dev/flyball/internal/jsontree"
 )
-
-func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // SetIn sets a value at a path and creates missing maps on the way.
 func SetIn(fields map[string]any, value any, path ...string) {
@@ -30,9 +21,6 @@ func SetIn(fields map[string]any, value any, path ...string) {
 	}
 	fields[path[len(path)-1]] = value
 }
-
-// Now returns the current time with the precision of objects.
-func Now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }
 
 // KeepField copies a field from one map to the other, or removes it there if from lacks it.
 func KeepField(from, to map[string]any, name string) {
@@ -92,7 +80,7 @@ func SameBut(a, b map[string]any, but ...string) bool {
 				continue
 			}
 			other, ok := pair[1][name]
-			if !ok || !jsontree.Equal(value, other) {
+			if !ok || !Equal(value, other) {
 				return false
 			}
 		}

@@ -1,27 +1,27 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package jsonvalue_test
+package jsontree_test
 
 import (
 	"reflect"
 	"testing"
 
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
 func TestLookup_FindsWhatSetInSets(t *testing.T) {
 	for path, want := range map[string][]string{
 		"spec.color": {"spec", "color"}, "spec['a.b'].c": {"spec", "a.b", "c"}, "['x/y']": {"x/y"}, "a": {"a"}, "": nil,
 	} {
-		got := jsonvalue.SplitPath(path)
+		got := jsontree.SplitPath(path)
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("SplitPath(%q) = %q, want %q", path, got, want)
 		}
 		fields := map[string]any{"spec": "in the way"}
 		if len(got) > 1 {
-			jsonvalue.SetIn(fields, "v", got...)
-			if value := jsonvalue.Lookup(fields, got); value != "v" {
+			jsontree.SetIn(fields, "v", got...)
+			if value := jsontree.Lookup(fields, got); value != "v" {
 				t.Errorf("%q: got %v, want the value that was set", path, value)
 			}
 		}
@@ -34,7 +34,7 @@ func TestLookup_FindsWhatSetInSets(t *testing.T) {
 		{[]string{"list", "0", "a"}, "first"}, {[]string{"list", "1"}, nil}, {[]string{"none", "0"}, nil},
 		{[]string{"text", "x"}, nil}, {[]string{"absent", "x"}, nil}, {nil, nil},
 	} {
-		if got := jsonvalue.Lookup(fields, c.path); got != c.want {
+		if got := jsontree.Lookup(fields, c.path); got != c.want {
 			t.Errorf("Lookup(%q) = %v, want %v", c.path, got, c.want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestSameBut_LooksAtBothObjects(t *testing.T) {
 		{map[string]any{"a": int64(1)}, false},
 		{map[string]any{"a": int64(1), "n": map[string]any{"x": "y"}, "more": nil}, false},
 	} {
-		if got := jsonvalue.SameBut(a, c.b, "status"); got != c.want {
+		if got := jsontree.SameBut(a, c.b, "status"); got != c.want {
 			t.Errorf("%v and %v are the same but for their status: %v, want %v", a, c.b, got, c.want)
 		}
 	}
@@ -60,11 +60,11 @@ func TestSameBut_LooksAtBothObjects(t *testing.T) {
 // The result shares what it can, so the object that it was made of must stay.
 func TestUnmanaged_LeavesItsArgument(t *testing.T) {
 	fields := map[string]any{"metadata": map[string]any{"name": "a", "managedFields": []any{}}}
-	got := jsonvalue.Unmanaged(fields)
+	got := jsontree.Unmanaged(fields)
 	if want := map[string]any{"metadata": map[string]any{"name": "a"}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if jsonvalue.Lookup(fields, []string{"metadata", "managedFields"}) == nil {
+	if jsontree.Lookup(fields, []string{"metadata", "managedFields"}) == nil {
 		t.Error("the argument has lost its managed fields")
 	}
 }
