@@ -18,7 +18,6 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/inflight"
 	"github.com/flyball-dev/flyball/simulate/internal/access"
-	"github.com/flyball-dev/flyball/simulate/internal/definitions"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/faults"
 	"github.com/flyball-dev/flyball/simulate/internal/journal"
@@ -82,7 +81,7 @@ type Server struct {
 	answers     answers
 	encodings   encode.Cache
 	tracer      Tracer // may be nil
-	definitions *definitions.Controller
+	definitions *definitionController
 	kinds       *kinds.Registry
 	store       *store.Store
 	served      served
@@ -97,7 +96,7 @@ func New(opts Options) *Server {
 	s.allotter = write.NewAllotter(opts.Seed)
 	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
 	dialer := webhooks.Dialer{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
-	s.definitions = &definitions.Controller{Kinds: s.kinds, Dialer: dialer, PublishAfter: s.requests.PublishAfter}
+	s.definitions = &definitionController{Kinds: s.kinds, Dialer: dialer, PublishAfter: s.requests.PublishAfter}
 	s.store = store.New(store.Options{
 		CompactEvery: opts.CompactEvery, Cache: s.delivery, After: func(tx *store.Tx, c revisions.Change) { s.definitions.After(tx, c) },
 		Given: func() journal.Counters { return journal.Counters(s.allotter.Counters()) },

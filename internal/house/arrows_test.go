@@ -129,8 +129,6 @@ var arrows = map[string][]string{
 		"simulate/internal/refusal", "simulate/internal/revisions", "simulate/internal/webhooks"},
 	"simulate/internal/pipe":      {},
 	"simulate/internal/discovery": {"simulate/internal/encode", "simulate/internal/kinds", "simulate/internal/models", "simulate/internal/refusal"},
-	"simulate/internal/definitions": {"simulate/internal/write", "simulate/internal/fieldmanager", "simulate/internal/kinds",
-		"simulate/internal/object", "simulate/internal/revisions", "simulate/internal/webhooks"},
 	"simulate/internal/serve": {"simulate/internal/access", "simulate/internal/decode", "simulate/internal/encode",
 		"simulate/internal/faults", "simulate/internal/fieldmanager", "simulate/internal/kinds",
 		"simulate/internal/object", "simulate/internal/ownership", "simulate/internal/read",

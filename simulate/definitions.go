@@ -1,11 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package definitions does the work of a real server's controllers for
-// CustomResourceDefinitions: it accepts their names, establishes them, serves and stops
-// serving what they define, and deletes their objects before they go. It sees kinds and
-// webhooks, and what is stored through a Store that its caller has locked.
-package definitions
+package simulate
 
 import (
 	"fmt"
@@ -30,9 +26,9 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
-// Store is where objects are kept. The caller holds its lock. A Put or Remove
+// definitionStore is where objects are kept. The caller holds its lock. A Put or Remove
 // calls After before it returns.
-type Store interface {
+type definitionStore interface {
 	// Get returns one object; nil: there is none.
 	Get(r schema.GroupResource, key types.NamespacedName) *object.Object
 	// List returns the objects of a resource in the order of their keys.
@@ -49,19 +45,22 @@ type Store interface {
 	EndWatches(r schema.GroupResource)
 }
 
-// Controller serves what CRDs define. Its methods are called with the lock of the store.
-type Controller struct {
+// definitionController does the work of a real server's controllers for
+// CustomResourceDefinitions: it accepts their names, establishes them, serves and stops
+// serving what they define, and deletes their objects before they go. Its methods are called
+// with the lock of the store.
+type definitionController struct {
 	Kinds  *kinds.Registry
 	Dialer webhooks.Dialer // to conversion webhooks
 	// PublishAfter returns how long after a change a schema is published.
 	PublishAfter func() time.Duration
 }
 
-// manager is the field manager of the status of CRDs.
-const manager = "kube-apiserver"
+// statusManager is the field manager of the status of CRDs.
+const statusManager = "kube-apiserver"
 
 // After does what follows a change of any object.
-func (c *Controller) After(store Store, change revisions.Change) {
+func (c *definitionController) After(store definitionStore, change revisions.Change) {
 	if change.Resource == kinds.Definitions {
 		c.Changed(store, change)
 		return
@@ -77,7 +76,7 @@ func (c *Controller) After(store Store, change revisions.Change) {
 // Changed does what the controllers of a real server do when a CRD has changed: accept
 // its names, establish it, serve it, and delete its objects before it goes. Each step is a
 // revision of its own, written at once.
-func (c *Controller) Changed(store Store, change revisions.Change) {
+func (c *definitionController) Changed(store definitionStore, change revisions.Change) {
 	if change.After == nil {
 		if crd, err := kinds.DefinitionOf(change.Before); err == nil {
 			c.remove(store, kinds.ResourceOf(crd))
@@ -107,7 +106,7 @@ func (c *Controller) Changed(store Store, change revisions.Change) {
 }
 
 // writeCondition stores a condition of a CRD.
-func (c *Controller) writeCondition(store Store, obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) {
+func (c *definitionController) writeCondition(store definitionStore, obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) {
 	setCondition(crd, kind, status, reason, message)
 	c.writeStatus(store, obj, crd)
 }
@@ -118,7 +117,7 @@ func setCondition(crd *apiextensionsv1.CustomResourceDefinition, kind apiextensi
 }
 
 // writeStatus stores obj with the status and the finalizers of crd.
-func (c *Controller) writeStatus(store Store, obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) {
+func (c *definitionController) writeStatus(store definitionStore, obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) {
 	kind := c.Kinds.Stored(kinds.Definitions)
 	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&crd.Status)
 	if kind == nil || err != nil {
@@ -127,7 +126,7 @@ func (c *Controller) writeStatus(store Store, obj *object.Object, crd *apiextens
 	next := obj.Copy()
 	next.Fields["status"] = status
 	next.Meta().SetFinalizers(crd.Finalizers)
-	writer := fieldmanager.Writer{Kind: kind, Subresource: "status", Manager: manager}
+	writer := fieldmanager.Writer{Kind: kind, Subresource: "status", Manager: statusManager}
 	if err := writer.Own(obj, next); err == nil {
 		store.Put(kinds.Definitions, next)
 	}
@@ -135,11 +134,11 @@ func (c *Controller) writeStatus(store Store, obj *object.Object, crd *apiextens
 
 // acceptNames gives a CRD the names that it asks for and that no other CRD of its group
 // has, and reports whether that changed anything.
-func (c *Controller) acceptNames(store Store, obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) bool {
+func (c *definitionController) acceptNames(store definitionStore, obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) bool {
 	if reflect.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames) {
 		return false
 	}
-	names, reason, message := claim(store, crd)
+	names, reason, message := claimNames(store, crd)
 	status := apiextensionsv1.ConditionFalse
 	if reason == "" {
 		status, reason, message = apiextensionsv1.ConditionTrue, "NoConflicts", "no conflicts found"
@@ -161,9 +160,9 @@ func (c *Controller) acceptNames(store Store, obj *object.Object, crd *apiextens
 	return true
 }
 
-// claim returns the names that a CRD gets, and why not all that it asks for.
-func claim(store Store, crd *apiextensionsv1.CustomResourceDefinition) (names apiextensionsv1.CustomResourceDefinitionNames, reason, message string) {
-	resources, kinds := namesOf(store, crd)
+// claimNames returns the names that a CRD gets, and why not all that it asks for.
+func claimNames(store definitionStore, crd *apiextensionsv1.CustomResourceDefinition) (names apiextensionsv1.CustomResourceDefinitionNames, reason, message string) {
+	resources, kinds := definedNames(store, crd)
 	asked := crd.Spec.Names
 	names = crd.Status.AcceptedNames
 	take := func(want string, has *string, taken []string, conflict string) {
@@ -192,9 +191,9 @@ func claim(store Store, crd *apiextensionsv1.CustomResourceDefinition) (names ap
 	return names, reason, message
 }
 
-// namesOf returns the names that the CRDs of a group have, those of crd too.
-func namesOf(store Store, crd *apiextensionsv1.CustomResourceDefinition) (resources, kinds []string) {
-	eachOf(store, crd.Spec.Group, func(_ *object.Object, other *apiextensionsv1.CustomResourceDefinition) {
+// definedNames returns the names that the CRDs of a group have, those of crd too.
+func definedNames(store definitionStore, crd *apiextensionsv1.CustomResourceDefinition) (resources, kinds []string) {
+	eachDefinition(store, crd.Spec.Group, func(_ *object.Object, other *apiextensionsv1.CustomResourceDefinition) {
 		names := other.Status.AcceptedNames
 		resources = append(append(resources, names.Plural, names.Singular), names.ShortNames...)
 		kinds = append(kinds, names.Kind, names.ListKind)
@@ -202,8 +201,8 @@ func namesOf(store Store, crd *apiextensionsv1.CustomResourceDefinition) (resour
 	return resources, kinds
 }
 
-// eachOf calls see for the CRDs of a group in the order of names.
-func eachOf(store Store, group string, see func(*object.Object, *apiextensionsv1.CustomResourceDefinition)) {
+// eachDefinition calls see for the CRDs of a group in the order of names.
+func eachDefinition(store definitionStore, group string, see func(*object.Object, *apiextensionsv1.CustomResourceDefinition)) {
 	for _, obj := range store.List(kinds.Definitions) {
 		if crd, err := kinds.DefinitionOf(obj); err == nil && crd.Spec.Group == group {
 			see(obj, crd)
@@ -213,8 +212,8 @@ func eachOf(store Store, group string, see func(*object.Object, *apiextensionsv1
 
 // rename looks again at the names of the other CRDs of a group: one of them may get a name
 // that has become free.
-func (c *Controller) rename(store Store, of *apiextensionsv1.CustomResourceDefinition) {
-	eachOf(store, of.Spec.Group, func(obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) {
+func (c *definitionController) rename(store definitionStore, of *apiextensionsv1.CustomResourceDefinition) {
+	eachDefinition(store, of.Spec.Group, func(obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) {
 		// A CRD that has changed since has been looked at.
 		if crd.Name != of.Name && object.Unset(crd.DeletionTimestamp) && store.Get(kinds.Definitions, obj.Key()) == obj {
 			c.acceptNames(store, obj, crd)
@@ -223,7 +222,7 @@ func (c *Controller) rename(store Store, of *apiextensionsv1.CustomResourceDefin
 }
 
 // empty deletes all objects of a CRD that is being deleted, and the CRD when none is left.
-func (c *Controller) empty(store Store, crd *apiextensionsv1.CustomResourceDefinition) {
+func (c *definitionController) empty(store definitionStore, crd *apiextensionsv1.CustomResourceDefinition) {
 	terminating := apihelpers.FindCRDCondition(crd, apiextensionsv1.Terminating)
 	if terminating != nil && terminating.Reason == "InstanceDeletionInProgress" {
 		return // another change came in between
@@ -240,7 +239,7 @@ func (c *Controller) empty(store Store, crd *apiextensionsv1.CustomResourceDefin
 }
 
 // finish removes the finalizer of a CRD that is being deleted and has no objects left.
-func (c *Controller) finish(store Store, name string) {
+func (c *definitionController) finish(store definitionStore, name string) {
 	obj := store.Get(kinds.Definitions, types.NamespacedName{Name: name})
 	if obj == nil {
 		return
@@ -262,7 +261,7 @@ func (c *Controller) finish(store Store, name string) {
 
 // serve serves what a CRD defines, as far as its names are accepted, and ends the watches
 // of kinds that have changed.
-func (c *Controller) serve(store Store, obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) {
+func (c *definitionController) serve(store definitionStore, obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) {
 	r := kinds.ResourceOf(crd)
 	accepted := apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established)
 	old := c.Kinds.Family(r)
@@ -282,7 +281,7 @@ func (c *Controller) serve(store Store, obj *object.Object, crd *apiextensionsv1
 
 // Replace serves kinds in place of those of the same resource from now on, and ends the
 // watches of those.
-func (c *Controller) Replace(store Store, f *kinds.Family) {
+func (c *definitionController) Replace(store definitionStore, f *kinds.Family) {
 	old := c.Kinds.Family(f.Resource)
 	for _, k := range f.Versions {
 		k.SchemaLife = kinds.SchemaLife{Oldest: max(k.Oldest, store.Revision())}
@@ -299,7 +298,7 @@ func (c *Controller) Replace(store Store, f *kinds.Family) {
 }
 
 // remove stops serving a kind whose CRD is gone.
-func (c *Controller) remove(store Store, r schema.GroupResource) {
+func (c *definitionController) remove(store definitionStore, r schema.GroupResource) {
 	if f := c.Kinds.Family(r); f == nil || f.Definition == nil {
 		return
 	}
@@ -309,7 +308,7 @@ func (c *Controller) remove(store Store, r schema.GroupResource) {
 
 // Restore serves what the stored CRDs define, and nothing else that a CRD has defined. It
 // is called when the store has changed as a whole.
-func (c *Controller) Restore(store Store) {
+func (c *definitionController) Restore(store definitionStore) {
 	kept := map[schema.GroupResource]bool{}
 	for _, obj := range store.List(kinds.Definitions) {
 		crd, err := kinds.DefinitionOf(obj)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package definitions_test
+package simulate
 
 import (
 	"slices"
@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/definitions"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
@@ -22,7 +21,7 @@ import (
 
 // shelf is a store of CRDs alone.
 type shelf struct {
-	*definitions.Controller
+	*definitionController
 	crds     map[types.NamespacedName]*object.Object
 	revision int64
 	ended    int
@@ -79,7 +78,7 @@ func (s *shelf) define(t *testing.T, plural, kind string) {
 
 // Of two CRDs that ask for one kind the first has it. The other is served when that is gone.
 func TestController_NamesAreOfOneDefinition(t *testing.T) {
-	s := &shelf{crds: map[types.NamespacedName]*object.Object{}, Controller: &definitions.Controller{Kinds: kinds.NewRegistry(), PublishAfter: func() time.Duration { return 0 }}}
+	s := &shelf{crds: map[types.NamespacedName]*object.Object{}, definitionController: &definitionController{Kinds: kinds.NewRegistry(), PublishAfter: func() time.Duration { return 0 }}}
 	gv := schema.GroupVersion{Group: "test.example.com", Version: "v1"}
 	stands := func(plural string, want bool) {
 		t.Helper()
