@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
 
 // slowFile is a journal's file whose writes wait until they are let through,
@@ -73,7 +73,7 @@ func (a underway) answered() bool {
 }
 
 // keptOf is the content of a journal that has what s has stored.
-func keptOf(s *Server) *journal.Content {
+func keptOf(s *Server) *store.JournalContent {
 	tx := s.store.Begin()
 	defer tx.End()
 	l := revisions.NewLog()
@@ -83,7 +83,7 @@ func keptOf(s *Server) *journal.Content {
 			l.Set(r, obj.Key(), obj)
 		}
 	}
-	return &journal.Content{Log: l}
+	return &store.JournalContent{Log: l}
 }
 
 // keptServer runs test in a bubble with a server whose journal is file.
@@ -91,7 +91,7 @@ func keptServer(t *testing.T, test func(t *testing.T, s *Server, file *slowFile,
 	synctest.Test(t, func(t *testing.T) {
 		file := &slowFile{through: make(chan struct{}, 1000)}
 		s := New(Options{Namespaces: []string{"ns"}})
-		if err := s.keepIn(journal.New("journal", file), keptOf(s)); err != nil {
+		if err := s.keepIn(store.NewJournal("journal", file), keptOf(s)); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -178,7 +178,7 @@ func TestKeep_FullDisk_S23(t *testing.T) {
 func TestKeep_GivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Namespaces: []string{"ns"}})
-		if err := s.keepIn(journal.New("journal", &slowFile{}), keptOf(s)); err != nil {
+		if err := s.keepIn(store.NewJournal("journal", &slowFile{}), keptOf(s)); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

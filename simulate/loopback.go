@@ -28,7 +28,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
-	"github.com/flyball-dev/flyball/simulate/internal/journal"
+	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
 
 const (
@@ -78,7 +78,7 @@ type ListenOptions struct {
 // for concurrent use.
 type Loopback struct {
 	server     *Server
-	kept       *journal.Journal // nil: nothing is kept
+	kept       *store.Journal // nil: nothing is kept
 	listener   net.Listener
 	log        logr.Logger
 	open       bool // to requests without credentials
@@ -134,7 +134,7 @@ func Listen(opts ListenOptions) (_ *Loopback, err error) {
 
 // keepIn loads the objects of a directory, and keeps later changes there.
 func (l *Loopback) keepIn(dir string, unsynced bool) error {
-	j, content, warning, err := journal.Open(dir)
+	j, content, warning, err := store.OpenJournal(dir)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (l *Loopback) WriteKubeconfig(path string) error {
 		_, err := to.Write(l.kubeconfig)
 		return err
 	}
-	if err := journal.ReplaceFile(path, write); err != nil {
+	if err := store.ReplaceFile(path, write); err != nil {
 		return fmt.Errorf("write the kubeconfig %s: %w; name a file in a directory that you can write to", path, err)
 	}
 	return nil

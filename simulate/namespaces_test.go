@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
 
 // The first namespaces belong to the store as it begins: nobody is told of them,
@@ -58,11 +58,11 @@ func TestKeep_HasTheFirstNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		kept *journal.Content
+		kept *store.JournalContent
 		want string
-	}{"none": {&journal.Content{Log: revisions.NewLog()}, ""}, "another": {keptOf(earlier), "yes"}} {
+	}{"none": {&store.JournalContent{Log: revisions.NewLog()}, ""}, "another": {keptOf(earlier), "yes"}} {
 		s := New(Options{})
-		if err := s.keepIn(journal.New("journal", &slowFile{}), c.kept); err != nil {
+		if err := s.keepIn(store.NewJournal("journal", &slowFile{}), c.kept); err != nil {
 			t.Fatal(err)
 		}
 		objects := s.Objects(object.Namespaces)

@@ -6,7 +6,7 @@ package simulate
 import (
 	"testing"
 
-	"github.com/flyball-dev/flyball/simulate/internal/journal"
+	"github.com/flyball-dev/flyball/simulate/internal/store"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,7 +31,7 @@ func TestServer_HasItsOwnService_S30(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := New(Options{})
-	if err := again.keepIn(journal.New("journal", &slowFile{}), keptOf(s)); err != nil {
+	if err := again.keepIn(store.NewJournal("journal", &slowFile{}), keptOf(s)); err != nil {
 		t.Fatal(err)
 	}
 	if got := held(again); len(got) != 2 || got[0] != "default/kubernetes" {

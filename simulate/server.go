@@ -20,7 +20,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/faults"
-	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -99,7 +98,7 @@ func New(opts Options) *Server {
 	s.definitions = &definitionController{Kinds: s.kinds, Dialer: dialer, PublishAfter: s.requests.PublishAfter}
 	s.store = store.New(store.Options{
 		CompactEvery: opts.CompactEvery, Cache: s.delivery, After: func(tx *store.Tx, c revisions.Change) { s.definitions.After(tx, c) },
-		Given: func() journal.Counters { return journal.Counters(s.allotter.Counters()) },
+		Given: func() store.Counters { return store.Counters(s.allotter.Counters()) },
 	})
 	s.resources, s.reshow = s.kinds, s.store.Reshow
 	s.access = newAccess(s, opts)
@@ -170,7 +169,7 @@ func (s *Server) Watches(r schema.GroupResource) int { return s.store.Watches(r)
 
 // keepIn continues from the content of a journal, or starts an empty one. Nothing else uses
 // the server yet.
-func (s *Server) keepIn(j *journal.Journal, content *journal.Content) (err error) {
+func (s *Server) keepIn(j *store.Journal, content *store.JournalContent) (err error) {
 	var defined []*object.Object
 	if content != nil {
 		if defined, err = definitionsIn(content.Log); err != nil {

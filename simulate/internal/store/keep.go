@@ -9,8 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/flyball-dev/flyball/simulate/internal/journal"
 )
 
 // With a journal, a change is in the file before a watch or an answer shows it. Changes are
@@ -19,8 +17,8 @@ import (
 
 // keeping is what goes into the journal.
 type keeping struct {
-	to           *journal.Journal // nil: there is none
-	queue        []journal.Change
+	to           *Journal // nil: there is none
+	queue        []JournalRecord
 	queued, kept uint64 // changes ever queued, and those of them that are in the file
 	reached      int64  // no change up to this revision is missing in the file
 	failed       error  // why the file cannot be written any more
@@ -28,10 +26,10 @@ type keeping struct {
 
 // Resume continues from the content of a journal, or begins an empty one if content is nil, and
 // keeps all later changes in it. Nothing else uses the store yet.
-func (tx *Tx) Resume(j *journal.Journal, content *journal.Content) error {
+func (tx *Tx) Resume(j *Journal, content *JournalContent) error {
 	s := (*Store)(tx)
 	if content == nil {
-		if err := j.Rewrite(journal.SnapshotOf(s.mu.log, s.given())); err != nil {
+		if err := j.Rewrite(JournalSnapshotOf(s.mu.log, s.given())); err != nil {
 			return err
 		}
 	} else {
@@ -58,7 +56,7 @@ func (s *Store) Keep(ctx context.Context) error {
 }
 
 // queued waits for changes to write. It returns none when ctx has ended.
-func (s *Store) queued(ctx context.Context) (to *journal.Journal, records []journal.Change) {
+func (s *Store) queued(ctx context.Context) (to *Journal, records []JournalRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.mu.keeping.queue) == 0 && ctx.Err() == nil {

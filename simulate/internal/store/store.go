@@ -44,7 +44,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
@@ -57,7 +56,7 @@ type Options struct {
 	// Cache lies between the store and its watches. nil: they see each change at once.
 	Cache Cache
 	// Given returns what the server has handed out, for the journal. nil: nothing.
-	Given func() journal.Counters
+	Given func() Counters
 	// After is called in the Tx of each change, after watches and observers have been told
 	// of it. It may change more. nil: nothing follows a change.
 	After func(*Tx, revisions.Change)
@@ -82,7 +81,7 @@ type Cache interface {
 // Store is the stored objects, their history and the open watches. It is safe for concurrent
 // use.
 type Store struct {
-	given   func() journal.Counters
+	given   func() Counters
 	cache   Cache
 	after   func(*Tx, revisions.Change)
 	changed *sync.Cond // on mu; something happened that a request may wait for
@@ -105,7 +104,7 @@ func New(opts Options) *Store {
 		s.cache = direct{}
 	}
 	if s.given == nil {
-		s.given = func() journal.Counters { return journal.Counters{} }
+		s.given = func() Counters { return Counters{} }
 	}
 	s.changed = sync.NewCond(&s.mu.Mutex)
 	s.mu.log = revisions.NewLog()
@@ -191,7 +190,7 @@ func (s *Store) observeLocked(see func(revisions.Change)) (leave func()) {
 // observedLocked queues a change for the journal and calls the observers.
 func (s *Store) observedLocked(c revisions.Change) {
 	if s.mu.keeping.to != nil {
-		s.mu.keeping.queue = append(s.mu.keeping.queue, journal.ChangeOf(c, s.given()))
+		s.mu.keeping.queue = append(s.mu.keeping.queue, JournalRecordOf(c, s.given()))
 		s.mu.keeping.queued++
 	}
 	for _, see := range s.mu.observers {

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/faults"
-	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
@@ -330,7 +329,7 @@ func TestStore_RewindForgetsWhatIsHeldBack(t *testing.T) {
 func TestStore_WriteAfterARewindIsKeptBeforeItIsShown_S23(t *testing.T) {
 	s := New(Options{})
 	tx := s.Begin()
-	s.mu.keeping = keeping{to: journal.New("x", &file{}), reached: s.mu.log.Revision}
+	s.mu.keeping = keeping{to: NewJournal("x", &file{}), reached: s.mu.log.Revision}
 	tx.End()
 	put(s, things, "a", "1")
 	put(s, things, "b", "1")
@@ -387,10 +386,10 @@ func (f *file) fail(err error) {
 // written.
 func TestStore_FirstInTheFile_S23(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{Given: func() journal.Counters { return journal.Counters{UIDs: 7} }})
+		s := New(Options{Given: func() Counters { return Counters{UIDs: 7} }})
 		into := &file{}
 		tx := s.Begin()
-		if err := tx.Resume(journal.New("journal", into), &journal.Content{Log: revisions.NewLog()}); err != nil {
+		if err := tx.Resume(NewJournal("journal", into), &JournalContent{Log: revisions.NewLog()}); err != nil {
 			t.Fatal(err)
 		}
 		tx.End()
@@ -426,7 +425,7 @@ func TestStore_FirstInTheFile_S23(t *testing.T) {
 // What a Rewind undoes is undone in the file too.
 func TestStore_RewindIsKept_S23(t *testing.T) {
 	dir := t.TempDir()
-	into, content, _, err := journal.Open(dir)
+	into, content, _, err := OpenJournal(dir)
 	if err != nil || content != nil {
 		t.Fatalf("a new directory has %v, %v", content, err)
 	}
@@ -452,7 +451,7 @@ func TestStore_RewindIsKept_S23(t *testing.T) {
 	if err := into.Close(); err != nil {
 		t.Fatal(err)
 	}
-	into, content, _, err = journal.Open(dir)
+	into, content, _, err = OpenJournal(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package journal_test
+package store_test
 
 import (
 	"testing"
 
-	"github.com/flyball-dev/flyball/simulate/internal/journal"
+	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
 
 // counting is a file that counts what is asked of it.
@@ -19,9 +19,9 @@ func (c *counting) Close() error                { return nil }
 func TestAppend_WaitsForTheDiskUnlessUnsynced(t *testing.T) {
 	for _, unsynced := range []bool{false, true} {
 		file := &counting{}
-		j := journal.New("journal", file)
+		j := store.NewJournal("journal", file)
 		j.Unsynced = unsynced
-		if err := j.Append([]journal.Change{{Revision: 1, Resource: "configmaps"}}); err != nil {
+		if err := j.Append([]store.JournalRecord{{Revision: 1, Resource: "configmaps"}}); err != nil {
 			t.Fatal(err)
 		}
 		want := 1

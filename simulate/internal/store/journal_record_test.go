@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package journal
+package store
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ func written(t *testing.T) (text []byte, ends []int) {
 	put(maps, "a", "1")
 	put(widgets, "b", "bad")
 	var out bytes.Buffer
-	now := SnapshotOf(l, Counters{UIDs: 2})
+	now := JournalSnapshotOf(l, Counters{UIDs: 2})
 	if err := now.write(&out); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func written(t *testing.T) (text []byte, ends []int) {
 	text = out.Bytes()
 	for i, c := range changes {
 		var err error
-		if text, err = appendRecord(text, ChangeOf(c, Counters{UIDs: 3 + i, Ports: 1})); err != nil {
+		if text, err = appendRecord(text, JournalRecordOf(c, Counters{UIDs: 3 + i, Ports: 1})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,18 +63,18 @@ func written(t *testing.T) (text []byte, ends []int) {
 }
 
 // look returns all that a journal holds, for comparison.
-func look(c Content) string {
+func look(c JournalContent) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, c.Log.Revision, c.Log.Compacted, c.Given)
-	for _, o := range SnapshotOf(c.Log, c.Given).objects {
+	for _, o := range JournalSnapshotOf(c.Log, c.Given).objects {
 		fmt.Fprintf(&b, "%+v\n", o)
 	}
 	return b.String()
 }
 
-func readAll(t *testing.T, text []byte) Content {
+func readAll(t *testing.T, text []byte) JournalContent {
 	t.Helper()
-	c, err := Read(bytes.NewReader(text))
+	c, err := ReadJournal(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestJournal_SaysWhatWasWritten_S23(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	var again bytes.Buffer
-	if err := SnapshotOf(c.Log, c.Given).write(&again); err != nil {
+	if err := JournalSnapshotOf(c.Log, c.Given).write(&again); err != nil {
 		t.Fatal(err)
 	}
 	if shorter := readAll(t, again.Bytes()); look(shorter) != look(c) || shorter.changes != 0 {
@@ -112,7 +112,7 @@ func TestJournal_TornAtEachByte_S23(t *testing.T) {
 		for whole < len(ends) && ends[whole] <= n {
 			whole++
 		}
-		c, err := Read(bytes.NewReader(text[:n]))
+		c, err := ReadJournal(bytes.NewReader(text[:n]))
 		if whole < 3 {
 			if at := (*damage)(nil); !errors.As(err, &at) {
 				t.Fatalf("cut after %d bytes, within its snapshot: %v, want damage", n, err)
@@ -143,7 +143,7 @@ func TestJournal_FlippedBits_S23(t *testing.T) {
 		}
 		for bit := range 8 {
 			text[i] ^= 1 << bit
-			c, err := Read(bytes.NewReader(text))
+			c, err := ReadJournal(bytes.NewReader(text))
 			text[i] ^= 1 << bit
 			at := (*damage)(nil)
 			switch {
@@ -159,7 +159,7 @@ func TestJournal_FlippedBits_S23(t *testing.T) {
 
 func TestJournal_OfAnotherVersion(t *testing.T) {
 	for name, text := range map[string]string{"empty": "", "another format": lineOf(`{"format":"etcd","revision":1,"objects":0}`), "no object": lineOf(`[]`)} {
-		if c, err := Read(strings.NewReader(text)); err == nil {
+		if c, err := ReadJournal(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: read as %+v", name, c)
 		}
 	}
@@ -176,15 +176,15 @@ func FuzzJournal_S23(f *testing.F) {
 	f.Add([]byte(lineOf(`{"format":"flyball-simulate-1","revision":-3,"objects":-1}`) + lineOf(`{"revision":0,"resource":"","name":"","object":{"metadata":5}}`) + "torn"))
 	f.Add([]byte("00000000 0 \n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := Read(bytes.NewReader(text))
+		c, err := ReadJournal(bytes.NewReader(text))
 		if err != nil {
 			return
 		}
 		var again bytes.Buffer
-		if err := SnapshotOf(c.Log, c.Given).write(&again); err != nil {
+		if err := JournalSnapshotOf(c.Log, c.Given).write(&again); err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}
-		if second, err := Read(&again); err != nil || second.torn {
+		if second, err := ReadJournal(&again); err != nil || second.torn {
 			t.Errorf("rewritten it cannot be read: %v", err)
 		}
 	})

@@ -1,16 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal keeps the changes of a store in a file, so that they survive the process.
-//
-// A journal begins with a snapshot: the revision, what the server has handed out, and the
-// objects. One record for each change follows. Every record has a length and a checksum, so a
-// reader tells a record that a crash cut off, which is dropped, from damage, which is an error.
-// Append returns when its records are on the disk, or with Unsynced in the file.
-//
-// The package has no lock: one goroutine at a time uses a Journal. Whoever opens the directory
-// holds a lock file in it against other processes.
-package journal
+package store
 
 import (
 	"errors"
@@ -27,32 +18,40 @@ import (
 // rewritten.
 const spareChanges = 10_000
 
-// Journal is the file that the changes of a store are appended to.
+// Journal keeps the changes of a store in a file, so that they survive the process.
+//
+// It begins with a snapshot: the revision, what the server has handed out, and the objects.
+// One record for each change follows. Every record has a length and a checksum, so a reader
+// tells a record that a crash cut off, which is dropped, from damage, which is an error. Append
+// returns when its records are on the disk, or with Unsynced in the file.
+//
+// It has no lock: one goroutine at a time uses a Journal. Whoever opens the directory holds a
+// lock file in it against other processes.
 type Journal struct {
 	// Unsynced: Append does not wait for the disk.
 	Unsynced bool
 
 	path   string
 	unlock func() // releases the directory
-	file   File
+	file   JournalFile
 }
 
-// File is an open file that records are appended to.
-type File interface {
+// JournalFile is an open file that records are appended to.
+type JournalFile interface {
 	io.WriteCloser
 	Sync() error
 }
 
-// New returns a journal that appends to an open file. Errors name it by path.
-func New(path string, file File) *Journal {
+// NewJournal returns a journal that appends to an open file. Errors name it by path.
+func NewJournal(path string, file JournalFile) *Journal {
 	return &Journal{path: path, unlock: func() {}, file: file}
 }
 
-// Open locks dir, which it creates if necessary, and reads the journal in it. content is nil if
+// OpenJournal locks dir, which it creates if necessary, and reads the journal in it. content is nil if
 // there is none yet; the caller then writes one with Rewrite. warning says what was lost of the
 // journal.
-func Open(dir string) (j *Journal, content *Content, warning string, err error) {
-	wrong := func(err error) (*Journal, *Content, string, error) {
+func OpenJournal(dir string) (j *Journal, content *JournalContent, warning string, err error) {
+	wrong := func(err error) (*Journal, *JournalContent, string, error) {
 		if j.file != nil {
 			_ = j.file.Close()
 		}
@@ -91,7 +90,7 @@ func Open(dir string) (j *Journal, content *Content, warning string, err error) 
 func (j *Journal) Path() string { return j.path }
 
 // read returns the content of the file, or nil if there is none.
-func (j *Journal) read() (*Content, error) {
+func (j *Journal) read() (*JournalContent, error) {
 	file, err := os.Open(j.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -100,7 +99,7 @@ func (j *Journal) read() (*Content, error) {
 		return nil, err
 	}
 	defer file.Close()
-	content, err := Read(file)
+	content, err := ReadJournal(file)
 	if at := (*damage)(nil); errors.As(err, &at) {
 		return nil, fmt.Errorf("%s is damaged: %w; put back a copy of the file, or move it away to begin with nothing", j.path, err)
 	}
@@ -109,8 +108,8 @@ func (j *Journal) read() (*Content, error) {
 
 // resume opens the file for appending and truncates a torn record. It rewrites a file that
 // holds mostly history.
-func (j *Journal) resume(content *Content) error {
-	if now := SnapshotOf(content.Log, content.Given); content.changes > spareChanges+len(now.objects) {
+func (j *Journal) resume(content *JournalContent) error {
+	if now := JournalSnapshotOf(content.Log, content.Given); content.changes > spareChanges+len(now.objects) {
 		return j.Rewrite(now)
 	}
 	file, err := os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND, 0)
@@ -125,7 +124,7 @@ func (j *Journal) resume(content *Content) error {
 }
 
 // Rewrite replaces the file by one that holds only a snapshot, and opens it.
-func (j *Journal) Rewrite(now Snapshot) error {
+func (j *Journal) Rewrite(now JournalSnapshot) error {
 	err := ReplaceFile(j.path, now.write)
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ func (j *Journal) Rewrite(now Snapshot) error {
 }
 
 // Append writes records and syncs the file unless Unsynced.
-func (j *Journal) Append(records []Change) error {
+func (j *Journal) Append(records []JournalRecord) error {
 	var lines []byte
 	var err error
 	for _, record := range records {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package journal
+package store
 
 import (
 	"bufio"
@@ -43,8 +43,8 @@ type Counters struct {
 	Ports     int `json:"ports,omitempty"`
 }
 
-// Change is any other record: what a key holds from a revision on.
-type Change struct {
+// JournalRecord is any other record: what a key holds from a revision on.
+type JournalRecord struct {
 	Revision  int64          `json:"revision"`
 	Group     string         `json:"group,omitempty"`
 	Resource  string         `json:"resource"`
@@ -55,13 +55,13 @@ type Change struct {
 	Counters
 }
 
-// ChangeOf returns the record of a change. given is what was handed out by then.
-func ChangeOf(c revisions.Change, given Counters) Change {
+// JournalRecordOf returns the record of a change. given is what was handed out by then.
+func JournalRecordOf(c revisions.Change, given Counters) JournalRecord {
 	return recordOf(c.Revision, c.Resource, c.Key, c.After, given)
 }
 
-func recordOf(revision int64, r schema.GroupResource, key types.NamespacedName, obj *object.Object, given Counters) Change {
-	c := Change{Revision: revision, Group: r.Group, Resource: r.Resource, Namespace: key.Namespace, Name: key.Name, Counters: given}
+func recordOf(revision int64, r schema.GroupResource, key types.NamespacedName, obj *object.Object, given Counters) JournalRecord {
+	c := JournalRecord{Revision: revision, Group: r.Group, Resource: r.Resource, Namespace: key.Namespace, Name: key.Name, Counters: given}
 	if obj != nil {
 		c.Object, c.Corrupt = obj.Fields, obj.Corrupt
 	}
@@ -69,7 +69,7 @@ func recordOf(revision int64, r schema.GroupResource, key types.NamespacedName, 
 }
 
 // applyTo applies the record to a log.
-func (c Change) applyTo(l *revisions.Log) {
+func (c JournalRecord) applyTo(l *revisions.Log) {
 	var obj *object.Object
 	if c.Object != nil {
 		obj = &object.Object{Fields: c.Object, Corrupt: c.Corrupt}
@@ -136,15 +136,15 @@ func textOf(line []byte) ([]byte, error) {
 	return text, nil
 }
 
-// Snapshot is a store without its history. A journal begins with one.
-type Snapshot struct {
+// JournalSnapshot is a store without its history. A journal begins with one.
+type JournalSnapshot struct {
 	head
-	objects []Change
+	objects []JournalRecord
 }
 
-// SnapshotOf returns a snapshot of a log. It stays valid when the log changes.
-func SnapshotOf(l *revisions.Log, given Counters) Snapshot {
-	s := Snapshot{head: head{Format: formatName, Revision: l.Revision, Counters: given}}
+// JournalSnapshotOf returns a snapshot of a log. It stays valid when the log changes.
+func JournalSnapshotOf(l *revisions.Log, given Counters) JournalSnapshot {
+	s := JournalSnapshot{head: head{Format: formatName, Revision: l.Revision, Counters: given}}
 	byName := func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }
 	for _, r := range slices.SortedFunc(maps.Keys(l.Objects), byName) {
 		objects, _ := l.List(r, l.Revision)
@@ -156,7 +156,7 @@ func SnapshotOf(l *revisions.Log, given Counters) Snapshot {
 	return s
 }
 
-func (s Snapshot) write(to io.Writer) error {
+func (s JournalSnapshot) write(to io.Writer) error {
 	out := bufio.NewWriterSize(to, 1<<16)
 	line, err := appendRecord(nil, s.head)
 	for i := 0; err == nil; i++ {
@@ -168,8 +168,8 @@ func (s Snapshot) write(to io.Writer) error {
 	return errors.Join(err, out.Flush())
 }
 
-// Content is what a journal holds.
-type Content struct {
+// JournalContent is what a journal holds.
+type JournalContent struct {
 	Log   *revisions.Log
 	Given Counters
 
@@ -187,10 +187,10 @@ type damage struct {
 func (d *damage) Error() string { return fmt.Sprintf("the record at offset %d: %v", d.offset, d.err) }
 func (d *damage) Unwrap() error { return d.err }
 
-// Read reads a whole journal. The error is a *damage, unless it is from's own.
-func Read(from io.Reader) (Content, error) {
+// ReadJournal reads a whole journal. The error is a *damage, unless it is from's own.
+func ReadJournal(from io.Reader) (JournalContent, error) {
 	r := &reader{from: bufio.NewReaderSize(from, 1<<16)}
-	c := Content{Log: revisions.NewLog()}
+	c := JournalContent{Log: revisions.NewLog()}
 	var first head
 	if err := r.decode(&first); err != nil {
 		return c, r.damaged(err)
@@ -201,7 +201,7 @@ func Read(from io.Reader) (Content, error) {
 	c.Log.Revision, c.Given = first.Revision, first.Counters
 	for n := 0; ; n++ {
 		began := n < first.Objects // part of the snapshot
-		var change Change
+		var change JournalRecord
 		switch err := r.decode(&change); {
 		case !began && (err == io.EOF || err == errTorn):
 			c.Log.Compacted = c.Log.Revision
