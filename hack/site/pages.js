@@ -165,7 +165,7 @@ function libraryPackages() {
       }
     }
     for (const entry of entries) {
-      const barred = /^\.|^(internal|testdata|node_modules|docs|examples|hack|integration|judges|zoo|recorded)$/
+      const barred = /^\.|^(internal|testdata|node_modules|docs|examples|hack|integration|zoo|recorded)$/
       if (entry.isDirectory() && !barred.test(entry.name)) walk(path.posix.join(dir, entry.name))
     }
   }

@@ -155,8 +155,7 @@ var arrows = map[string][]string{
 	"simulate/internal/transcript":          {"internal/sleep"}, // knows servers by HTTP alone
 	"simulate/internal/transcript/recorded": {},                 // tests alone
 	"simulate/kit":                          {"client", "informer", "informer/compact", "manager", "rights", "simulate"},
-	"simulate/internal/judges":              {"envtest", "simulate"}, // tests alone
-	"simulate/kit/zoo":                      {},                      // tests alone
+	"simulate/kit/zoo":                      {}, // tests alone
 }
 
 // alone are packages that must not know of Kubernetes at all.

@@ -29,6 +29,21 @@
 // Besides written cases there are programs generated from seeds (program.go), and each case
 // with its bodies broken (broken.go).
 //
+// # kubectl
+//
+// The stories under testdata/kubectl are the output of a real kubectl against a real server,
+// command by command. A test runs the same kubectl against the simulated server and compares.
+// After a change of a story's commands,
+//
+//	go test ./simulate/internal/transcript -run Kubectl -record
+//
+// runs them against a real server and records the output. Times, uids, revisions and addresses
+// are replaced. That server has no controllers, so a rollout that makes progress cannot be
+// recorded. The stories under testdata/actors run against a simulated server with actors, and
+// their output is written by hand.
+//
+// BenchmarkCost compares the cost of both servers in processor time and memory.
+//
 // # Cases
 //
 // A case begins with a line "-- name --" and runs in its own namespace, $ns, which exists.

@@ -3,7 +3,7 @@
 
 //go:build linux
 
-package judges_test
+package transcript_test
 
 import (
 	"bufio"
