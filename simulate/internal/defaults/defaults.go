@@ -3,8 +3,9 @@
 
 //lint:file-ignore SA1019 a server takes what old clients send
 
-// Package defaults sets the defaults of built-in kinds on their Go types. Its functions are
-// pure, except for the start times that a few kinds have.
+// Package defaults sets the defaults of built-in kinds on their Go types, and converts
+// HorizontalPodAutoscalers between their versions v1 and v2. Its functions are pure, except for
+// the start times that a few kinds have.
 package defaults
 
 import (

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/jsontree"
-	"github.com/flyball-dev/flyball/simulate/internal/autoscaling"
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
@@ -71,14 +70,14 @@ func convertAutoscaler(obj *object.Object, _, to *Kind) (*object.Object, error) 
 		if err != nil {
 			return nil, err
 		}
-		older := autoscaling.Older(in)
+		older := defaults.AutoscalerToV1(in)
 		out, annotations = older, older.Annotations
 	} else {
 		in, err := object.TypedOf[autoscalingv1.HorizontalPodAutoscaler](obj)
 		if err != nil {
 			return nil, err
 		}
-		newer := autoscaling.Newer(in)
+		newer := defaults.AutoscalerToV2(in)
 		defaults.Autoscaler(newer)
 		out, annotations = newer, newer.Annotations
 	}

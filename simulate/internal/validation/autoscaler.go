@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/flyball-dev/flyball/simulate/internal/autoscaling"
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 )
 
 func validateAutoscalers(obj, _ runtime.Object) field.ErrorList {
 	switch o := obj.(type) {
 	case *autoscalingv1.HorizontalPodAutoscaler:
-		return validateAutoscaler(autoscaling.Newer(o))
+		return validateAutoscaler(defaults.AutoscalerToV2(o))
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		return validateAutoscaler(o)
 	}

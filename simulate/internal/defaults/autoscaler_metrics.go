@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package autoscaling
+package defaults
 
 import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"

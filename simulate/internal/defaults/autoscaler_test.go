@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package autoscaling_test
+package defaults_test
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/simulate/internal/autoscaling"
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 )
 
 // An autoscaler of v2 comes back from v1 as it was, and leaves no annotation behind.
@@ -48,11 +48,11 @@ func TestAutoscaler_ComesBackFromTheOlderVersion(t *testing.T) {
 		},
 		Conditions: []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: "AbleToScale", Status: "True", Reason: "R"}},
 	}
-	older := autoscaling.Older(o)
+	older := defaults.AutoscalerToV1(o)
 	if busy := older.Spec.TargetCPUUtilizationPercentage; busy == nil || *busy != 7 || len(older.Annotations) != 5 {
 		t.Errorf("as v1 it is %+v with %v, want a target of 7 and four annotations beside its own", older.Spec, older.Annotations)
 	}
-	if back := autoscaling.Newer(older); !equality.Semantic.DeepEqual(back, o) {
+	if back := defaults.AutoscalerToV2(older); !equality.Semantic.DeepEqual(back, o) {
 		t.Errorf("it came back as\n%+v\nwant\n%+v", back, o)
 	}
 }
@@ -64,7 +64,7 @@ func TestAutoscaler_FirstTargetForTheCPUIsTheOlderVersions(t *testing.T) {
 		o.Spec.Metrics = append(o.Spec.Metrics, autoscalingv2.MetricSpec{Type: "Resource", Resource: &autoscalingv2.ResourceMetricSource{
 			Name: "cpu", Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(busy)}}})
 	}
-	older := autoscaling.Older(o)
+	older := defaults.AutoscalerToV1(o)
 	if busy := older.Spec.TargetCPUUtilizationPercentage; busy == nil || *busy != 7 || len(older.Annotations) != 0 {
 		t.Errorf("as v1 it is %+v with %v, want a target of 7 and no annotations", older.Spec, older.Annotations)
 	}
@@ -74,7 +74,7 @@ func TestAutoscaler_FirstTargetForTheCPUIsTheOlderVersions(t *testing.T) {
 func TestAutoscaler_EmptyBehaviorIsNone(t *testing.T) {
 	for _, text := range []string{"{}", "null", "{"} {
 		o := &autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"autoscaling.alpha.kubernetes.io/behavior": text}}}
-		if newer := autoscaling.Newer(o); newer.Spec.Behavior != nil || len(newer.Annotations) != 0 {
+		if newer := defaults.AutoscalerToV2(o); newer.Spec.Behavior != nil || len(newer.Annotations) != 0 {
 			t.Errorf("%s: got behavior %+v and annotations %v, want neither", text, newer.Spec.Behavior, newer.Annotations)
 		}
 	}

@@ -1,11 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//
-
-// Package autoscaling converts HorizontalPodAutoscalers between their versions
-// v1 and v2, without their defaults.
-package autoscaling
+package defaults
 
 import (
 	"encoding/json"
@@ -25,9 +21,9 @@ const (
 	scalerBehavior   = "autoscaling.alpha.kubernetes.io/behavior"
 )
 
-// Newer converts a v1 autoscaler to v2, without its defaults. It ignores annotations that
+// AutoscalerToV2 converts a v1 autoscaler to v2, without its defaults. It ignores annotations that
 // cannot be parsed.
-func Newer(o *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscaler {
+func AutoscalerToV2(o *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscaler {
 	out := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: o.ObjectMeta}
 	out.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference(o.Spec.ScaleTargetRef), MinReplicas: o.Spec.MinReplicas, MaxReplicas: o.Spec.MaxReplicas,
@@ -74,8 +70,8 @@ func Newer(o *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPo
 	return out
 }
 
-// Older converts a v2 autoscaler to v1.
-func Older(o *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv1.HorizontalPodAutoscaler {
+// AutoscalerToV1 converts a v2 autoscaler to v1.
+func AutoscalerToV1(o *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv1.HorizontalPodAutoscaler {
 	out := &autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: o.ObjectMeta}
 	out.Spec = autoscalingv1.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv1.CrossVersionObjectReference(o.Spec.ScaleTargetRef), MinReplicas: o.Spec.MinReplicas, MaxReplicas: o.Spec.MaxReplicas,
