@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/apiversion"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/gotree"
 )
 
@@ -30,10 +29,10 @@ var apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 type versioning struct {
 	plan
 	to       string // the new version
-	hub      apiversion.Hub
-	source   *apiversion.Source // the hub's package
-	there    *apiversion.Source // what the new version's package has
-	register string             // the function that registers the kind
+	hub      hubVersion
+	source   *versionSource // the hub's package
+	there    *versionSource // what the new version's package has
+	register string         // the function that registers the kind
 }
 
 func (p plan) addVersion(all files, to string) error {
@@ -84,15 +83,15 @@ func (v *versioning) choose(all files) error {
 			packages[version][file] = text
 		}
 	}
-	sources := map[string]*apiversion.Source{}
+	sources := map[string]*versionSource{}
 	for _, version := range slices.Sorted(maps.Keys(packages)) {
-		source, err := apiversion.Parse(packages[version])
+		source, err := parseVersion(packages[version])
 		if err != nil {
 			return err
 		}
 		if source.Declares(v.kind) {
 			sources[version] = source
-			if source.HasMarker(v.kind, apiversion.StorageMarker) {
+			if source.HasMarker(v.kind, storageMarker) {
 				stored = append(stored, version)
 			}
 		} else if version == v.to {
@@ -107,9 +106,9 @@ func (v *versioning) choose(all files) error {
 	case sources[v.to] != nil:
 		return fmt.Errorf("%s has the version %s already: change it in api/%[2]s", v.kind, v.to)
 	case len(stored) != 1:
-		return fmt.Errorf("%s has the versions %s, and +%s is on %d of them; put it on the one that is stored", v.kind, inWords(versions), apiversion.StorageMarker, len(stored))
+		return fmt.Errorf("%s has the versions %s, and +%s is on %d of them; put it on the one that is stored", v.kind, inWords(versions), storageMarker, len(stored))
 	}
-	v.hub = apiversion.Hub{Version: stored[0], Package: "api" + stored[0]}
+	v.hub = hubVersion{Version: stored[0], Package: "api" + stored[0]}
 	v.source = sources[stored[0]]
 	v.register = "AddToScheme"
 	if v.has("AddToScheme") {
@@ -192,7 +191,7 @@ func (v versioning) part(name string) ([]byte, error) {
 		return nil, err
 	}
 	for _, step := range []func(*gotree.File) error{v.rename, v.place, func(f *gotree.File) error {
-		f.Rename(gotree.Names{Idents: map[string]string{"V2": apiversion.Suffix(v.to), "apiv2": "api" + v.to, "apiv1": v.hub.Package}, Strings: map[string]string{"apiv2": v.to}})
+		f.Rename(gotree.Names{Idents: map[string]string{"V2": versionSuffix(v.to), "apiv2": "api" + v.to, "apiv1": v.hub.Package}, Strings: map[string]string{"apiv2": v.to}})
 		return nil
 	}} {
 		if text, err = gotree.Edit(name, text, step); err != nil {
@@ -207,7 +206,7 @@ func (v versioning) part(name string) ([]byte, error) {
 
 // markStored marks the stored version, which a definition with several versions needs.
 func (v versioning) markStored(all files) error {
-	if v.source.HasMarker(v.kind, apiversion.StorageMarker) {
+	if v.source.HasMarker(v.kind, storageMarker) {
 		return nil
 	}
 	for name, text := range all {
@@ -226,9 +225,9 @@ func (v versioning) markStored(all files) error {
 				}
 			}
 			if doc != nil {
-				f.Insert(doc.End(), "\n// +"+apiversion.StorageMarker)
+				f.Insert(doc.End(), "\n// +"+storageMarker)
 			} else {
-				f.Insert(at, "// +"+apiversion.StorageMarker+"\n")
+				f.Insert(at, "// +"+storageMarker+"\n")
 			}
 			return nil
 		})
@@ -354,7 +353,7 @@ func (v versioning) callVersion(all files) error {
 			return alsoCall(f, hub+".AddToScheme(scheme)", name+"."+v.register+"(scheme)")
 		},
 		"operator_test.go": func(f *gotree.File) error {
-			return insert(f, []insertion{{"TestControlPlane", "stop()", "", "\ncheck" + v.kind + apiversion.Suffix(v.to) + "(t, admin)"}})
+			return insert(f, []insertion{{"TestControlPlane", "stop()", "", "\ncheck" + v.kind + versionSuffix(v.to) + "(t, admin)"}})
 		},
 	}
 	if f, err := gotree.Parse("simulated.go", all["simulated.go"]); all["simulated.go"] != nil && err == nil && len(f.Calls(f.Tree, "addConversions")) == 0 {
@@ -376,7 +375,7 @@ func (v versioning) callVersion(all files) error {
 // addDefinition adds the version to the definition, and the right to write its caBundle.
 func (v versioning) addDefinition(all files) error {
 	operator := v.operator + "-operator"
-	text, err := apiversion.Definition(all["config/crd.yaml"], v.definition(), v.hub.Version, v.to, operator, operator)
+	text, err := addDefinitionVersion(all["config/crd.yaml"], v.definition(), v.hub.Version, v.to, operator, operator)
 	if err != nil {
 		return fmt.Errorf("config/crd.yaml: %w", err)
 	}

@@ -7,7 +7,7 @@
 //	template.txtar, a copy of examples/operator ──┐
 //	parts.txtar: children, variants, a webhook ───┴─▶ project.go ──▶ files ──▶ write.go
 //
-//	files of an operator ──▶ addkind.go, addwebhook.go ──▶ insertions
+//	files of an operator ──▶ addkind.go, addwebhook.go, addversion.go ──▶ insertions
 package scaffold
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package apiversion
+package scaffold
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Definition adds a version to the CustomResourceDefinition of a name in a file that flyball crds
-// has written. Its schema is that of the version from. The Service namespace/service
-// converts.
-func Definition(text []byte, name, from, to, namespace, service string) ([]byte, error) {
+// addDefinitionVersion adds a version to the CustomResourceDefinition of a name in a file that
+// flyball crds has written. Its schema is that of the version from. The Service
+// namespace/service converts.
+func addDefinitionVersion(text []byte, name, from, to, namespace, service string) ([]byte, error) {
 	const separator = "\n---\n"
 	documents := strings.Split(strings.TrimRight(string(text), "\n"), separator)
 	at := slices.IndexFunc(documents, func(d string) bool { return strings.Contains(d+"\n", "\n  name: "+name+"\n") })

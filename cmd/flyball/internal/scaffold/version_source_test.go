@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package apiversion
+package scaffold
 
 import (
 	"fmt"
@@ -112,9 +112,9 @@ var stubs = map[string]string{
 	"encoding/json": "package json\n\nfunc Marshal(any) ([]byte, error) { return nil, nil }\n\nfunc Unmarshal([]byte, any) error { return nil }\n",
 }
 
-func parsed(t *testing.T, text string) *Source {
+func parsed(t *testing.T, text string) *versionSource {
 	t.Helper()
-	s, err := Parse(map[string][]byte{"kind.go": []byte(text), "kind_test.go": []byte("package v1\n\nfunc test() {}\n")})
+	s, err := parseVersion(map[string][]byte{"kind.go": []byte(text), "kind_test.go": []byte("package v1\n\nfunc test() {}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func copied(t *testing.T, text string) string {
 	t.Helper()
 	s := parsed(t, text)
 	out := s.Types("Database", ":service=x", none)
-	conversions := s.Conversions("Database", "database", Hub{"v1", "apiv1"}, none)
+	conversions := s.Conversions("Database", "database", hubVersion{"v1", "apiv1"}, none)
 	head := "package v2\n\nimport (\n\tmetav1 \"meta\"\n\t\"schema\"\n\t\"resource\"\n\tapiv1 \"api/v1\"\n"
 	if strings.Contains(conversions, "json.") {
 		head += "\t\"encoding/json\"\n"
@@ -192,7 +192,7 @@ func TestSource_WritesNothingTwice_Q6(t *testing.T) {
 	s := parsed(t, rich)
 	there := []string{"Port", "portToV1", "Label", "convertList", "Port.IsWell"}
 	has := func(name string) bool { return slices.Contains(there, name) }
-	got := s.Types("Database", "", has) + s.Conversions("Database", "database", Hub{"v1", "apiv1"}, has)
+	got := s.Types("Database", "", has) + s.Conversions("Database", "database", hubVersion{"v1", "apiv1"}, has)
 	for _, name := range []string{"type Port struct", "func portToV1", "type Label", "func convertList", "IsWell"} {
 		if strings.Contains(got, name) {
 			t.Errorf("the copy has %s again:\n%s", name, got)
@@ -223,8 +223,8 @@ func TestSource_OtherFormsAreConvertedByJSON_Q6(t *testing.T) {
 }
 
 func TestSuffix(t *testing.T) {
-	if Suffix("v1beta1") != "V1beta1" {
-		t.Error(Suffix("v1beta1"))
+	if versionSuffix("v1beta1") != "V1beta1" {
+		t.Error(versionSuffix("v1beta1"))
 	}
 }
 
@@ -263,7 +263,7 @@ spec:
 `
 
 func TestDefinition_AddsAVersionThatIsNotStored_Q6(t *testing.T) {
-	got, err := Definition([]byte(definitions), "databases.example.com", "v1", "v2", "ns", "svc")
+	got, err := addDefinitionVersion([]byte(definitions), "databases.example.com", "v1", "v2", "ns", "svc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestDefinition_AddsAVersionThatIsNotStored_Q6(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	again, err := Definition(got, "databases.example.com", "v3", "v1beta1", "ns", "svc")
+	again, err := addDefinitionVersion(got, "databases.example.com", "v3", "v1beta1", "ns", "svc")
 	if err != nil || strings.Count(string(again), "conversion:") != 1 || !strings.Contains(string(again), "  - name: v1beta1\n    served: true\n    storage: false\n  - additional") && !strings.Contains(string(again), "storage: true\n  - name: v1beta1\n") {
 		t.Errorf("%v, a third version gives\n%s", err, again)
 	}
@@ -307,7 +307,7 @@ func TestDefinition_MissingPartsAreErrors_Q6(t *testing.T) {
 		{"metadata:\n  name: a\n", "a", "v1", "v2", "no versions"},
 		{"metadata:\n  name: a\n  versions:\n  - name: v1\n", "a", "v1", "v2", "no spec"},
 	} {
-		if _, err := Definition([]byte(c.text), c.name, c.from, c.to, "ns", "svc"); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := addDefinitionVersion([]byte(c.text), c.name, c.from, c.to, "ns", "svc"); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %s to %s: %v, want an error with %q", c.name, c.from, c.to, err, c.want)
 		}
 	}

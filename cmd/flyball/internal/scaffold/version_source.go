@@ -1,15 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiversion copies a version of a kind, and writes the conversions between the
-// copy and the original.
-//
-//	files of api/v1 ──▶ Source ──▶ Types        what the kind reaches, with its comments
-//	                           └─▶ Conversions  functions, field by field
-//	config/crd.yaml ──▶ Definition              with the version
-//
-// Pure functions.
-package apiversion
+package scaffold
 
 import (
 	"go/ast"
@@ -20,23 +12,30 @@ import (
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/gotree"
 )
 
-// Source is a package that has a version of kinds.
-type Source struct {
+// versionSource is a package that has a version of kinds. A copy of a version is made of it, and
+// the conversions between the copy and the original.
+//
+//	files of api/v1 ──▶ versionSource ──▶ Types        what the kind reaches, with its comments
+//	                                  └─▶ Conversions  functions, field by field
+//	config/crd.yaml ──▶ addDefinitionVersion           with the version
+//
+// The functions are pure.
+type versionSource struct {
 	files []*gotree.File
-	decls map[string]place // methods by their receivers: Database.Validate
-	order []string         // as they stand in the files
+	decls map[string]placedDecl // methods by their receivers: Database.Validate
+	order []string              // as they stand in the files
 	types map[string]*ast.TypeSpec
 }
 
-// place is a declaration and its file.
-type place struct {
+// placedDecl is a declaration and its file.
+type placedDecl struct {
 	in   *gotree.File
 	decl ast.Decl
 }
 
-// Parse parses the Go files of a package. Tests are left out.
-func Parse(files map[string][]byte) (*Source, error) {
-	s := &Source{decls: map[string]place{}, types: map[string]*ast.TypeSpec{}}
+// parseVersion parses the Go files of a package. Tests are left out.
+func parseVersion(files map[string][]byte) (*versionSource, error) {
+	s := &versionSource{decls: map[string]placedDecl{}, types: map[string]*ast.TypeSpec{}}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if strings.HasSuffix(name, "_test.go") || !strings.HasSuffix(name, ".go") {
 			continue
@@ -47,7 +46,7 @@ func Parse(files map[string][]byte) (*Source, error) {
 		}
 		s.files = append(s.files, f)
 		for _, name := range f.Declared() {
-			s.decls[name] = place{f, f.DeclarationOf(name)}
+			s.decls[name] = placedDecl{f, f.DeclarationOf(name)}
 			s.order = append(s.order, name)
 		}
 		ast.Inspect(f.Tree, func(n ast.Node) bool {
@@ -61,10 +60,10 @@ func Parse(files map[string][]byte) (*Source, error) {
 }
 
 // Declares reports whether the package declares a name.
-func (s *Source) Declares(name string) bool { return s.decls[name].decl != nil }
+func (s *versionSource) Declares(name string) bool { return s.decls[name].decl != nil }
 
 // Imports returns the imports of all files.
-func (s *Source) Imports() gotree.Imports {
+func (s *versionSource) Imports() gotree.Imports {
 	all := gotree.Imports{}
 	for _, f := range s.files {
 		maps.Copy(all, f.Imports())
@@ -73,7 +72,7 @@ func (s *Source) Imports() gotree.Imports {
 }
 
 // HasMarker reports whether a marker is in the comments of a type.
-func (s *Source) HasMarker(kind, marker string) bool {
+func (s *versionSource) HasMarker(kind, marker string) bool {
 	at := s.decls[kind]
 	return at.decl != nil && slices.ContainsFunc(strings.Split(at.in.Whole(at.decl), "\n"), func(line string) bool { return isMarker(line, marker) })
 }
@@ -86,7 +85,7 @@ func isMarker(line, marker string) bool {
 
 // reach returns the names that a kind leads to: its types, their methods, and constants of
 // them. What a kind needs apart from that is written anew.
-func (s *Source) reach(kind string) map[string]bool {
+func (s *versionSource) reach(kind string) map[string]bool {
 	found := map[string]bool{}
 	for open := []string{kind}; len(open) > 0; {
 		name := open[0]
@@ -111,7 +110,7 @@ func (s *Source) reach(kind string) map[string]bool {
 }
 
 // mentioned returns the names of the package in a declaration.
-func (s *Source) mentioned(decl ast.Decl) []string {
+func (s *versionSource) mentioned(decl ast.Decl) []string {
 	var names []string
 	inner := map[*ast.Ident]bool{}
 	if decl == nil {
@@ -150,7 +149,7 @@ func valueTypes(gen *ast.GenDecl) []string {
 
 // Types returns the declarations that a kind leads to, with their comments, except for names
 // in there. Markers about the version itself are left out, and add is added to the kind's.
-func (s *Source) Types(kind, add string, there func(name string) bool) string {
+func (s *versionSource) Types(kind, add string, there func(name string) bool) string {
 	reached, written := s.reach(kind), map[ast.Decl]bool{}
 	var out strings.Builder
 	for _, name := range s.order {
@@ -183,8 +182,8 @@ func declares(line, kind string) bool {
 // Marker says what converts the versions of a kind.
 const Marker = "flyball:conversion"
 
-// StorageMarker is on the version that is stored.
-const StorageMarker = "kubebuilder:storageversion"
+// storageMarker is on the version that is stored.
+const storageMarker = "kubebuilder:storageversion"
 
 // ofVersions are markers that hold for one version.
-var ofVersions = []string{StorageMarker, "kubebuilder:unservedversion", "kubebuilder:deprecatedversion", "kubebuilder:skipversion", "groupName", "versionName"}
+var ofVersions = []string{storageMarker, "kubebuilder:unservedversion", "kubebuilder:deprecatedversion", "kubebuilder:skipversion", "groupName", "versionName"}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package apiversion
+package scaffold
 
 import (
 	"fmt"
@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// Hub is the version that is converted to and from.
-type Hub struct {
+// hubVersion is the version that is converted to and from.
+type hubVersion struct {
 	Version string // v1
 	Package string // its name in imports: apiv1
 }
 
 // suffix is the version in names of functions: V1, V1beta1.
-func (h Hub) suffix() string { return Suffix(h.Version) }
+func (h hubVersion) suffix() string { return versionSuffix(h.Version) }
 
-// Suffix returns a version as it ends the names of Go: V1beta1.
-func Suffix(version string) string { return strings.ToUpper(version[:1]) + version[1:] }
+// versionSuffix returns a version as it ends the names of Go: V1beta1.
+func versionSuffix(version string) string { return strings.ToUpper(version[:1]) + version[1:] }
 
 // Conversions returns functions that convert a kind to and from its hub, whose types are the
 // same, and what they call, except for names in there. They set each field, so that a change
 // of one version is a change of some lines. Types for which that is not possible, such as
 // generic ones, are converted by their JSON.
-func (s *Source) Conversions(kind, variable string, hub Hub, there func(name string) bool) string {
+func (s *versionSource) Conversions(kind, variable string, hub hubVersion, there func(name string) bool) string {
 	g := generator{source: s, hub: hub, there: there, done: map[string]bool{}, helpers: map[string]bool{}}
 	fields := [2]string{}
 	for i, toHub := range []bool{true, false} {
@@ -101,8 +101,8 @@ func sameJSON(from, to any) error {
 
 // generator writes conversions of types that are the same in both packages.
 type generator struct {
-	source    *Source
-	hub       Hub
+	source    *versionSource
+	hub       hubVersion
 	there     func(string) bool
 	functions []string
 	done      map[string]bool // functions that are written
