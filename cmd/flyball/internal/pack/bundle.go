@@ -18,7 +18,6 @@ import (
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/base"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/bundle"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/chart"
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/image"
 )
 
 func bundleFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) error {
@@ -31,7 +30,7 @@ func bundleFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) err
 		var tag name.Tag
 		if *push != "" {
 			var err error
-			if tag, err = image.ParseName(*push); err != nil {
+			if tag, err = parseImageName(*push); err != nil {
 				return misuse{err}
 			}
 		}
@@ -66,17 +65,17 @@ func bundleFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) err
 
 // pushBundle pushes what bundle.Dockerfile describes. A node of any processor can pull it.
 func pushBundle(ctx context.Context, made *bundle.Bundle, tag name.Tag) (string, error) {
-	var files []image.File
+	var files []imageFile
 	for _, file := range slices.Sorted(maps.Keys(made.Files)) {
 		if inImage, found := strings.CutPrefix(file, "bundle/"); found {
-			files = append(files, image.File{Name: "/" + inImage, Text: made.Files[file]})
+			files = append(files, imageFile{Name: "/" + inImage, Text: made.Files[file]})
 		}
 	}
-	var contents []image.Content
+	var contents []imageContent
 	for _, processor := range []string{"amd64", "arm64", "ppc64le", "s390x"} {
-		contents = append(contents, image.Content{Platform: v1.Platform{OS: "linux", Architecture: processor}, Files: files, Labels: made.Labels()})
+		contents = append(contents, imageContent{Platform: v1.Platform{OS: "linux", Architecture: processor}, Files: files, Labels: made.Labels()})
 	}
-	pushed, err := image.New(contents, time.Unix(0, 0), nil)
+	pushed, err := newImage(contents, time.Unix(0, 0), nil)
 	if err != nil {
 		return "", err
 	}

@@ -16,9 +16,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/image"
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/program"
 )
 
 // imageCommand is what the flags of pack image say.
@@ -61,13 +58,13 @@ func (c *imageCommand) run(ctx context.Context, args []string, t terminal) error
 	if err != nil {
 		return err
 	}
-	platforms, err := program.ParsePlatforms(c.platforms)
+	platforms, err := parsePlatforms(c.platforms)
 	if err != nil {
 		return misuse{err}
 	}
 	var tag name.Tag
 	if c.name != "" {
-		if tag, err = image.ParseName(c.name); err != nil {
+		if tag, err = parseImageName(c.name); err != nil {
 			return misuse{err}
 		}
 	}
@@ -79,7 +76,7 @@ func (c *imageCommand) run(ctx context.Context, args []string, t terminal) error
 			return err
 		}
 	}
-	p, err := program.Open(ctx, c.dir, pattern, c.tags)
+	p, err := openProgram(ctx, c.dir, pattern, c.tags)
 	if err != nil {
 		return err
 	}
@@ -95,7 +92,7 @@ func (c *imageCommand) run(ctx context.Context, args []string, t terminal) error
 }
 
 // revision returns the commit, marked if the program is of other files.
-func (c *imageCommand) revision(ctx context.Context, p *program.Program, platforms []program.Platform, t terminal) (string, error) {
+func (c *imageCommand) revision(ctx context.Context, p *goProgram, platforms []goPlatform, t terminal) (string, error) {
 	var others []string
 	if c.authorities != "" {
 		others = append(others, in(c.dir, c.authorities))
@@ -116,7 +113,7 @@ func (c *imageCommand) revision(ctx context.Context, p *program.Program, platfor
 }
 
 // build returns the image, and the SBOMs by the names of their files.
-func (c *imageCommand) build(ctx context.Context, p *program.Program, platforms []program.Platform, revision string) (*image.Image, map[string][]byte, error) {
+func (c *imageCommand) build(ctx context.Context, p *goProgram, platforms []goPlatform, revision string) (*ociImage, map[string][]byte, error) {
 	work, err := os.MkdirTemp("", "flyball-pack-")
 	if err != nil {
 		return nil, nil, err
@@ -128,7 +125,7 @@ func (c *imageCommand) build(ctx context.Context, p *program.Program, platforms 
 		"org.opencontainers.image.source":   cmp.Or(c.source, sourceOf(p.Module)),
 		"org.opencontainers.image.title":    c.program,
 	}
-	var contents []image.Content
+	var contents []imageContent
 	sboms := map[string][]byte{}
 	for _, platform := range platforms {
 		file := filepath.Join(work, platform.Architecture+platform.Variant, c.program)
@@ -139,30 +136,30 @@ func (c *imageCommand) build(ctx context.Context, p *program.Program, platforms 
 		if err != nil {
 			return nil, nil, err
 		}
-		sbom, err := program.SBOM(file, revision, p.Time)
+		sbom, err := sbomOf(file, revision, p.Time)
 		if err != nil {
 			return nil, nil, err
 		}
 		sboms[c.program+"-"+strings.ReplaceAll(platform.String(), "/", "-")+".spdx.json"] = sbom
-		files := []image.File{{Name: "/" + c.program, Text: text, Executable: true}}
+		files := []imageFile{{Name: "/" + c.program, Text: text, Executable: true}}
 		if c.authorities != "" {
 			text, err := os.ReadFile(in(c.dir, c.authorities))
 			if err != nil {
 				return nil, nil, fmt.Errorf("read -ca-certificates: %w", err)
 			}
-			files = append(files, image.File{Name: "/etc/ssl/certs/ca-certificates.crt", Text: text})
+			files = append(files, imageFile{Name: "/etc/ssl/certs/ca-certificates.crt", Text: text})
 		}
-		contents = append(contents, image.Content{
+		contents = append(contents, imageContent{
 			Platform: v1.Platform{OS: platform.OS, Architecture: platform.Architecture, Variant: platform.Variant},
 			Files:    files, Entrypoint: []string{"/" + c.program}, Labels: annotations, SBOM: sbom,
 		})
 	}
-	made, err := image.New(contents, p.Time, annotations)
+	made, err := newImage(contents, p.Time, annotations)
 	return made, sboms, err
 }
 
 // deliver writes and pushes the image, and prints its name or digest.
-func (c *imageCommand) deliver(ctx context.Context, made *image.Image, sboms map[string][]byte, tag name.Tag, at time.Time, t terminal) error {
+func (c *imageCommand) deliver(ctx context.Context, made *ociImage, sboms map[string][]byte, tag name.Tag, at time.Time, t terminal) error {
 	digest, err := made.Digest()
 	if err != nil {
 		return err
@@ -210,7 +207,7 @@ func (c *imageCommand) write(files map[string][]byte, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(image.WriteArchive(file, files, at), file.Close())
+	return errors.Join(writeArchive(file, files, at), file.Close())
 }
 
 // writable returns an error if there are files that this command has not written.
@@ -219,7 +216,7 @@ func writable(out string) error {
 		return checkDir(out)
 	}
 	have, err := os.ReadFile(out)
-	if err == nil && !image.IsArchive(have) {
+	if err == nil && !isArchive(have) {
 		return fmt.Errorf("write %s: it is no archive of an image; name another file with -o, or remove it", out)
 	}
 	return nil
@@ -240,7 +237,7 @@ func sbomFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) error
 		if len(args) != 1 {
 			return misuse{fmt.Errorf("give one program, got %d arguments", len(args))}
 		}
-		text, err := program.SBOM(args[0], "", time.Time{})
+		text, err := sbomOf(args[0], "", time.Time{})
 		if err != nil {
 			return err
 		}

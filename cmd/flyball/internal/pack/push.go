@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+package pack
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// ParseName reads the name of an image with a tag, such as registry.example.com/operator:v1.
-func ParseName(text string) (name.Tag, error) {
+// parseImageName reads the name of an image with a tag, such as registry.example.com/operator:v1.
+func parseImageName(text string) (name.Tag, error) {
 	tag, err := name.NewTag(text, name.WithDefaultTag("latest"))
 	if err != nil {
 		return tag, fmt.Errorf("%q is no name of an image: %w; write registry.example.com/operator:v1", text, err)
@@ -23,7 +23,7 @@ func ParseName(text string) (name.Tag, error) {
 
 // Push writes the image and its SBOMs to a registry, with the credentials that docker login
 // or podman login have stored. It returns the name with the digest.
-func (i *Image) Push(ctx context.Context, to name.Tag) (string, error) {
+func (i *ociImage) Push(ctx context.Context, to name.Tag) (string, error) {
 	digest, err := i.Digest()
 	if err != nil {
 		return "", err

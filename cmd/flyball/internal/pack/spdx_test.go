@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package program
+package pack
 
 import (
 	"bytes"
@@ -25,11 +25,11 @@ func TestSBOM_DescribesAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "1000000000")
-	text, err := SBOM(program, "", time.Time{})
+	text, err := sbomOf(program, "", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := SBOM(program, "", time.Time{}); err != nil || !bytes.Equal(again, text) {
+	if again, err := sbomOf(program, "", time.Time{}); err != nil || !bytes.Equal(again, text) {
 		t.Errorf("a second document differs (%v)", err)
 	}
 	var d document
@@ -74,7 +74,7 @@ func TestSBOM_RefusesWhatIsNoProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{path, path + "-missing"} {
-		if _, err := SBOM(file, "", time.Time{}); err == nil {
+		if _, err := sbomOf(file, "", time.Time{}); err == nil {
 			t.Errorf("%s has a document", file)
 		}
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package program
+package pack
 
 import (
 	"cmp"
@@ -20,14 +20,11 @@ import (
 	"time"
 )
 
-// MediaType of an SBOM.
-const MediaType = "application/spdx+json"
-
-// SBOM returns the software bill of materials of the Go program in a file, as SPDX 2.3 in JSON: the
+// sbomOf returns the software bill of materials of the Go program in a file, as SPDX 2.3 in JSON: the
 // modules that the go command has recorded in it, with their versions and checksums. commit is that of a program without
 // one in its build information; at is the time of the document. Zero: that of the commit in
 // the build information, or $SOURCE_DATE_EPOCH.
-func SBOM(file, commit string, at time.Time) ([]byte, error) {
+func sbomOf(file, commit string, at time.Time) ([]byte, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the build information of %s: %w; it must be a Go program", file, err)

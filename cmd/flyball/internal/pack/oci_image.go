@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image makes OCI images without a base and without a container runtime.
-package image
+package pack
 
 import (
 	"archive/tar"
@@ -33,32 +32,33 @@ import (
 // number.
 const user = "65532:65532"
 
-// File is one in an image. It belongs to root, and anyone may read it.
-type File struct {
+// imageFile is one in an image. It belongs to root, and anyone may read it.
+type imageFile struct {
 	Name       string // such as /operator
 	Text       []byte
 	Executable bool
 }
 
-// Content is what makes an image for one platform.
-type Content struct {
+// imageContent is what makes an image for one platform.
+type imageContent struct {
 	Platform   v1.Platform
-	Files      []File
+	Files      []imageFile
 	Entrypoint []string
 	Labels     map[string]string
 	SBOM       []byte // an SPDX document; empty: none
 }
 
-// Image has one manifest for each platform, and the SBOMs that refer to them.
-type Image struct {
+// ociImage has one manifest for each platform, and the SBOMs that refer to them. It is made without
+// a base and without a container runtime.
+type ociImage struct {
 	index     v1.ImageIndex
 	referrers []v1.Image
 }
 
-// New returns the image of contents, in their order. The annotations are also those of each
+// newImage returns the image of contents, in their order. The annotations are also those of each
 // manifest. The same arguments give the same digest.
-func New(contents []Content, created time.Time, annotations map[string]string) (*Image, error) {
-	out := &Image{index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex)}
+func newImage(contents []imageContent, created time.Time, annotations map[string]string) (*ociImage, error) {
+	out := &ociImage{index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex)}
 	for _, c := range contents {
 		one, err := c.image(created, annotations)
 		if err != nil {
@@ -83,9 +83,9 @@ func New(contents []Content, created time.Time, annotations map[string]string) (
 }
 
 // Digest of the image for all platforms.
-func (i *Image) Digest() (v1.Hash, error) { return i.index.Digest() }
+func (i *ociImage) Digest() (v1.Hash, error) { return i.index.Digest() }
 
-func (c Content) image(created time.Time, annotations map[string]string) (v1.Image, error) {
+func (c imageContent) image(created time.Time, annotations map[string]string) (v1.Image, error) {
 	layer, err := layerOf(c.Files, created)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (c Content) image(created time.Time, annotations map[string]string) (v1.Ima
 
 // layerOf returns a layer with files and their directories. It compresses with a module of
 // a fixed version: that of the standard library gives other bytes with another Go.
-func layerOf(files []File, at time.Time) (v1.Layer, error) {
+func layerOf(files []imageFile, at time.Time) (v1.Layer, error) {
 	var compressed bytes.Buffer
 	zipped, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
 	if err != nil {
@@ -134,7 +134,7 @@ func layerOf(files []File, at time.Time) (v1.Layer, error) {
 }
 
 // writeTar writes files, and before each its directories, with nothing of this machine.
-func writeTar(to io.Writer, files []File, at time.Time) error {
+func writeTar(to io.Writer, files []imageFile, at time.Time) error {
 	out, seen := tar.NewWriter(to), map[string]bool{}
 	add := func(header tar.Header, text []byte) error {
 		header.ModTime, header.Format = at, tar.FormatPAX
@@ -174,7 +174,7 @@ func writeTar(to io.Writer, files []File, at time.Time) error {
 // Layout returns the files of an OCI image layout. Its index names the image by the tag, as
 // skopeo finds it, and by the whole name, as containerd imports it; without a name the tag
 // is latest.
-func (i *Image) Layout(tag name.Tag) (map[string][]byte, error) {
+func (i *ociImage) Layout(tag name.Tag) (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "flyball-pack-")
 	if err != nil {
 		return nil, err
@@ -213,13 +213,13 @@ func (i *Image) Layout(tag name.Tag) (map[string][]byte, error) {
 }
 
 // WithoutSBOMs returns the same image alone: programs that load archives expect one.
-func (i *Image) WithoutSBOMs() *Image { return &Image{index: i.index} }
+func (i *ociImage) WithoutSBOMs() *ociImage { return &ociImage{index: i.index} }
 
-// WriteArchive writes a layout as a tar archive, as podman and kind load it.
-func WriteArchive(to io.Writer, files map[string][]byte, at time.Time) error {
-	var sorted []File
+// writeArchive writes a layout as a tar archive, as podman and kind load it.
+func writeArchive(to io.Writer, files map[string][]byte, at time.Time) error {
+	var sorted []imageFile
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		sorted = append(sorted, File{Name: name, Text: files[name]})
+		sorted = append(sorted, imageFile{Name: name, Text: files[name]})
 	}
 	if err := writeTar(to, sorted, at); err != nil {
 		return fmt.Errorf("write the archive: %w", err)
@@ -227,8 +227,8 @@ func WriteArchive(to io.Writer, files map[string][]byte, at time.Time) error {
 	return nil
 }
 
-// IsArchive reports whether text begins as WriteArchive writes.
-func IsArchive(text []byte) bool {
+// isArchive reports whether text begins as writeArchive writes.
+func isArchive(text []byte) bool {
 	header, err := tar.NewReader(bytes.NewReader(text)).Next()
 	return err == nil && header.Name == "blobs/"
 }

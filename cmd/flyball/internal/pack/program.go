@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program builds a main package of a module in a Git repository, so that the same
-// commit and the same Go give the same bytes, and writes what it was built of.
-package program
+package pack
 
 import (
 	"bytes"
@@ -19,8 +17,9 @@ import (
 	"time"
 )
 
-// Program is a main package at a commit.
-type Program struct {
+// goProgram is a main package of a module in a Git repository, at a commit. The same commit and
+// the same Go give the same bytes.
+type goProgram struct {
 	Module  string    // its path
 	Commit  string    // 40 digits
 	Time    time.Time // of the commit
@@ -31,9 +30,9 @@ type Program struct {
 	env     []string
 }
 
-// Open finds the module and the commit of a package, such as ".", seen from dir.
-func Open(ctx context.Context, dir, pattern, tags string) (*Program, error) {
-	p := &Program{dir: dir, pattern: pattern, tags: tags}
+// openProgram finds the module and the commit of a package, such as ".", seen from dir.
+func openProgram(ctx context.Context, dir, pattern, tags string) (*goProgram, error) {
+	p := &goProgram{dir: dir, pattern: pattern, tags: tags}
 	top, err := p.git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, fmt.Errorf("find the commit of %s: %w; an image is built of a commit: run git init, git add and git commit first", or(dir, "this directory"), err)
@@ -72,7 +71,7 @@ func Open(ctx context.Context, dir, pattern, tags string) (*Program, error) {
 }
 
 // Build writes the program for a platform into a file.
-func (p *Program) Build(ctx context.Context, platform Platform, file string) error {
+func (p *goProgram) Build(ctx context.Context, platform goPlatform, file string) error {
 	_, err := p.goCommand(ctx, platform.env(), "build", "-trimpath", "-tags", p.tags, "-ldflags", "-s -w -buildid=", "-o", file, p.pattern)
 	if err != nil {
 		return fmt.Errorf("build %s for %s: %w", p.pattern, platform, err)
@@ -80,8 +79,8 @@ func (p *Program) Build(ctx context.Context, platform Platform, file string) err
 	return nil
 }
 
-// listed is what go list says of a package.
-type listed struct {
+// listedPackage is what go list says of a package.
+type listedPackage struct {
 	Name, Dir string
 	Standard  bool
 	Module    *listedModule
@@ -99,7 +98,7 @@ type listedModule struct {
 
 // local reports whether the package's files are not those of a version, which go.sum has a
 // hash of.
-func (l listed) local(vendored string) bool {
+func (l listedPackage) local(vendored string) bool {
 	if l.Standard || l.Module == nil {
 		return false
 	}
@@ -108,7 +107,7 @@ func (l listed) local(vendored string) bool {
 
 // Changed returns the files of the program, and of others, that are not those of the commit,
 // and why.
-func (p *Program) Changed(ctx context.Context, platforms []Platform, others ...string) ([]string, error) {
+func (p *goProgram) Changed(ctx context.Context, platforms []goPlatform, others ...string) ([]string, error) {
 	mod, err := p.goCommand(ctx, nil, "env", "GOMOD")
 	if err != nil {
 		return nil, err
@@ -134,7 +133,7 @@ func (p *Program) Changed(ctx context.Context, platforms []Platform, others ...s
 		}
 		decoder := json.NewDecoder(bytes.NewReader(text))
 		for decoder.More() {
-			var l listed
+			var l listedPackage
 			if err := decoder.Decode(&l); err != nil {
 				return nil, fmt.Errorf("read what go list says: %w", err)
 			}
@@ -157,7 +156,7 @@ func (p *Program) Changed(ctx context.Context, platforms []Platform, others ...s
 }
 
 // compare returns the files that the commit does not have, or has otherwise.
-func (p *Program) compare(ctx context.Context, files map[string]string) ([]string, error) {
+func (p *goProgram) compare(ctx context.Context, files map[string]string) ([]string, error) {
 	at := func(args ...string) (map[string]bool, error) {
 		said, err := p.git(ctx, append([]string{"-C", p.top}, args...)...)
 		out := map[string]bool{}
@@ -207,13 +206,13 @@ func within(file, dir string) bool {
 }
 
 // goCommand runs the go command.
-func (p *Program) goCommand(ctx context.Context, env []string, args ...string) ([]byte, error) {
+func (p *goProgram) goCommand(ctx context.Context, env []string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = p.dir, slices.Concat(p.env, env)
 	return output(cmd)
 }
 
-func (p *Program) git(ctx context.Context, args ...string) (string, error) {
+func (p *goProgram) git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = p.dir
 	text, err := output(cmd)

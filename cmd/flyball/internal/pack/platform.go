@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package program
+package pack
 
 import (
 	"fmt"
@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Platform is what a program is built for.
-type Platform struct {
+// goPlatform is what a program is built for.
+type goPlatform struct {
 	OS, Architecture, Variant string
 }
 
 // String returns linux/amd64 or linux/arm/v7.
-func (p Platform) String() string {
+func (p goPlatform) String() string {
 	if p.Variant == "" {
 		return p.OS + "/" + p.Architecture
 	}
@@ -33,7 +33,7 @@ var variants = map[string]struct {
 }
 
 // env is the environment for the go command.
-func (p Platform) env() []string {
+func (p goPlatform) env() []string {
 	env := []string{"GOOS=" + p.OS, "GOARCH=" + p.Architecture}
 	if v := variants[p.Architecture]; p.Variant != "" {
 		value := p.Variant
@@ -45,16 +45,16 @@ func (p Platform) env() []string {
 	return env
 }
 
-// ParsePlatforms reads a list such as linux/amd64,linux/arm64. The platforms are sorted, so
+// parsePlatforms reads a list such as linux/amd64,linux/arm64. The platforms are sorted, so
 // that their order does not matter.
-func ParsePlatforms(list string) ([]Platform, error) {
-	var out []Platform
+func parsePlatforms(list string) ([]goPlatform, error) {
+	var out []goPlatform
 	for one := range strings.SplitSeq(list, ",") {
 		parts := strings.Split(strings.TrimSpace(one), "/")
 		if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
 			return nil, fmt.Errorf("-platform %q: %q is no platform; write linux/amd64, or linux/amd64,linux/arm64", list, one)
 		}
-		p := Platform{OS: parts[0], Architecture: parts[1]}
+		p := goPlatform{OS: parts[0], Architecture: parts[1]}
 		if p.OS != "linux" {
 			return nil, fmt.Errorf("-platform %q: an image without a base is for linux, and %q is not; write linux/%s", list, one, p.Architecture)
 		}
@@ -69,6 +69,6 @@ func ParsePlatforms(list string) ([]Platform, error) {
 		}
 		out = append(out, p)
 	}
-	slices.SortFunc(out, func(a, b Platform) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(out, func(a, b goPlatform) int { return strings.Compare(a.String(), b.String()) })
 	return out, nil
 }
