@@ -42,17 +42,13 @@ var arrows = map[string][]string{
 	"bridge/controllerruntime":       {"informer/state", "informer", "informer/compact", "bridge/clientgo", "workqueue", "bridge/clientgo/queues"}, // a module of its own
 	"bridge/controllerruntime/adopt": {"bridge/controllerruntime", "informer", "manager", "reconcile", "source"},
 
-	"cmd/flyball":                   {}, // with what is below it, a module of its own
-	"cmd/flyball/internal/adopt":    {"cmd/flyball/internal/gotree", "internal/commandline"},
-	"cmd/flyball/internal/gotree":   {},
-	"cmd/flyball/internal/scaffold": {"cmd/flyball/internal/gotree"},
-	"cmd/flyball/internal/crds":     {"internal/commandline", "internal/costly", "internal/editdistance", "internal/jsontree"},
-	"cmd/flyball/internal/pack": {"cmd/flyball/internal/pack/internal/base",
-		"cmd/flyball/internal/pack/internal/bundle", "cmd/flyball/internal/pack/internal/chart",
-		"internal/commandline"},
-	"cmd/flyball/internal/pack/internal/base":   {"internal/jsontree"},
-	"cmd/flyball/internal/pack/internal/bundle": {"cmd/flyball/internal/pack/internal/base"},
-	"cmd/flyball/internal/pack/internal/chart":  {"cmd/flyball/internal/pack/internal/base"},
+	"cmd/flyball":                                  {}, // with what is below it, a module of its own
+	"cmd/flyball/internal/adopt":                   {"cmd/flyball/internal/gotree", "internal/commandline"},
+	"cmd/flyball/internal/gotree":                  {},
+	"cmd/flyball/internal/scaffold":                {"cmd/flyball/internal/gotree"},
+	"cmd/flyball/internal/crds":                    {"internal/commandline", "internal/costly", "internal/editdistance", "internal/jsontree"},
+	"cmd/flyball/internal/pack":                    {"cmd/flyball/internal/pack/internal/manifests", "internal/commandline"},
+	"cmd/flyball/internal/pack/internal/manifests": {"internal/jsontree"},
 
 	"resource":              {},
 	"resource/resourcetest": {"resource"},

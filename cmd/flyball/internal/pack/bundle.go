@@ -15,13 +15,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/base"
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/bundle"
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/chart"
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/manifests"
 )
 
 func bundleFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) error {
-	var m manifests
+	var m manifestFlags
 	m.bind(fs, "dist/bundle", "the ClusterServiceVersion, such as spec.maintainers and spec.replaces")
 	sample := fs.String("sample", "", "YAML `file` with sample objects (default: sample.yaml in the base, if it is there)")
 	channel := fs.String("channel", "stable", "`name` of the channel")
@@ -38,13 +36,13 @@ func bundleFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) err
 		if err != nil {
 			return err
 		}
-		opts := bundle.Options{Name: m.name, Version: version, Channel: *channel, MergeFile: merged(m), Description: chart.Describe(b)}
+		opts := manifests.BundleOptions{Name: m.name, Version: version, Channel: *channel, MergeFile: merged(m), Description: manifests.Describe(b)}
 		if *sample != "" {
 			opts.SampleFile = in(m.dir, *sample)
-		} else if opts.SampleFile, err = base.SampleFile(dir); err != nil {
+		} else if opts.SampleFile, err = manifests.SampleFile(dir); err != nil {
 			return err
 		}
-		made, err := bundle.New(b, opts)
+		made, err := manifests.NewBundle(b, opts)
 		if err != nil {
 			return err
 		}
@@ -64,7 +62,7 @@ func bundleFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) err
 }
 
 // pushBundle pushes what bundle.Dockerfile describes. A node of any processor can pull it.
-func pushBundle(ctx context.Context, made *bundle.Bundle, tag name.Tag) (string, error) {
+func pushBundle(ctx context.Context, made *manifests.Bundle, tag name.Tag) (string, error) {
 	var files []imageFile
 	for _, file := range slices.Sorted(maps.Keys(made.Files)) {
 		if inImage, found := strings.CutPrefix(file, "bundle/"); found {

@@ -11,16 +11,15 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/base"
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/chart"
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/manifests"
 )
 
-// manifests is what the flags of pack chart and pack bundle have in common.
-type manifests struct {
+// manifestFlags is what the flags of pack chart and pack bundle have in common.
+type manifestFlags struct {
 	dir, out, image, version, name, deployment, merge string
 }
 
-func (m *manifests) bind(fs *flag.FlagSet, out, merged string) {
+func (m *manifestFlags) bind(fs *flag.FlagSet, out, merged string) {
 	fs.StringVar(&m.dir, "C", "", "`directory` to run in (default: the current one)")
 	fs.StringVar(&m.out, "o", out, "`directory` to write")
 	fs.StringVar(&m.image, "image", "", "`name` of the operator's image (default: that of the base)")
@@ -34,7 +33,7 @@ func (m *manifests) bind(fs *flag.FlagSet, out, merged string) {
 var semantic = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 
 // render returns the base and the version.
-func (m *manifests) render(args []string, t terminal) (dir string, b *base.Rendered, version string, err error) {
+func (m *manifestFlags) render(args []string, t terminal) (dir string, b *manifests.Rendered, version string, err error) {
 	if dir, err = argument(args, "config"); err != nil {
 		return "", nil, "", err
 	}
@@ -45,13 +44,13 @@ func (m *manifests) render(args []string, t terminal) (dir string, b *base.Rende
 		return "", nil, "", err
 	}
 	dir = in(m.dir, dir)
-	if b, err = base.Render(dir, m.deployment); err != nil {
+	if b, err = manifests.Render(dir, m.deployment); err != nil {
 		return "", nil, "", err
 	}
 	if m.image != "" {
 		b.SetImage(m.image)
 	}
-	tag := base.ParseImage(base.String(b.Container, "image")).Tag
+	tag := manifests.ParseImage(manifests.String(b.Container, "image")).Tag
 	version = strings.TrimPrefix(cmp.Or(m.version, tag), "v")
 	if !semantic.MatchString(version) {
 		what := fmt.Sprintf("-version %q", m.version)
@@ -67,14 +66,14 @@ func (m *manifests) render(args []string, t terminal) (dir string, b *base.Rende
 }
 
 func chartFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) error {
-	var m manifests
+	var m manifestFlags
 	m.bind(fs, "dist/chart", "Chart.yaml")
 	return func(_ context.Context, args []string, t terminal) error {
 		_, b, version, err := m.render(args, t)
 		if err != nil {
 			return err
 		}
-		files, err := chart.Files(b, chart.Options{Name: m.name, Version: version, MergeFile: merged(m), Description: chart.Describe(b)})
+		files, err := manifests.ChartFiles(b, manifests.ChartOptions{Name: m.name, Version: version, MergeFile: merged(m), Description: manifests.Describe(b)})
 		if err != nil {
 			return err
 		}
@@ -82,7 +81,7 @@ func chartFlags(fs *flag.FlagSet) func(context.Context, []string, terminal) erro
 	}
 }
 
-func merged(m manifests) string {
+func merged(m manifestFlags) string {
 	if m.merge == "" {
 		return ""
 	}

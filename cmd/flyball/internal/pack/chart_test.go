@@ -16,7 +16,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/base"
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/manifests"
 )
 
 // bases are those that the tests pack.
@@ -98,7 +98,7 @@ func rendered(t *testing.T, dir, namespace string, set map[string]any) map[strin
 		}
 		at := filepath.Join(t.TempDir(), "rendered.yaml")
 		write(t, at, out.String())
-		documents, err := base.Documents(at)
+		documents, err := manifests.Documents(at)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", file, err, out.String())
 		}
@@ -135,7 +135,7 @@ func chartOf(t *testing.T, dir, deployment string, more ...string) string {
 func TestChart_IsTheBase_L4(t *testing.T) {
 	for _, c := range bases {
 		out := chartOf(t, c.dir, c.deployment)
-		b, err := base.Render(c.dir, c.deployment)
+		b, err := manifests.Render(c.dir, c.deployment)
 		if err != nil {
 			t.Fatal(err)
 		}

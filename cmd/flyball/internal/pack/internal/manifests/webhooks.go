@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bundle
+package manifests
 
 import (
 	"encoding/json"
@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/base"
 )
 
 // certificates is where OLM mounts the certificate of webhooks.
@@ -20,8 +18,8 @@ const certFlag = "-webhook-cert-path"
 
 // serving is what answers a webhook.
 type serving struct {
-	deployment base.Object
-	service    base.Object
+	deployment Object
+	service    Object
 	port       int64
 	target     any
 	path       string
@@ -44,11 +42,11 @@ func (m *bundle) findWebhooks() error {
 		m.mountsCertificates(s)
 	}
 	for _, kind := range []string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"} {
-		for _, o := range m.base.Of(base.Admission, kind) {
+		for _, o := range m.base.Of(Admission, kind) {
 			m.consumed[o.String()] = true
-			for _, hook := range base.Maps(o, "webhooks") {
-				of := fmt.Sprintf("the webhook %s of %s", base.String(hook, "name"), o)
-				fields := map[string]any{"type": strings.TrimSuffix(kind, "WebhookConfiguration") + "AdmissionWebhook", "generateName": base.String(hook, "name")}
+			for _, hook := range Maps(o, "webhooks") {
+				of := fmt.Sprintf("the webhook %s of %s", String(hook, "name"), o)
+				fields := map[string]any{"type": strings.TrimSuffix(kind, "WebhookConfiguration") + "AdmissionWebhook", "generateName": String(hook, "name")}
 				for key, value := range hook {
 					switch key {
 					case "rules", "failurePolicy", "matchPolicy", "objectSelector", "sideEffects", "timeoutSeconds", "admissionReviewVersions", "reinvocationPolicy":
@@ -58,23 +56,23 @@ func (m *bundle) findWebhooks() error {
 						problems = append(problems, fmt.Errorf("%s has %s, which OLM cannot set, so that the webhook would be called for more than it is for; remove it, such as in a kustomize overlay, or use objectSelector", of, key))
 					}
 				}
-				add(of, base.Map(hook, "clientConfig"), fields)
+				add(of, Map(hook, "clientConfig"), fields)
 			}
 		}
 	}
-	for _, o := range m.base.Of(base.Extensions, "CustomResourceDefinition") {
-		conversion := base.Map(o, "spec", "conversion")
-		if base.String(conversion, "strategy") != "Webhook" {
+	for _, o := range m.base.Of(Extensions, "CustomResourceDefinition") {
+		conversion := Map(o, "spec", "conversion")
+		if String(conversion, "strategy") != "Webhook" {
 			continue
 		}
-		add("the conversion webhook of "+o.String(), base.Map(conversion, "webhook", "clientConfig"), map[string]any{
+		add("the conversion webhook of "+o.String(), Map(conversion, "webhook", "clientConfig"), map[string]any{
 			"type": "ConversionWebhook", "generateName": "convert." + o.Name(), "sideEffects": "None",
-			"admissionReviewVersions": base.List(conversion, "webhook", "conversionReviewVersions"), "conversionCRDs": []any{o.Name()},
+			"admissionReviewVersions": List(conversion, "webhook", "conversionReviewVersions"), "conversionCRDs": []any{o.Name()},
 		})
 	}
-	for _, o := range m.base.Of(base.Core, "Service") {
+	for _, o := range m.base.Of(Core, "Service") {
 		used := ports[o.String()]
-		if len(used) > 0 && !slices.ContainsFunc(base.Maps(o, "spec", "ports"), func(p base.Object) bool { return !slices.Contains(used, integer(p["port"])) }) {
+		if len(used) > 0 && !slices.ContainsFunc(Maps(o, "spec", "ports"), func(p Object) bool { return !slices.Contains(used, integer(p["port"])) }) {
 			m.consumed[o.String()] = true
 		}
 	}
@@ -83,23 +81,23 @@ func (m *bundle) findWebhooks() error {
 
 // serving finds what answers a webhook.
 func (m *bundle) serving(config map[string]any) (s serving, err error) {
-	reference := base.Map(config, "service")
+	reference := Map(config, "service")
 	if reference == nil {
 		return s, errors.New("its clientConfig names no service, and OLM calls only its own; name the operator's Service")
 	}
-	for _, o := range m.base.Of(base.Core, "Service") {
-		if o.Name() == base.String(reference, "name") && o.Namespace() == base.String(reference, "namespace") {
+	for _, o := range m.base.Of(Core, "Service") {
+		if o.Name() == String(reference, "name") && o.Namespace() == String(reference, "namespace") {
 			s.service = o
 		}
 	}
 	if s.service == nil {
-		return s, fmt.Errorf("the base has no Service %s/%s; add it", base.String(reference, "namespace"), base.String(reference, "name"))
+		return s, fmt.Errorf("the base has no Service %s/%s; add it", String(reference, "namespace"), String(reference, "name"))
 	}
-	s.port, s.path = 443, base.String(reference, "path")
+	s.port, s.path = 443, String(reference, "path")
 	if port, given := reference["port"]; given {
 		s.port = integer(port)
 	}
-	for _, port := range base.Maps(s.service, "spec", "ports") {
+	for _, port := range Maps(s.service, "spec", "ports") {
 		if integer(port["port"]) == s.port {
 			s.target = port["targetPort"]
 			if s.target == nil {
@@ -110,9 +108,9 @@ func (m *bundle) serving(config map[string]any) (s serving, err error) {
 	if s.target == nil {
 		return s, fmt.Errorf("%s has no port %d; add it", s.service, s.port)
 	}
-	selector := base.Map(s.service, "spec", "selector")
-	for _, d := range m.base.Of(base.Apps, "Deployment") {
-		if selects(selector, base.Map(d, "spec", "template", "metadata", "labels")) {
+	selector := Map(s.service, "spec", "selector")
+	for _, d := range m.base.Of(Apps, "Deployment") {
+		if selects(selector, Map(d, "spec", "template", "metadata", "labels")) {
 			s.deployment = d
 		}
 	}
@@ -133,21 +131,21 @@ func selects(selector, labels map[string]any) bool {
 
 // mountsCertificates makes the operator use OLM's certificates instead of its own.
 func (m *bundle) mountsCertificates(s serving) {
-	containers := base.Maps(s.deployment, "spec", "template", "spec", "containers")
+	containers := Maps(s.deployment, "spec", "template", "spec", "containers")
 	container := containers[0]
 	for _, c := range containers {
-		for _, port := range base.Maps(c, "ports") {
+		for _, port := range Maps(c, "ports") {
 			if port["name"] == s.target || port["containerPort"] == s.target {
 				container = c
 			}
 		}
 	}
-	for _, arg := range base.Strings(container, "args") {
+	for _, arg := range Strings(container, "args") {
 		if strings.HasPrefix(strings.TrimPrefix(arg, "-"), certFlag[1:]) || strings.HasPrefix(arg, certFlag) {
 			return
 		}
 	}
-	container["args"] = append(base.List(container, "args"), certFlag+"="+certificates)
+	container["args"] = append(List(container, "args"), certFlag+"="+certificates)
 }
 
 // integer returns a whole number of JSON, or 0.

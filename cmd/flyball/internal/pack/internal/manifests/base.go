@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package base renders a kustomize base and finds the parts of an operator in it.
-package base
+// Package manifests renders a kustomize base, finds the parts of an operator in it, and writes
+// them as a Helm chart, and as a bundle for the Operator Lifecycle Manager (OLM) in the
+// directories of operator-sdk. What it does not know goes into the chart as it is.
+package manifests
 
 import (
 	"bytes"

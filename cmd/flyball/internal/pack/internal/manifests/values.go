@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package chart
+package manifests
 
 import (
 	"encoding/json"
@@ -97,7 +97,7 @@ func pattern(expression string) schema { return schema{"type": "string", "patter
 
 func oneOf(words ...any) schema { return schema{"enum": words} }
 
-func list(of schema) schema { return schema{"type": "array", "items": of} }
+func listOf(of schema) schema { return schema{"type": "array", "items": of} }
 
 func texts() schema { return schema{"type": "object", "additionalProperties": text()} }
 

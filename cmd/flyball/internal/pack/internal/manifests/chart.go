@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chart writes a Helm chart from a kustomize base. What it does not know goes into
-// the chart as it is.
-package chart
+package manifests
 
 import (
 	"cmp"
@@ -14,12 +12,10 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
-
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/base"
 )
 
-// Options of a chart.
-type Options struct {
+// ChartOptions of a chart.
+type ChartOptions struct {
 	Name        string // empty: that of the Deployment
 	Version     string // a semantic version
 	MergeFile   string // with fields of Chart.yaml; empty: none
@@ -31,8 +27,8 @@ const namespaceLabel = "kubernetes.io/metadata.name"
 
 const note = "{{- /* Written by flyball's pack from a kustomize base. Changes here are lost. */ -}}\n"
 
-// Files returns the files of the chart. It changes the base.
-func Files(b *base.Rendered, opts Options) (map[string][]byte, error) {
+// ChartFiles returns the files of the chart. It changes the base.
+func ChartFiles(b *Rendered, opts ChartOptions) (map[string][]byte, error) {
 	opts.Name = cmp.Or(opts.Name, b.Deployment.Name())
 	if !regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`).MatchString(opts.Name) {
 		return nil, fmt.Errorf("%q is no name of a chart: it has lower-case letters, digits and dashes; give another with -name", opts.Name)
@@ -56,11 +52,11 @@ func Files(b *base.Rendered, opts Options) (map[string][]byte, error) {
 	if files["values.schema.json"], err = schemaFile(c.name, c.values); err != nil {
 		return nil, err
 	}
-	about := base.Object{
+	about := Object{
 		"apiVersion": "v2", "type": "application", "name": c.name, "description": opts.Description,
 		"version": c.version, "appVersion": c.version,
 	}
-	if err := base.Merge(about, opts.MergeFile); err != nil {
+	if err := Merge(about, opts.MergeFile); err != nil {
 		return nil, fmt.Errorf("merge the fields of Chart.yaml: %w", err)
 	}
 	files["Chart.yaml"], err = yaml.Marshal(about)
@@ -68,7 +64,7 @@ func Files(b *base.Rendered, opts Options) (map[string][]byte, error) {
 }
 
 type chart struct {
-	base          *base.Rendered
+	base          *Rendered
 	name, version string
 	slots         *slots
 	values        []value
@@ -80,8 +76,8 @@ type chart struct {
 func (c *chart) templates(files map[string][]byte) error {
 	byKind := map[string][]string{}
 	for _, o := range c.base.Objects {
-		if o.Is(base.Core, "Namespace") && o.Name() == c.base.Namespace {
-			labels := base.Map(o, "metadata", "labels")
+		if o.Is(Core, "Namespace") && o.Name() == c.base.Namespace {
+			labels := Map(o, "metadata", "labels")
 			for _, key := range slices.Sorted(maps.Keys(labels)) {
 				c.labels = append(c.labels, fmt.Sprintf("%s=%v", key, labels[key]))
 			}
@@ -107,7 +103,7 @@ func (c *chart) templates(files map[string][]byte) error {
 }
 
 // place puts an object of the base's namespace into that of the release.
-func (c *chart) place(o base.Object) {
+func (c *chart) place(o Object) {
 	release := c.slots.within("{{ .Release.Namespace }}")
 	quoted := c.slots.within("{{ .Release.Namespace | quote }}")
 	service := regexp.MustCompile(`\.` + regexp.QuoteMeta(c.base.Namespace) + `\.svc\b`)
@@ -122,7 +118,7 @@ func (c *chart) place(o base.Object) {
 				}
 				value[key] = walk(inner, one)
 			}
-		case base.Object:
+		case Object:
 			for key, one := range value {
 				if !slices.Contains([]string{"data", "stringData", "binaryData"}, key) {
 					value[key] = walk(key, one)
@@ -143,9 +139,9 @@ func (c *chart) place(o base.Object) {
 		}
 		return value
 	}
-	if o.Is(base.Extensions, "CustomResourceDefinition") { // whose schemas may have such a text
+	if o.Is(Extensions, "CustomResourceDefinition") { // whose schemas may have such a text
 		walk("metadata", o["metadata"])
-		walk("conversion", base.Map(o, "spec")["conversion"])
+		walk("conversion", Map(o, "spec")["conversion"])
 		return
 	}
 	walk("", o)

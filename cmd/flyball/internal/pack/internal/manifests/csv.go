@@ -1,44 +1,42 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bundle
+package manifests
 
 import (
 	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/base"
 )
 
 // clusterServiceVersion describes the operator to OLM.
-func (m *bundle) clusterServiceVersion(granted []*grants) (base.Object, error) {
+func (m *bundle) clusterServiceVersion(granted []*grants) (Object, error) {
 	samples, err := m.samples()
 	if err != nil {
 		return nil, fmt.Errorf("read the samples: %w", err)
 	}
 	var deployments, images, permissions, clusterPermissions []any
-	for _, d := range m.base.Of(base.Apps, "Deployment") {
+	for _, d := range m.base.Of(Apps, "Deployment") {
 		if d.Namespace() != m.base.Namespace {
 			return nil, fmt.Errorf("OLM installs into one namespace, and %s is not in that of %s; leave it out in a kustomize overlay, and give that", d, m.base.Deployment)
 		}
 		one := map[string]any{"name": d.Name(), "spec": d["spec"]}
-		m.named(base.Object{"kind": d.Kind(), "metadata": map[string]any{"name": d.Name()}, "spec": d["spec"]})
-		if labels := base.Map(d, "metadata", "labels"); len(labels) > 0 {
+		m.named(Object{"kind": d.Kind(), "metadata": map[string]any{"name": d.Name()}, "spec": d["spec"]})
+		if labels := Map(d, "metadata", "labels"); len(labels) > 0 {
 			one["label"] = labels
 		}
 		deployments = append(deployments, one)
-		for _, c := range base.Maps(d, "spec", "template", "spec", "containers") {
-			images = append(images, map[string]any{"name": d.Name() + "-" + base.String(c, "name"), "image": base.String(c, "image")})
+		for _, c := range Maps(d, "spec", "template", "spec", "containers") {
+			images = append(images, map[string]any{"name": d.Name() + "-" + String(c, "name"), "image": String(c, "image")})
 		}
 	}
 	for _, g := range granted {
 		if len(g.roleOf) > 0 {
-			permissions = append(permissions, map[string]any{"serviceAccountName": g.account, "rules": list(g.rules)})
+			permissions = append(permissions, map[string]any{"serviceAccountName": g.account, "rules": listOrEmpty(g.rules)})
 		}
 		if len(g.allOf) > 0 {
-			clusterPermissions = append(clusterPermissions, map[string]any{"serviceAccountName": g.account, "rules": list(g.inAll)})
+			clusterPermissions = append(clusterPermissions, map[string]any{"serviceAccountName": g.account, "rules": listOrEmpty(g.inAll)})
 		}
 	}
 	strategy := map[string]any{"deployments": deployments}
@@ -60,27 +58,27 @@ func (m *bundle) clusterServiceVersion(granted []*grants) (base.Object, error) {
 	if len(m.webhooks) > 0 {
 		spec["webhookdefinitions"] = m.webhooks
 	}
-	csv := base.Object{
+	csv := Object{
 		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
 		"metadata": map[string]any{
 			"name": m.opts.Name + ".v" + m.opts.Version, "namespace": "placeholder",
 			"annotations": map[string]any{
 				"alm-examples": samples, "capabilities": "Basic Install", "description": m.opts.Description,
-				"containerImage":                                base.String(m.base.Container, "image"),
+				"containerImage":                                String(m.base.Container, "image"),
 				"operators.operatorframework.io/builder":        "flyball-pack",
 				"operators.operatorframework.io/project_layout": "flyball",
 			},
 		},
 		"spec": spec,
 	}
-	if err := base.Merge(csv, m.opts.MergeFile); err != nil {
+	if err := Merge(csv, m.opts.MergeFile); err != nil {
 		return nil, fmt.Errorf("merge the fields of the ClusterServiceVersion: %w", err)
 	}
 	return csv, nil
 }
 
-// list is never null in JSON.
-func list(items []any) []any {
+// listOrEmpty is never null in JSON.
+func listOrEmpty(items []any) []any {
 	if items == nil {
 		return []any{}
 	}
@@ -94,14 +92,14 @@ func mode(name string, supported bool) any {
 // owned describes each version of each CustomResourceDefinition.
 func (m *bundle) owned() []any {
 	out := []any{}
-	for _, o := range m.base.Of(base.Extensions, "CustomResourceDefinition") {
-		kind := base.String(o, "spec", "names", "kind")
-		for _, version := range base.Maps(o, "spec", "versions") {
-			described := base.String(version, "schema", "openAPIV3Schema", "description")
+	for _, o := range m.base.Of(Extensions, "CustomResourceDefinition") {
+		kind := String(o, "spec", "names", "kind")
+		for _, version := range Maps(o, "spec", "versions") {
+			described := String(version, "schema", "openAPIV3Schema", "description")
 			first, _, _ := strings.Cut(described, "\n")
 			out = append(out, map[string]any{
-				"name": o.Name(), "version": base.String(version, "name"), "kind": kind, "displayName": spaced(kind),
-				"description": cmp.Or(first, kind+" of "+base.String(o, "spec", "group")+"."),
+				"name": o.Name(), "version": String(version, "name"), "kind": kind, "displayName": spaced(kind),
+				"description": cmp.Or(first, kind+" of "+String(o, "spec", "group")+"."),
 			})
 		}
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package chart
+package manifests
 
 import (
 	"cmp"
@@ -9,21 +9,19 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/base"
 )
 
 // configure makes the values, and puts their templates into the operator's Deployment, its
 // ServiceAccount and the CustomResourceDefinitions.
 func (c *chart) configure() {
 	deployment := c.base.Deployment
-	template := base.Map(deployment, "spec", "template")
-	pod := base.Map(template, "spec")
+	template := Map(deployment, "spec", "template")
+	pod := Map(template, "spec")
 	c.image()
-	c.replicas(base.Map(deployment, "spec"))
+	c.replicas(Map(deployment, "spec"))
 	c.arguments()
 	c.moved(c.base.Container, "resources", "What the operator requests, and its limits.",
-		fields(0, []string{"requests", "limits", "claims"}, quantities(), quantities(), list(anything())), map[string]any{})
+		fields(0, []string{"requests", "limits", "claims"}, quantities(), quantities(), listOf(anything())), map[string]any{})
 	c.pod(template, pod)
 	c.serviceAccount()
 	c.crds()
@@ -42,7 +40,7 @@ func (c *chart) moved(from map[string]any, key, comment string, s schema, empty 
 
 func (c *chart) image() {
 	container := c.base.Container
-	image := base.ParseImage(base.String(container, "image"))
+	image := ParseImage(String(container, "image"))
 	if image.Tag == "" && image.Digest == "" {
 		image.Tag = "latest"
 	}
@@ -69,23 +67,23 @@ func (c *chart) replicas(spec map[string]any) {
 // arguments adds to those of the base. Replaced ones would be lost in the next version.
 func (c *chart) arguments() {
 	container := c.base.Container
-	have := base.List(container, "args")
+	have := List(container, "args")
 	comment := "Arguments after those of the operator; of a flag that is there twice the last counts."
-	if flags := base.Strings(container, "args"); len(flags) > 0 {
+	if flags := Strings(container, "args"); len(flags) > 0 {
 		comment += "\nIts own are " + strings.Join(flags, " ")
 	}
-	c.further(container, "args", have, comment, list(text()))
+	c.further(container, "args", have, comment, listOf(text()))
 
 	var names []any
-	for _, e := range base.Maps(container, "env") {
-		names = append(names, base.String(e, "name"))
+	for _, e := range Maps(container, "env") {
+		names = append(names, String(e, "name"))
 	}
 	name := pattern(`^[^=\s]+$`)
 	if len(names) > 0 {
 		name["not"] = schema{"enum": names}
 	}
-	c.further(container, "env", base.List(container, "env"), "Further environment variables: name, and value or valueFrom.",
-		list(fields(1, []string{"name", "value", "valueFrom"}, name, text(), anything())))
+	c.further(container, "env", List(container, "env"), "Further environment variables: name, and value or valueFrom.",
+		listOf(fields(1, []string{"name", "value", "valueFrom"}, name, text(), anything())))
 }
 
 // further lets values follow the items of a list.
@@ -101,21 +99,21 @@ func (c *chart) further(at map[string]any, key string, have []any, comment strin
 
 func (c *chart) pod(template, pod map[string]any) {
 	c.moved(pod, "nodeSelector", "Labels of the nodes that Pods run on.", texts(), map[string]any{})
-	c.moved(pod, "tolerations", "Taints that Pods tolerate.", list(fields(0, []string{"key", "operator", "value", "effect", "tolerationSeconds"},
+	c.moved(pod, "tolerations", "Taints that Pods tolerate.", listOf(fields(0, []string{"key", "operator", "value", "effect", "tolerationSeconds"},
 		text(), oneOf("Exists", "Equal", "Lt", "Gt"), text(), oneOf("NoSchedule", "PreferNoSchedule", "NoExecute"), schema{"type": "integer"})), []any{})
 	c.moved(pod, "affinity", "Rules for the choice of nodes.",
 		fields(0, []string{"nodeAffinity", "podAffinity", "podAntiAffinity"}, anything(), anything(), anything()), map[string]any{})
 	spread := anything()
 	spread["required"] = []any{"maxSkew", "topologyKey", "whenUnsatisfiable"}
-	c.moved(pod, "topologySpreadConstraints", "How Pods are spread over nodes and zones.", list(spread), []any{})
-	c.moved(pod, "imagePullSecrets", "Secrets with credentials for the registry, such as name: registry.", list(fields(1, []string{"name"}, text())), []any{})
+	c.moved(pod, "topologySpreadConstraints", "How Pods are spread over nodes and zones.", listOf(spread), []any{})
+	c.moved(pod, "imagePullSecrets", "Secrets with credentials for the registry, such as name: registry.", listOf(fields(1, []string{"name"}, text())), []any{})
 
-	metadata := base.Map(template, "metadata")
+	metadata := Map(template, "metadata")
 	if metadata == nil {
 		metadata = map[string]any{}
 		template["metadata"] = metadata
 	}
-	labels := base.Map(metadata, "labels")
+	labels := Map(metadata, "labels")
 	if labels == nil {
 		labels = map[string]any{}
 		metadata["labels"] = labels
@@ -149,22 +147,22 @@ func (c *chart) annotations(metadata map[string]any, key, comment, path string, 
 
 func (c *chart) serviceAccount() {
 	name := c.base.ServiceAccount()
-	for _, o := range c.base.Of(base.Core, "ServiceAccount") {
+	for _, o := range c.base.Of(Core, "ServiceAccount") {
 		if o.Name() != name || o.Namespace() != c.base.Namespace {
 			continue
 		}
 		group := value{key: "serviceAccount", comment: "The operator's ServiceAccount, " + name + "."}
-		c.annotations(base.Map(o, "metadata"), "annotations", "Annotations, such as the role that a cloud's identity provider gives it.", ".Values.serviceAccount.annotations", &group.parts)
+		c.annotations(Map(o, "metadata"), "annotations", "Annotations, such as the role that a cloud's identity provider gives it.", ".Values.serviceAccount.annotations", &group.parts)
 		c.values = append(c.values, group)
 	}
 }
 
 func (c *chart) crds() {
-	for _, o := range c.base.Of(base.Extensions, "CustomResourceDefinition") {
+	for _, o := range c.base.Of(Extensions, "CustomResourceDefinition") {
 		c.definitions = append(c.definitions, o.Name())
-		metadata := base.Map(o, "metadata")
+		metadata := Map(o, "metadata")
 		keep := "helm.sh/resource-policy: keep"
-		if annotations := base.Map(metadata, "annotations"); len(annotations) > 0 {
+		if annotations := Map(metadata, "annotations"); len(annotations) > 0 {
 			delete(annotations, "helm.sh/resource-policy")
 			annotations[c.slots.entry(lines("{{- if .Values.crds.keep }}", keep, "{{- end }}"))] = nil
 			continue
@@ -182,10 +180,10 @@ func (c *chart) crds() {
 }
 
 // Describe returns a sentence on an operator.
-func Describe(b *base.Rendered) string {
+func Describe(b *Rendered) string {
 	var kinds []string
-	for _, o := range b.Of(base.Extensions, "CustomResourceDefinition") {
-		kinds = append(kinds, base.String(o, "spec", "names", "kind"))
+	for _, o := range b.Of(Extensions, "CustomResourceDefinition") {
+		kinds = append(kinds, String(o, "spec", "names", "kind"))
 	}
 	slices.Sort(kinds)
 	return cmp.Or(strings.TrimSuffix("Operator for "+strings.Join(slices.Compact(kinds), ", "), "Operator for "), "The operator "+b.Deployment.Name())

@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bundle writes a bundle for the Operator Lifecycle Manager (OLM) from a kustomize
-// base, in the directories of operator-sdk.
-package bundle
+package manifests
 
 import (
 	"cmp"
@@ -15,12 +13,10 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
-
-	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack/internal/base"
 )
 
-// Options of a bundle.
-type Options struct {
+// BundleOptions of a bundle.
+type BundleOptions struct {
 	Name        string // of the package; empty: that of the Deployment
 	Version     string // a semantic version
 	Channel     string
@@ -31,9 +27,9 @@ type Options struct {
 
 // bundle is being made.
 type bundle struct {
-	base     *base.Rendered
-	opts     Options
-	objects  []base.Object // beside the ClusterServiceVersion
+	base     *Rendered
+	opts     BundleOptions
+	objects  []Object // beside the ClusterServiceVersion
 	webhooks []any
 	consumed map[string]bool // objects that the ClusterServiceVersion stands for
 	warnings []string
@@ -46,8 +42,8 @@ type Bundle struct {
 	labels   [][2]string
 }
 
-// New makes a bundle. It changes the base.
-func New(b *base.Rendered, opts Options) (*Bundle, error) {
+// NewBundle makes a bundle. It changes the base.
+func NewBundle(b *Rendered, opts BundleOptions) (*Bundle, error) {
 	opts.Name = cmp.Or(opts.Name, b.Deployment.Name())
 	if !regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`).MatchString(opts.Name) {
 		return nil, fmt.Errorf("%q is no name of a package: it has lower-case letters, digits and dashes; give another with -name", opts.Name)
@@ -97,17 +93,17 @@ var installed = map[string]bool{
 // others collects the objects that stay beside the ClusterServiceVersion.
 func (m *bundle) others() error {
 	accounts := map[string]bool{}
-	for _, d := range m.base.Of(base.Apps, "Deployment") {
-		accounts[base.String(d, "spec", "template", "spec", "serviceAccountName")] = true
+	for _, d := range m.base.Of(Apps, "Deployment") {
+		accounts[String(d, "spec", "template", "spec", "serviceAccountName")] = true
 	}
 	var problems []error
 	for _, o := range m.base.Objects {
 		namespaced, known := installed[o.Kind()]
 		switch {
-		case m.consumed[o.String()] || o.Is(base.Apps, "Deployment"):
-		case o.Is(base.Core, "Namespace") && o.Name() == m.base.Namespace:
-		case o.Is(base.Core, "ServiceAccount") && o.Namespace() == m.base.Namespace && accounts[o.Name()]:
-			if len(base.Map(o, "metadata", "annotations")) > 0 {
+		case m.consumed[o.String()] || o.Is(Apps, "Deployment"):
+		case o.Is(Core, "Namespace") && o.Name() == m.base.Namespace:
+		case o.Is(Core, "ServiceAccount") && o.Namespace() == m.base.Namespace && accounts[o.Name()]:
+			if len(Map(o, "metadata", "annotations")) > 0 {
 				m.warn("OLM creates %s without its annotations", o)
 			}
 		case !known:
@@ -115,8 +111,8 @@ func (m *bundle) others() error {
 		case namespaced && o.Namespace() != m.base.Namespace:
 			problems = append(problems, fmt.Errorf("OLM installs into one namespace, and %s is not in the operator's; leave it out in a kustomize overlay, and give that", o))
 		default:
-			delete(base.Map(o, "metadata"), "namespace")
-			if !o.Is(base.Extensions, "CustomResourceDefinition") { // whose conversion OLM sets
+			delete(Map(o, "metadata"), "namespace")
+			if !o.Is(Extensions, "CustomResourceDefinition") { // whose conversion OLM sets
 				m.named(o)
 			}
 			m.objects = append(m.objects, o)
@@ -126,7 +122,7 @@ func (m *bundle) others() error {
 }
 
 // named warns of an object that names the namespace of the base, which OLM does not change.
-func (m *bundle) named(o base.Object) {
+func (m *bundle) named(o Object) {
 	text, err := json.Marshal(o)
 	if err != nil {
 		return
@@ -159,8 +155,8 @@ func (m *bundle) permissions() ([]*grants, error) {
 	}
 	var problems []error
 	for _, binding := range m.base.Objects {
-		cluster := binding.Is(base.RBAC, "ClusterRoleBinding")
-		if !cluster && !binding.Is(base.RBAC, "RoleBinding") {
+		cluster := binding.Is(RBAC, "ClusterRoleBinding")
+		if !cluster && !binding.Is(RBAC, "RoleBinding") {
 			continue
 		}
 		accounts, others := m.subjects(binding)
@@ -173,7 +169,7 @@ func (m *bundle) permissions() ([]*grants, error) {
 		}
 		role := m.role(binding)
 		if role == nil {
-			problems = append(problems, fmt.Errorf("%s grants the %s %s, which is not in the base, and OLM grants rules; write them into a role of the base", binding, base.String(binding, "roleRef", "kind"), base.String(binding, "roleRef", "name")))
+			problems = append(problems, fmt.Errorf("%s grants the %s %s, which is not in the base, and OLM grants rules; write them into a role of the base", binding, String(binding, "roleRef", "kind"), String(binding, "roleRef", "name")))
 			continue
 		}
 		if role["aggregationRule"] != nil {
@@ -183,9 +179,9 @@ func (m *bundle) permissions() ([]*grants, error) {
 		for _, account := range accounts {
 			g := of(account)
 			if cluster {
-				g.inAll, g.allOf = append(g.inAll, base.List(role, "rules")...), append(g.allOf, role.Name())
+				g.inAll, g.allOf = append(g.inAll, List(role, "rules")...), append(g.allOf, role.Name())
 			} else {
-				g.rules, g.roleOf = append(g.rules, base.List(role, "rules")...), append(g.roleOf, role.Name())
+				g.rules, g.roleOf = append(g.rules, List(role, "rules")...), append(g.roleOf, role.Name())
 			}
 		}
 		if len(others) == 0 {
@@ -194,7 +190,7 @@ func (m *bundle) permissions() ([]*grants, error) {
 			binding["subjects"] = others
 		}
 	}
-	for _, binding := range slices.Concat(m.base.Of(base.RBAC, "ClusterRoleBinding"), m.base.Of(base.RBAC, "RoleBinding")) {
+	for _, binding := range slices.Concat(m.base.Of(RBAC, "ClusterRoleBinding"), m.base.Of(RBAC, "RoleBinding")) {
 		if role := m.role(binding); role != nil && !m.consumed[binding.String()] {
 			delete(m.consumed, role.String()) // others have it, too
 		}
@@ -203,11 +199,11 @@ func (m *bundle) permissions() ([]*grants, error) {
 }
 
 // subjects returns the ServiceAccounts of the operator's namespace, and the other subjects.
-func (m *bundle) subjects(binding base.Object) (accounts []string, others []any) {
-	for _, s := range base.List(binding, "subjects") {
+func (m *bundle) subjects(binding Object) (accounts []string, others []any) {
+	for _, s := range List(binding, "subjects") {
 		subject, _ := s.(map[string]any)
-		if base.String(subject, "kind") == "ServiceAccount" && base.String(subject, "namespace") == m.base.Namespace {
-			accounts = append(accounts, base.String(subject, "name"))
+		if String(subject, "kind") == "ServiceAccount" && String(subject, "namespace") == m.base.Namespace {
+			accounts = append(accounts, String(subject, "name"))
 		} else {
 			others = append(others, s)
 		}
@@ -216,10 +212,10 @@ func (m *bundle) subjects(binding base.Object) (accounts []string, others []any)
 }
 
 // role returns the role of a binding, if the base has it.
-func (m *bundle) role(binding base.Object) base.Object {
-	kind := base.String(binding, "roleRef", "kind")
-	for _, o := range m.base.Of(base.RBAC, kind) {
-		if o.Name() == base.String(binding, "roleRef", "name") && (kind == "ClusterRole" || o.Namespace() == binding.Namespace()) {
+func (m *bundle) role(binding Object) Object {
+	kind := String(binding, "roleRef", "kind")
+	for _, o := range m.base.Of(RBAC, kind) {
+		if o.Name() == String(binding, "roleRef", "name") && (kind == "ClusterRole" || o.Namespace() == binding.Namespace()) {
 			return o
 		}
 	}
@@ -227,7 +223,7 @@ func (m *bundle) role(binding base.Object) base.Object {
 }
 
 // write adds the files.
-func (m *bundle) write(files map[string][]byte, csv base.Object) error {
+func (m *bundle) write(files map[string][]byte, csv Object) error {
 	put := func(name string, object any) error {
 		text, err := yaml.Marshal(object)
 		files[name] = text
@@ -302,17 +298,17 @@ func scorecard() any {
 func (m *bundle) samples() (string, error) {
 	found := []any{}
 	if m.opts.SampleFile != "" {
-		objects, err := base.Documents(m.opts.SampleFile)
+		objects, err := Documents(m.opts.SampleFile)
 		if err != nil {
 			return "", err
 		}
 		var groups []string
-		for _, o := range m.base.Of(base.Extensions, "CustomResourceDefinition") {
-			groups = append(groups, base.String(o, "spec", "group"))
+		for _, o := range m.base.Of(Extensions, "CustomResourceDefinition") {
+			groups = append(groups, String(o, "spec", "group"))
 		}
 		for _, o := range objects {
 			if slices.Contains(groups, o.Group()) {
-				delete(base.Map(o, "metadata"), "namespace")
+				delete(Map(o, "metadata"), "namespace")
 				found = append(found, o)
 			}
 		}
