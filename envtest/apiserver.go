@@ -16,8 +16,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/internal/authority"
 	"github.com/flyball-dev/flyball/internal/freeport"
+	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
 var errStopped = errors.New("the environment has been stopped")
@@ -128,7 +128,7 @@ func onFreePort(try func(port int) error) error {
 }
 
 // configFor returns a configuration that authenticates with a client certificate.
-func (e *Environment) configFor(user authority.KeyPair) *rest.Config {
+func (e *Environment) configFor(user keypair.Encoded) *rest.Config {
 	return &rest.Config{
 		Host:            e.api.base,
 		TLSClientConfig: rest.TLSClientConfig{CAData: e.users.PEM, CertData: user.Cert, KeyData: user.Key},

@@ -13,7 +13,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
 // An endpoint is a server that the environment itself calls. Requests are few, so it keeps no connections, and none is left
@@ -24,7 +24,7 @@ type endpoint struct {
 }
 
 // newHTTPClient returns a client that trusts the authority and presents the certificate of user.
-func newHTTPClient(trusted *authority.Authority, user authority.KeyPair) (*http.Client, error) {
+func newHTTPClient(trusted *keypair.Authority, user keypair.Encoded) (*http.Client, error) {
 	cert, err := tls.X509KeyPair(user.Cert, user.Key)
 	if err != nil {
 		return nil, fmt.Errorf("read a certificate just made: %w", err)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
 // defaultStartTimeout allows for a loaded machine; a server usually starts in two seconds.
@@ -65,8 +65,8 @@ type Environment struct {
 	assets   string // directory of the binaries
 	dir      string // for all files of the environment
 	guard    *guard
-	users    *authority.Authority // of the API server and its clients
-	storage  *authority.Authority // of etcd and its clients
+	users    *keypair.Authority // of the API server and its clients
+	storage  *keypair.Authority // of etcd and its clients
 	api      endpoint
 	etcd     endpoint
 	port     int // of the API server, unchanged by restarts
@@ -143,13 +143,13 @@ func (e *Environment) start(ctx context.Context, crds, webhooks []*unstructured.
 
 // writeIdentities creates the authorities and writes the files that the servers need.
 func (e *Environment) writeIdentities(now time.Time) (err error) {
-	if e.users, err = authority.New(now, "envtest"); err != nil {
+	if e.users, err = keypair.NewAuthority(now, "envtest"); err != nil {
 		return err
 	}
-	if e.storage, err = authority.New(now, "envtest"); err != nil {
+	if e.storage, err = keypair.NewAuthority(now, "envtest"); err != nil {
 		return err
 	}
-	signing, err := authority.SigningKey()
+	signing, err := keypair.SigningKey()
 	if err != nil {
 		return err
 	}

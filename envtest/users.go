@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
 const tokenLife = 24 * time.Hour
@@ -39,7 +39,7 @@ func (e *Environment) TokenUser(ctx context.Context, namespace, name string) (*r
 	if err != nil {
 		return nil, fmt.Errorf("make a token of the service account %s/%s: %w", namespace, name, err)
 	}
-	cfg := e.configFor(authority.KeyPair{})
+	cfg := e.configFor(keypair.Encoded{})
 	cfg.BearerToken = token
 	return cfg, nil
 }

@@ -20,8 +20,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-dev/flyball/internal/authority"
 	"github.com/flyball-dev/flyball/internal/freeport"
+	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/manifest"
 )
 
@@ -104,7 +104,7 @@ func readWebhooks(paths []string) ([]*unstructured.Unstructured, error) {
 
 // writeWebhookServing chooses the address of webhooks and writes its certificate.
 func (e *Environment) writeWebhookServing(now time.Time) error {
-	signer, err := authority.New(now, "envtest-webhooks")
+	signer, err := keypair.NewAuthority(now, "envtest-webhooks")
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-dev/flyball/informer/state"
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/webhook"
@@ -46,7 +46,7 @@ func shapes(t *testing.T, of prometheus.Gatherer) map[string]string {
 // certificate, and a request.
 func besideControllers(t *testing.T) map[string]string {
 	t.Helper()
-	by, err := authority.New(time.Now(), "test")
+	by, err := keypair.NewAuthority(time.Now(), "test")
 	must(t, err)
 	pair, err := by.Server(time.Now())
 	must(t, err)

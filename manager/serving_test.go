@@ -21,7 +21,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/manager"
 )
 
@@ -129,7 +129,7 @@ func TestServing_OverTLSAndGuarded_M6(t *testing.T) {
 
 func TestServing_ShowsTheCertificateOfItsFiles(t *testing.T) {
 	dir := t.TempDir()
-	by, err := authority.New(time.Now(), "test")
+	by, err := keypair.NewAuthority(time.Now(), "test")
 	must(t, err)
 	pair, err := by.Server(time.Now())
 	must(t, err)

@@ -22,7 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/kubeconfig"
 	"github.com/flyball-dev/flyball/internal/textlog"
 
@@ -159,7 +159,7 @@ func (l *Loopback) close() (err error) {
 // identities creates the certificates of the server, with these names, and of its
 // administrator.
 func (l *Loopback) identities(now time.Time, names []string) (*tls.Config, error) {
-	by, err := authority.New(now, "simulated")
+	by, err := keypair.NewAuthority(now, "simulated")
 	if err != nil {
 		return nil, err
 	}

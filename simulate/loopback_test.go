@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/internal/fixture"
 )
@@ -142,11 +142,11 @@ func TestLoopback_AnyAddressOnRequest_S24(t *testing.T) {
 
 // With a TLS configuration its client certificates are the users, and others anonymous.
 func TestLoopback_OtherCertificates_S19(t *testing.T) {
-	by, err := authority.New(time.Now(), "other")
+	by, err := keypair.NewAuthority(time.Now(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair := func(k authority.KeyPair, err error) tls.Certificate {
+	pair := func(k keypair.Encoded, err error) tls.Certificate {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -202,7 +202,7 @@ func TestLoopback_LetsInItsOwnAlone_S24(t *testing.T) {
 	if answer, body := fetch(t, clientOf(t, nobody), url); answer.StatusCode != http.StatusUnauthorized || !strings.Contains(body, `"reason":"Unauthorized"`) {
 		t.Errorf("another user of the machine gets %s %s, want 401", answer.Status, body)
 	}
-	other, err := authority.New(time.Now(), "other")
+	other, err := keypair.NewAuthority(time.Now(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/webhook"
 )
 
@@ -33,9 +33,9 @@ func TestRun_AnswersThoseWhoShowACertificate_H8(t *testing.T) {
 		certificate, key, bundle, err := webhook.Pair(time.Now(), 24*time.Hour, "hooks.default.svc")
 		must(t, err)
 		writePair(t, dir, certificate, key)
-		ours, err := authority.New(time.Now(), "ours")
+		ours, err := keypair.NewAuthority(time.Now(), "ours")
 		must(t, err)
-		other, err := authority.New(time.Now(), "other")
+		other, err := keypair.NewAuthority(time.Now(), "other")
 		must(t, err)
 		s := newServer(t, webhook.Options{CertDir: dir, DrainDelay: -1, ClientCAs: ours.Pool(), ClientNames: []string{"the-api-server"}})
 		webhook.Validate(s, "", nothing[*corev1.ConfigMap])
@@ -49,7 +49,7 @@ func TestRun_AnswersThoseWhoShowACertificate_H8(t *testing.T) {
 		conversion := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"42","desiredAPIVersion":"example.dev/v2","objects":[]}}`
 		for _, c := range []struct {
 			name, body, path string
-			by               *authority.Authority // nil: no certificate
+			by               *keypair.Authority // nil: no certificate
 			cn               string
 			code             int // 0: no connection
 			text             string
@@ -80,14 +80,14 @@ func TestRun_AnswersThoseWhoShowACertificate_H8(t *testing.T) {
 }
 
 // apiServers signs the certificate that the suite's API server presents to webhooks.
-var apiServers *authority.Authority
+var apiServers *keypair.Authority
 
 // showsCertificate returns flags of an API server with an AdmissionConfiguration that
 // sets a certificate for all webhooks.
 func showsCertificate() map[string][]string {
 	GinkgoHelper()
 	var err error
-	apiServers, err = authority.New(time.Now(), "webhook clients")
+	apiServers, err = keypair.NewAuthority(time.Now(), "webhook clients")
 	Expect(err).NotTo(HaveOccurred())
 	pair, err := apiServers.Client(time.Now(), "the-api-server")
 	Expect(err).NotTo(HaveOccurred())

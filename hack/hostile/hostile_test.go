@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/testing/hostile"
 )
 
@@ -113,7 +113,7 @@ func start(ctx context.Context, t *testing.T, url string) *victim {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "./operator").CombinedOutput(); err != nil {
 		t.Fatalf("build the operator: %v\n%s", err, out)
 	}
-	ca, err := authority.New(time.Now(), "hostile")
+	ca, err := keypair.NewAuthority(time.Now(), "hostile")
 	if err != nil {
 		t.Fatal(err)
 	}

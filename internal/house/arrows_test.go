@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"manager/internal/crdinstall": {"client", "internal/sleep", "internal/manifest", "internal/textlog", "internal/costly"},
 	"manager/internal/election":   {"informer", "internal/codec", "internal/effects", "internal/simhook", "internal/textlog", "internal/writegate"},
 	"manager/internal/recorder":   {"internal/codec", "internal/sleep", "internal/simhook", "internal/textlog"},
-	"manager/internal/serving": {"internal/authority", "internal/codec", "internal/keypair", "internal/redact", "internal/sleep",
+	"manager/internal/serving": {"internal/keypair", "internal/codec", "internal/redact", "internal/sleep",
 		"internal/simhook", "internal/textlog"},
 
 	"bridge/clientgo":                    {"informer", "informer/listwatch", "source"},

@@ -16,13 +16,12 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 
-	"github.com/flyball-dev/flyball/internal/authority"
 	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
-func pair(t *testing.T, at time.Time) authority.KeyPair {
+func pair(t *testing.T, at time.Time) keypair.Encoded {
 	t.Helper()
-	by, err := authority.New(at, "test")
+	by, err := keypair.NewAuthority(at, "test")
 	must(t, err)
 	pair, err := by.Server(at)
 	must(t, err)

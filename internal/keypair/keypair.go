@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keypair holds a server's certificate and key, and replaces both while
-// the server runs.
+// Package keypair holds a server's certificate and key, and replaces both while the server runs.
+// An Authority makes certificates for local servers and their users.
 package keypair
 
 import (

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-
-	"github.com/flyball-dev/flyball/internal/authority"
 )
 
 func TestStrange_WhoOwnsIt(t *testing.T) {
@@ -52,7 +50,7 @@ func TestStrange_WhoOwnsIt(t *testing.T) {
 
 func TestFiles_OwnOnlyServesNothingOfOtherUsers(t *testing.T) {
 	dir := t.TempDir()
-	by, err := authority.New(time.Now(), "test")
+	by, err := NewAuthority(time.Now(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}

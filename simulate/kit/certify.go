@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/manifest"
 )
 
@@ -38,7 +38,7 @@ func (cfg *Config) certify(now time.Time, t interface{ TempDir() string }) error
 			}
 		}
 	}
-	signer, err := authority.New(now, "simulated")
+	signer, err := keypair.NewAuthority(now, "simulated")
 	if err != nil {
 		return err
 	}

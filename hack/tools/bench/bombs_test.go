@@ -26,7 +26,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/testing/hostile"
 )
 
@@ -272,7 +272,7 @@ func freeAddress(b *testing.B) string {
 }
 
 func certificates(b *testing.B) (dir string) {
-	ca, err := authority.New(time.Now(), "bombs")
+	ca, err := keypair.NewAuthority(time.Now(), "bombs")
 	if err != nil {
 		b.Fatal(err)
 	}

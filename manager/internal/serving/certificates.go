@@ -7,7 +7,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/authority"
 	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/sleep"
 	"github.com/go-logr/logr"
@@ -48,7 +47,7 @@ func (s selfMade) Look(log logr.Logger) {
 }
 
 func newSelfMade(now time.Time) (*keypair.Pair, error) {
-	by, err := authority.New(now, "flyball-metrics")
+	by, err := keypair.NewAuthority(now, "flyball-metrics")
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/simulate"
 )
@@ -163,7 +163,7 @@ func certificates(flags arguments) (*tls.Config, error) {
 // makeCertificate writes a certificate, with that of its authority, and its key.
 func makeCertificate(dir, cert, key, bind string) error {
 	now := time.Now()
-	by, err := authority.New(now, "simulated")
+	by, err := keypair.NewAuthority(now, "simulated")
 	if err != nil {
 		return err
 	}

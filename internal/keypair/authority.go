@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package authority makes certificates that are valid for a year, for local
-// servers and for the users who log in to them.
-package authority
+package keypair
 
 import (
 	"crypto"
@@ -21,8 +19,8 @@ import (
 
 const certLife = 365 * 24 * time.Hour
 
-// Authority signs the certificates of one set of servers and of their users.
-// Safe for concurrent use.
+// Authority signs the certificates of one set of local servers and of the users who log in to
+// them, which are valid for a year. Safe for concurrent use.
 type Authority struct {
 	name string
 	key  crypto.Signer
@@ -31,11 +29,11 @@ type Authority struct {
 	PEM []byte
 }
 
-// KeyPair is a certificate and its private key, PEM-encoded.
-type KeyPair struct{ Cert, Key []byte }
+// Encoded is a certificate and its private key, PEM-encoded.
+type Encoded struct{ Cert, Key []byte }
 
-// New returns a new authority. name is in its certificates.
-func New(now time.Time, name string) (*Authority, error) {
+// NewAuthority returns a new authority. name is in its certificates.
+func NewAuthority(now time.Time, name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate authority: %w", err)
@@ -56,7 +54,7 @@ func New(now time.Time, name string) (*Authority, error) {
 
 // Server signs a certificate for a local server, which can also use it as a
 // client. names are additional DNS names and IP addresses.
-func (a *Authority) Server(now time.Time, names ...string) (KeyPair, error) {
+func (a *Authority) Server(now time.Time, names ...string) (Encoded, error) {
 	template := certTemplate(now, pkix.Name{CommonName: a.name + "-server"})
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
@@ -72,23 +70,23 @@ func (a *Authority) Server(now time.Time, names ...string) (KeyPair, error) {
 }
 
 // Client signs a certificate for the user name in groups.
-func (a *Authority) Client(now time.Time, name string, groups ...string) (KeyPair, error) {
+func (a *Authority) Client(now time.Time, name string, groups ...string) (Encoded, error) {
 	template := certTemplate(now, pkix.Name{CommonName: name, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.sign(template)
 }
 
-func (a *Authority) sign(template *x509.Certificate) (KeyPair, error) {
+func (a *Authority) sign(template *x509.Certificate) (Encoded, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return KeyPair{}, fmt.Errorf("make a key for %q: %w", template.Subject.CommonName, err)
+		return Encoded{}, fmt.Errorf("make a key for %q: %w", template.Subject.CommonName, err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
-		return KeyPair{}, fmt.Errorf("sign a certificate for %q: %w", template.Subject.CommonName, err)
+		return Encoded{}, fmt.Errorf("sign a certificate for %q: %w", template.Subject.CommonName, err)
 	}
 	keyPEM, err := keyBlock(key)
-	return KeyPair{Cert: pemBlock("CERTIFICATE", der), Key: keyPEM}, err
+	return Encoded{Cert: pemBlock("CERTIFICATE", der), Key: keyPEM}, err
 }
 
 // Pool returns a pool with only the authority.

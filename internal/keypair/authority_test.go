@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package authority_test
+package keypair_test
 
 import (
 	"crypto/tls"
@@ -12,16 +12,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
 func TestAuthority_IsTrustedForItsOwnAlone(t *testing.T) {
 	now := time.Now()
-	own, err := authority.New(now, "test")
+	own, err := keypair.NewAuthority(now, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := authority.New(now, "test")
+	other, err := keypair.NewAuthority(now, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestAuthority_IsTrustedForItsOwnAlone(t *testing.T) {
 	if _, err := tls.X509KeyPair(client.Cert, client.Key); err != nil {
 		t.Errorf("certificate and key do not belong together: %v", err)
 	}
-	verify := func(pair authority.KeyPair, by *authority.Authority, usage x509.ExtKeyUsage) (*x509.Certificate, error) {
+	verify := func(pair keypair.Encoded, by *keypair.Authority, usage x509.ExtKeyUsage) (*x509.Certificate, error) {
 		block, _ := pem.Decode(pair.Cert)
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
