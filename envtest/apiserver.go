@@ -16,8 +16,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/internal/freeport"
 	"github.com/flyball-dev/flyball/internal/keypair"
+	"github.com/flyball-dev/flyball/internal/localserver"
 )
 
 var errStopped = errors.New("the environment has been stopped")
@@ -117,7 +117,7 @@ func onFreePort(try func(port int) error) error {
 	var err error
 	for range 5 {
 		var port int
-		if port, err = freeport.Find(); err != nil {
+		if port, err = localserver.FreePort(); err != nil {
 			return err
 		}
 		if err = try(port); !errors.Is(err, errPortTaken) {

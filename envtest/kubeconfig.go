@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/internal/kubeconfig"
+	"github.com/flyball-dev/flyball/internal/localserver"
 )
 
 // WriteKubeconfig writes a kubeconfig file for cfg, which is from Config, User or TokenUser, and returns its path. The file
@@ -19,7 +19,7 @@ func (e *Environment) WriteKubeconfig(name string, cfg *rest.Config) (string, er
 	if name == "" || name != filepath.Base(name) {
 		return "", fmt.Errorf("write a kubeconfig: %q is no name of a file", name)
 	}
-	content, err := kubeconfig.Of("envtest", cfg)
+	content, err := localserver.Kubeconfig("envtest", cfg)
 	if err != nil {
 		return "", fmt.Errorf("write the kubeconfig %q: %w", name, err)
 	}

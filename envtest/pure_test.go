@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flyball-dev/flyball/internal/freeport"
+	"github.com/flyball-dev/flyball/internal/localserver"
 )
 
 func TestMergeArgs(t *testing.T) {
@@ -46,8 +46,8 @@ func TestOnFreePort_TriesAnotherOnlyWhenTaken(t *testing.T) {
 	} {
 		tries := 0
 		err := onFreePort(func(port int) error {
-			if port < freeport.First || port >= freeport.Last {
-				t.Errorf("%s: port %d, want one from %d to %d", tc.name, port, freeport.First, freeport.Last)
+			if port < localserver.FirstPort || port >= localserver.LastPort {
+				t.Errorf("%s: port %d, want one from %d to %d", tc.name, port, localserver.FirstPort, localserver.LastPort)
 			}
 			tries++
 			return tc.answers[tries-1]

@@ -20,8 +20,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-dev/flyball/internal/freeport"
 	"github.com/flyball-dev/flyball/internal/keypair"
+	"github.com/flyball-dev/flyball/internal/localserver"
 	"github.com/flyball-dev/flyball/internal/manifest"
 )
 
@@ -112,7 +112,7 @@ func (e *Environment) writeWebhookServing(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	port, err := freeport.Find()
+	port, err := localserver.FreePort()
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/internal/freeport"
+	"github.com/flyball-dev/flyball/internal/localserver"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -39,7 +39,7 @@ func newStorage(ctx context.Context) *storage {
 	Expect(func() error { // a free port may be taken before it is used
 		var failed error
 		for range 5 {
-			address, err := freeport.Address()
+			address, err := localserver.FreeAddress()
 			if err != nil {
 				return err
 			}

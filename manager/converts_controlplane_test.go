@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/freeport"
+	"github.com/flyball-dev/flyball/internal/localserver"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/webhook"
@@ -90,7 +90,7 @@ var _ = Describe("A manager that watches the kind which it converts", Ordered, f
 		done     = make(chan error, 1)
 	)
 	BeforeAll(func(ctx context.Context) {
-		address, err := freeport.Address()
+		address, err := localserver.FreeAddress()
 		Expect(err).NotTo(HaveOccurred())
 		crd, err := envtest.ParseCRDs(strings.NewReader(strings.ReplaceAll(dialsCRD, "ADDRESS", address)))
 		Expect(err).NotTo(HaveOccurred())

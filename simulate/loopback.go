@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/keypair"
-	"github.com/flyball-dev/flyball/internal/kubeconfig"
+	"github.com/flyball-dev/flyball/internal/localserver"
 	"github.com/flyball-dev/flyball/internal/textlog"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
@@ -121,7 +121,7 @@ func Listen(opts ListenOptions) (_ *Loopback, err error) {
 	}
 	l.listener = tls.NewListener(plain, secured)
 	l.config.Host = "https://" + reachedAt(plain.Addr())
-	if l.kubeconfig, err = kubeconfig.Of("simulated", l.config); err != nil {
+	if l.kubeconfig, err = localserver.Kubeconfig("simulated", l.config); err != nil {
 		return nil, fmt.Errorf("write the kubeconfig of the simulated API server: %w", err)
 	}
 	if opts.Data != "" {

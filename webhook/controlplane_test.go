@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/internal/freeport"
+	"github.com/flyball-dev/flyball/internal/localserver"
 	"github.com/flyball-dev/flyball/webhook"
 )
 
@@ -86,7 +86,7 @@ spec:
 
 func freeAddress() string {
 	GinkgoHelper()
-	address, err := freeport.Address()
+	address, err := localserver.FreeAddress()
 	Expect(err).NotTo(HaveOccurred())
 	return address
 }

@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/internal/freeport"
+	"github.com/flyball-dev/flyball/internal/localserver"
 )
 
 // installed installs this program, the binary of the tests.
@@ -269,7 +269,7 @@ func TestDropIn_EtcdSaysWhereObjectsAre(t *testing.T) {
 // address is one that is free.
 func address(t *testing.T) string {
 	t.Helper()
-	a, err := freeport.Address()
+	a, err := localserver.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kubeconfig_test
+package localserver_test
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/flyball-dev/flyball/internal/kubeconfig"
+	"github.com/flyball-dev/flyball/internal/localserver"
 )
 
 func TestKubeconfig_SaysWhatTheConfigurationSays(t *testing.T) {
@@ -20,7 +20,7 @@ func TestKubeconfig_SaysWhatTheConfigurationSays(t *testing.T) {
 		"certificate": {Host: "https://127.0.0.1:1", TLSClientConfig: tlsOf("ca", "cert", "key")},
 		"token":       {Host: "https://127.0.0.1:2", TLSClientConfig: tlsOf("ca", "", ""), BearerToken: "secret"},
 	} {
-		content, err := kubeconfig.Of("test", want)
+		content, err := localserver.Kubeconfig("test", want)
 		if err != nil {
 			t.Fatal(err)
 		}

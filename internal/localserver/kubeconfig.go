@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeconfig writes kubeconfig files for our servers.
-package kubeconfig
+package localserver
 
 import (
 	"k8s.io/client-go/rest"
@@ -10,9 +9,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Of returns a kubeconfig with the server of cfg and its user, who logs in with
-// a certificate or a token. name is that of cluster, user and context.
-func Of(name string, cfg *rest.Config) ([]byte, error) {
+// Kubeconfig returns a kubeconfig with the server of cfg and its user, who logs in with a
+// certificate or a token. name is that of cluster, user and context.
+func Kubeconfig(name string, cfg *rest.Config) ([]byte, error) {
 	return clientcmd.Write(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{name: {
 			Server:                   cfg.Host,
