@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/flyball-dev/flyball/internal/instruments"
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/manager/internal/election"
 )
 
@@ -51,7 +51,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		return err
 	}
 	ctx = logr.NewContext(ctx, m.Logger())
-	ctx = instruments.With(ctx, m.instruments())
+	ctx = contextvalues.WithInstruments(ctx, m.instruments())
 
 	var all sync.WaitGroup
 	all.Go(func() { m.pulse.Watch(ctx, m.log) })
@@ -92,8 +92,8 @@ func (m *Manager) Run(ctx context.Context) error {
 }
 
 // instruments returns what controllers get from the context of their Run.
-func (m *Manager) instruments() instruments.Instruments {
-	given := instruments.Instruments{TracerProvider: m.traces, CutOff: m.life.unled.c}
+func (m *Manager) instruments() contextvalues.Instruments {
+	given := contextvalues.Instruments{TracerProvider: m.traces, CutOff: m.life.unled.c}
 	if detector := m.informers.MutationDetector(); detector != nil {
 		given.Witness = detector
 	}

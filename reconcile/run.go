@@ -13,7 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/flyball-dev/flyball/internal/task"
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 )
 
 // run is one reconcile, and its context. Values that most reconciles do not need are
@@ -78,7 +78,7 @@ func (r *run[K]) Value(key any) any {
 	switch {
 	case key == r.controller.loggerKey:
 		return r.logger()
-	case key != (task.Key{}):
+	case key != (contextvalues.TaskKey{}):
 		return r.Context.Value(key)
 	case r.controller.wrote != nil:
 		return writing[K]{r}
@@ -86,10 +86,10 @@ func (r *run[K]) Value(key any) any {
 	return r
 }
 
-// Moved implements task.Task.
+// Moved implements contextvalues.Task.
 func (r *run[K]) Moved() { r.controller.counters.Moved() }
 
-// Name implements task.Task.
+// Name implements contextvalues.Task.
 func (r *run[K]) Name() (controller, key string) { return r.controller.name, keyText(r.key) }
 
 // loggerKey returns the key by which logr looks up the logger of a context.

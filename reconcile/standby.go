@@ -9,8 +9,9 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 
-	"github.com/flyball-dev/flyball/internal/instruments"
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
@@ -71,9 +72,10 @@ func (c *Controller[K]) take(p part) (first, again bool) {
 
 // prepare sets what the first context carries.
 func (c *Controller[K]) prepare(ctx context.Context) {
-	given := instruments.Of(ctx)
+	given := contextvalues.InstrumentsOf(ctx)
 	c.witness = cmp.Or(c.witness, given.Witness)
-	c.provider = cmp.Or(c.provider, given.TracerProvider)
+	provider, _ := given.TracerProvider.(trace.TracerProvider)
+	c.provider = cmp.Or(c.provider, provider)
 	c.cutOff = given.CutOff
 	if c.provider != nil {
 		c.traces = newTraces[K](c.name, c.provider)

@@ -92,8 +92,9 @@ var arrows = map[string][]string{
 	"internal/costly":      {"internal/jsonspan"},
 	"internal/effects":     {"internal/bodylimit", "internal/redact", "internal/costly", "internal/jsonspan", "internal/decodelimit"},
 	"internal/health":      {"informer/state", "informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile"},
-	"internal/metrics":     {"informer/state", "internal/histogram", "internal/task", "reconcile", "webhook", "workqueue"},
-	"internal/ownnews":     {"internal/task"},
+	"internal/metrics": {"informer/state", "internal/histogram", "internal/contextvalues", "reconcile", "webhook",
+		"workqueue"},
+	"internal/ownnews":     {"internal/contextvalues"},
 	"internal/decodelimit": {"internal/jsonweight"},
 	"internal/writegate":   {"reconcile"},
 

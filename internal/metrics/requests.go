@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
-	"github.com/flyball-dev/flyball/internal/task"
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 )
 
 // Requests counts requests in the transport of the manager's configuration: client-go's
@@ -105,9 +105,9 @@ type counted struct {
 
 // RoundTrip implements http.RoundTripper.
 func (c counted) RoundTrip(req *http.Request) (*http.Response, error) {
-	task.Moved(req.Context()) // of the reconcile that sends it, if any
+	contextvalues.Moved(req.Context()) // of the reconcile that sends it, if any
 	resp, err := c.next.RoundTrip(req)
-	task.Moved(req.Context())
+	contextvalues.Moved(req.Context())
 	code := "<error>" // as in client-go's metric
 	if resp != nil {
 		code = strconv.Itoa(resp.StatusCode)

@@ -6,10 +6,10 @@ package ownnews
 import (
 	"context"
 
-	"github.com/flyball-dev/flyball/internal/task"
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 )
 
-// Run is a task.Task whose controller keeps a Ledger.
+// Run is a contextvalues.Task whose controller keeps a Ledger.
 type Run interface {
 	// Wrote records a write of the reconcile.
 	Wrote(w Write)
@@ -17,7 +17,7 @@ type Run interface {
 
 // RunOf returns the reconcile that ctx belongs to; nil: none, or one without a Ledger.
 func RunOf(ctx context.Context) Run {
-	r, _ := ctx.Value(task.Key{}).(Run)
+	r, _ := ctx.Value(contextvalues.TaskKey{}).(Run)
 	return r
 }
 

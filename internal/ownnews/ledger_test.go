@@ -12,8 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/internal/ownnews"
-	"github.com/flyball-dev/flyball/internal/task"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -224,7 +224,7 @@ func TestContext_CarriesRunAndFilter_R15(t *testing.T) {
 	if ownnews.FilterOf[string](ctx).Ledger != &l || ownnews.FilterOf[int](ctx).Ledger != nil {
 		t.Error("the filter is not that of the keys' type")
 	}
-	ownnews.RunOf(context.WithValue(ctx, task.Key{}, by{&l, "a"})).Wrote(step(5, 7))
+	ownnews.RunOf(context.WithValue(ctx, contextvalues.TaskKey{}, by{&l, "a"})).Wrote(step(5, 7))
 	if !l.Own("a", step(5, 7)) {
 		t.Error("the write of a context's run is not in its ledger")
 	}

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/internal/task"
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -23,7 +23,7 @@ func calls(method string) bool {
 
 // runText names the reconcile of a context, as an Event does; empty: there is none.
 func runText(ctx context.Context) string {
-	t := task.Of(ctx)
+	t := contextvalues.TaskOf(ctx)
 	if t == nil {
 		return ""
 	}

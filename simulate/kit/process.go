@@ -18,8 +18,8 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	packing "github.com/flyball-dev/flyball/informer/compact"
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/internal/simhook"
-	"github.com/flyball-dev/flyball/internal/task"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate"
 )
@@ -396,7 +396,7 @@ func (p *process) snapshot() (s manager.Snapshot, ok bool) {
 // asked keeps a request of a reconcile and its result, to explain a key that never
 // comes to rest.
 func (p *process) asked(r *http.Request, answer *http.Response, err error) {
-	t := task.Of(r.Context())
+	t := contextvalues.TaskOf(r.Context())
 	if t == nil {
 		return
 	}

@@ -1,17 +1,12 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package task tells code that a reconcile calls which reconcile that is.
-//
-//	reconcile: its context answers Key ─▶ a request in that context ─▶ Of(ctx)
-//
-// A reconcile that has a ledger of its own writes is an ownnews.Run too.
-package task
+package contextvalues
 
 import "context"
 
-// Key is the context key of a Task.
-type Key struct{}
+// TaskKey is the context key of a Task.
+type TaskKey struct{}
 
 // Task is a running reconcile. Its methods are safe for concurrent use and do not block.
 type Task interface {
@@ -21,15 +16,15 @@ type Task interface {
 	Name() (controller, key string)
 }
 
-// Of returns the reconcile that ctx belongs to; nil: none.
-func Of(ctx context.Context) Task {
-	t, _ := ctx.Value(Key{}).(Task)
+// TaskOf returns the reconcile that ctx belongs to; nil: none.
+func TaskOf(ctx context.Context) Task {
+	t, _ := ctx.Value(TaskKey{}).(Task)
 	return t
 }
 
 // Moved reports progress to the reconcile that ctx belongs to, if there is one.
 func Moved(ctx context.Context) {
-	if t := Of(ctx); t != nil {
+	if t := TaskOf(ctx); t != nil {
 		t.Moved()
 	}
 }
