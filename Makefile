@@ -63,7 +63,7 @@ soak: control-plane ## kill, compact and cut a real server at random for SOAK (5
 election: control-plane ## kill, freeze, cut off and rob the leader of two processes, alone; make test does it too
 	$(RACE) -run TestIntegration ./integration -ginkgo.focus 'two processes of an operator'
 oldest: need-go ## play the stories on the oldest server supported, built once beside the newest (some 10 minutes)
-	KUBEBUILDER_ASSETS=$$($(GO) run ./hack/oldest) $(RACE) -run 'TestIntegration|TestControlPlane' $(or $(OLDEST_TESTS),./integration ./examples/website)
+	KUBEBUILDER_ASSETS=$$($(GO) run ./hack/controlplane -oldest) $(RACE) -run 'TestIntegration|TestControlPlane' $(or $(OLDEST_TESTS),./integration ./examples/website)
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@$(GO) run ./hack/modules fuzz $(or $(FUZZTIME),10s)
 mutants: ## remove each promise's guard in turn and see its test fail (MUTANTS=glob)

@@ -6,6 +6,8 @@
 //
 //	go run ./hack/controlplane                          the directory
 //	eval "$(go run ./hack/controlplane -print-env)"     KUBEBUILDER_ASSETS for this shell and other tools
+//	go run ./hack/controlplane -oldest                  the oldest kube-apiserver that docs/support.md names,
+//	                                                    with the newest etcd and kubectl
 //	go run ./hack/controlplane -clean                   removes what was built, and what guests have copied
 //	go run ./hack/controlplane -write-recipe DIR        the modules it builds from, to change a version in and tidy
 package main
@@ -39,6 +41,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("controlplane", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	printEnv := flags.Bool("print-env", false, "print a line that sets "+envtest.AssetsVariable+" in a shell")
+	oldest := flags.Bool("oldest", false, "with the oldest kube-apiserver that is supported, which is built once")
 	recipe := flags.String("write-recipe", "", "write the modules that the binaries are built from into this `directory`, and build nothing")
 	clean := flags.Bool("clean", false, "remove the binaries, and what guests have copied, from the user's cache")
 	if err := commandline.Parse(flags, args); err != nil {
@@ -51,6 +54,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return envtest.WriteRecipe(*recipe)
 	}
 	dir, err := envtest.Binaries(ctx, envtest.BinariesOptions{Output: progress})
+	if err == nil && *oldest {
+		dir, err = buildOldest(ctx, dir, progress)
+	}
 	if err != nil {
 		return err
 	}
