@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/jsontree"
 )
 
@@ -238,7 +238,7 @@ func set(obj Object, changes []jsontree.Change) error {
 		return err
 	}
 	out := reflect.New(reflect.TypeOf(obj).Elem())
-	if err := costly.Of(out.Type()).JSON(text); err != nil {
+	if err := decodelimit.CostlyPlanOf(out.Type()).JSON(text); err != nil {
 		return err // the annotation is anyone's
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, out.Interface()); err != nil {

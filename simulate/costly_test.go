@@ -10,13 +10,13 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // Each level of items is read by an UnmarshalJSON of its own, so that 3,000 levels take
 // 2 s and 120 MB.
 func TestPlan_DeepSchemasAreFound(t *testing.T) {
-	p := costly.Of(reflect.TypeFor[*apiextensionsv1.CustomResourceDefinition]())
+	p := decodelimit.CostlyPlanOf(reflect.TypeFor[*apiextensionsv1.CustomResourceDefinition]())
 	schema := func(levels int) []byte {
 		return []byte(`{"spec":{"versions":[{"schema":{"openAPIV3Schema":` + strings.Repeat(`{"items":`, levels) + "{}" + strings.Repeat("}", levels) + `}}]}}`)
 	}

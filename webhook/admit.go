@@ -15,9 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/jsontree"
-	"github.com/flyball-dev/flyball/internal/jsonweight"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -38,7 +37,7 @@ func Validate[T kube.Object](s *Server, path string, f func(ctx context.Context,
 		s.remember(fmt.Errorf("validate %v: %w", typeOf[T](), err))
 		return
 	}
-	plan := objectPlan[T]("object").With(jsonweight.Of(typeOf[T]()), "request", "oldObject")
+	plan := objectPlan[T]("object").With(decodelimit.JSONPlanOf(typeOf[T]()), "request", "oldObject")
 	s.register(path, PurposeValidate, kind, admission(plan, toValidate, func(ctx context.Context, req *Request) ([]byte, error) {
 		old, err := decode[T](req, kind, "oldObject", req.OldObject)
 		if err != nil {
@@ -92,8 +91,8 @@ func Mutate[T kube.Object](s *Server, path string, f func(ctx context.Context, r
 }
 
 // objectPlan returns the plan to decode an AdmissionReview whose object is a T.
-func objectPlan[T kube.Object](field string) *jsonweight.Plan {
-	return jsonweight.Of(reflect.TypeFor[admissionv1.AdmissionReview]()).With(jsonweight.Of(typeOf[T]()), "request", field)
+func objectPlan[T kube.Object](field string) *decodelimit.JSONPlan {
+	return decodelimit.JSONPlanOf(reflect.TypeFor[admissionv1.AdmissionReview]()).With(decodelimit.JSONPlanOf(typeOf[T]()), "request", field)
 }
 
 // decode decodes one object of req into a new T; nil if there is none.
@@ -117,7 +116,7 @@ func unmarshal(raw []byte, obj runtime.Object) error {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return u.UnmarshalJSON(raw)
 	}
-	if err := costly.Of(reflect.TypeOf(obj)).JSON(raw); err != nil {
+	if err := decodelimit.CostlyPlanOf(reflect.TypeOf(obj)).JSON(raw); err != nil {
 		return err
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, obj)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/internal/jsonweight"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // largePart: a review is large if it takes more than 1/largePart of the limit.
@@ -59,10 +59,10 @@ func (d *decoding) tooHeavy(bytes int64) error {
 
 // weigh estimates the memory for answering a body: decoded by plan, then processed at
 // the given cost.
-func (d *decoding) weigh(body []byte, plan *jsonweight.Plan, cost func(jsonweight.Weight) int64) (int64, error) {
+func (d *decoding) weigh(body []byte, plan *decodelimit.JSONPlan, cost func(decodelimit.Weight) int64) (int64, error) {
 	w, err := plan.Weigh(body, d.limit, cost)
 	switch {
-	case errors.Is(err, jsonweight.ErrTooHeavy):
+	case errors.Is(err, decodelimit.ErrTooHeavy):
 		return 0, d.tooHeavy(cost(w))
 	case err != nil:
 		return 0, badRequest("decode the review: %w", err)
@@ -74,12 +74,12 @@ func (d *decoding) weigh(body []byte, plan *jsonweight.Plan, cost func(jsonweigh
 // validation decodes it; a mutation also encodes and decodes it before and after the
 // function and compares both with the original; a conversion creates the hub and the
 // result.
-func toValidate(w jsonweight.Weight) int64 { return w.Decoded }
+func toValidate(w decodelimit.Weight) int64 { return w.Decoded }
 
-func toMutate(w jsonweight.Weight) int64 {
+func toMutate(w decodelimit.Weight) int64 {
 	return w.Decoded + 3*w.Tree + 2*w.Filled + 6*w.Encoded
 }
 
-func toConvert(w jsonweight.Weight) int64 {
+func toConvert(w decodelimit.Weight) int64 {
 	return 3*w.Decoded + 3*w.Tree + 2*w.Filled + 12*w.Encoded
 }

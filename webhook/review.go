@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/internal/jsonweight"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // admitFunc is a function of Validate or Mutate without type parameters. It returns a
@@ -24,7 +24,7 @@ import (
 type admitFunc func(ctx context.Context, req *Request) (patch []byte, err error)
 
 // admission answers AdmissionReviews with admit. plan and cost estimate its memory.
-func admission(plan *jsonweight.Plan, cost func(jsonweight.Weight) int64, admit admitFunc) hook {
+func admission(plan *decodelimit.JSONPlan, cost func(decodelimit.Weight) int64, admit admitFunc) hook {
 	return func(ctx context.Context, body []byte, room *decoding) ([]byte, outcome, error) {
 		if err := isReview(body, admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"), "admissionReviewVersions"); err != nil {
 			return nil, failed, err

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/flyball-dev/flyball/internal/jsonweight"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -81,7 +81,7 @@ func convert[Hub kube.Object](s *Server, spokes []SpokeOf[Hub]) error {
 // version is one version of a kind, without type parameters.
 type version struct {
 	made           reflect.Type
-	plan           *jsonweight.Plan // to decode a review of its objects
+	plan           *decodelimit.JSONPlan // to decode a review of its objects
 	toHub, fromHub func(kube.Object) (kube.Object, error)
 }
 
@@ -89,8 +89,8 @@ func (v version) zero() bool { return v.made == nil }
 
 // conversionPlan returns the plan to decode a ConversionReview whose objects are of
 // type t.
-func conversionPlan(t reflect.Type) *jsonweight.Plan {
-	return jsonweight.Of(reflect.TypeFor[conversionReview]()).With(jsonweight.Of(t), "request", "objects")
+func conversionPlan(t reflect.Type) *decodelimit.JSONPlan {
+	return decodelimit.JSONPlanOf(reflect.TypeFor[conversionReview]()).With(decodelimit.JSONPlanOf(t), "request", "objects")
 }
 
 func (v version) new() kube.Object {

@@ -1,10 +1,31 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decodelimit limits the memory for decoding the API server's answers. Each
-// object is checked before it is decoded. Most pass at a glance: with so few
-// bytes, or commas and brackets, they cannot become too large. Only the others
-// are weighed.
+// Package decodelimit limits the memory and the time for decoding texts of others: the API
+// server's answers, reviews of a webhook. Each object is checked before it is decoded.
+//
+//	Budget  ──▶ most objects pass at a glance: with so few bytes, or commas and brackets, they
+//	            cannot become too large. Only the others are weighed:
+//	JSONPlan, protoPlan: a type ──▶ what decoding a text of it allocates
+//	CostlyPlan: a type ──▶ where its values take far more time to parse than their text
+//
+// # Memory
+//
+// A few bytes can become a large Go value: each {} in a list of containers is a struct of
+// hundreds of bytes. The estimate counts all allocations, not only what remains, and is rather
+// too high; tests compare it with actual allocations. It does not know what a type's own
+// UnmarshalJSON allocates: within such a value each object and element counts as the largest
+// type that the value's fields lead to.
+//
+// # Time
+//
+// The quantity 1e-100000000 has 12 bytes; to parse it, resource.Quantity divides by a number of
+// 40 MB. Quantities, numbers of math/big and inf.Dec are bounded by their digits as written out,
+// without an exponent. The canonical form of a quantity has as many. Types that decode
+// themselves inside of each other, each of which reads the text again, are bounded by their
+// depth. What a type's own decoding creates without a field for it is not known.
+//
+// Plans are immutable and safe for concurrent use.
 package decodelimit
 
 import (
@@ -13,8 +34,6 @@ import (
 	"math"
 	"reflect"
 	"sync"
-
-	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
 const (
@@ -47,20 +66,20 @@ func (e *TooHeavyError) Error() string {
 // Scale weighs encoded values of one Go type. Make it with Of. Safe for
 // concurrent use.
 type Scale struct {
-	json  func() *jsonweight.Plan
+	json  func() *JSONPlan
 	proto func() *protoPlan
 }
 
 // Of returns the scale of a type. It costs nothing until it is used.
 func Of(t reflect.Type) *Scale {
 	return &Scale{
-		json:  sync.OnceValue(func() *jsonweight.Plan { return jsonweight.ToDecode(t) }),
+		json:  sync.OnceValue(func() *JSONPlan { return JSONPlanToDecode(t) }),
 		proto: sync.OnceValue(func() *protoPlan { return protoPlanOf(t) }),
 	}
 }
 
 // Tree returns the scale of values that are decoded into maps and slices.
-func Tree() *Scale { return &Scale{json: sync.OnceValue(jsonweight.Any)} }
+func Tree() *Scale { return &Scale{json: sync.OnceValue(AnyJSON)} }
 
 // Budget limits the objects of one answer together. It is used by one
 // goroutine.
@@ -82,7 +101,7 @@ func (b *Budget) JSON(s *Scale, text []byte) error {
 		return nil
 	}
 	w, err := plan.Weigh(text, Object, nil)
-	return b.weighed(w.Decoded, errors.Is(err, jsonweight.ErrTooHeavy), errors.Is(err, jsonweight.ErrTooDeep), jsonweight.ErrTooDeep)
+	return b.weighed(w.Decoded, errors.Is(err, ErrTooHeavy), errors.Is(err, ErrTooDeep), ErrTooDeep)
 }
 
 // Protobuf is JSON for a protobuf message.

@@ -11,13 +11,11 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
 // protoPlan estimates how much memory decoding a protobuf message of the
 // Kubernetes API allocates, without decoding it. An empty element of a list of
-// messages is two bytes and becomes a struct of hundreds. As in jsonweight, the
+// messages is two bytes and becomes a struct of hundreds. As of JSON, the
 // estimate counts all allocations and is rather too high; tests compare it with
 // actual allocations. Make it with protoPlanOf; it is immutable.
 type protoPlan struct {
@@ -104,9 +102,6 @@ func fieldOf(t reflect.Type, plans map[reflect.Type]*protoPlan) field {
 	return f
 }
 
-// maxDepth limits the nesting of messages.
-const maxDepth = jsonweight.MaxDepth
-
 // errMessageDeep is returned by Weigh for a message deeper than maxDepth.
 var errMessageDeep = fmt.Errorf("more than %d levels of messages", maxDepth)
 
@@ -172,11 +167,11 @@ func (s *protoScale) value(f *field, in *room, wire protowire.Type, value []byte
 	switch {
 	case f.mapped:
 		slot := min(f.size, 144)
-		s.sum += jsonweight.GrowMap(&in.room, in.n, slot) + f.size
+		s.sum += growMap(&in.room, in.n, slot) + f.size
 	case f.repeated && wire == protowire.BytesType && f.of == nil && f.size <= 8: // packed numbers
 		s.sum += 8 * int64(len(value))
 	case f.repeated:
-		s.sum += jsonweight.Grow(&in.room, in.n, f.size)
+		s.sum += grow(&in.room, in.n, f.size)
 	default:
 		s.sum += f.size
 	}

@@ -24,7 +24,7 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-func encoded(number byte, value []byte) []byte {
+func encodedField(number byte, value []byte) []byte {
 	out := []byte{number<<3 | 2}
 	n := len(value)
 	for ; n >= 0x80; n >>= 7 {
@@ -56,17 +56,17 @@ func TestPlan_NeverWeighsLessThanDecodingAllocates_B13(t *testing.T) {
 	plan := protoPlanOf(reflect.TypeFor[*corev1.Pod]())
 	var entries []byte
 	for i := range 4000 {
-		entries = append(entries, encoded(7, encoded(1, []byte{'a' + byte(i%26), byte('a' + i/26%26), byte('a' + i/676)}))...) // nodeSelector
+		entries = append(entries, encodedField(7, encodedField(1, []byte{'a' + byte(i%26), byte('a' + i/26%26), byte('a' + i/676)}))...) // nodeSelector
 	}
 	for name, message := range map[string][]byte{
 		"ordinary":               ordinary(),
-		"empty containers":       encoded(2, bytes.Repeat(encoded(2, nil), 10_000)),
-		"containers of one name": encoded(2, bytes.Repeat(encoded(2, encoded(1, []byte("a"))), 10_000)),
-		"empty variables":        encoded(2, encoded(2, bytes.Repeat(encoded(7, nil), 10_000))),
-		"empty arguments":        encoded(2, encoded(2, bytes.Repeat(encoded(4, nil), 10_000))),
-		"a map":                  encoded(2, entries),
-		"labels":                 encoded(1, bytes.Repeat(encoded(11, encoded(1, []byte("a"))), 10_000)),
-		"specs":                  bytes.Repeat(encoded(2, nil), 10_000),
+		"empty containers":       encodedField(2, bytes.Repeat(encodedField(2, nil), 10_000)),
+		"containers of one name": encodedField(2, bytes.Repeat(encodedField(2, encodedField(1, []byte("a"))), 10_000)),
+		"empty variables":        encodedField(2, encodedField(2, bytes.Repeat(encodedField(7, nil), 10_000))),
+		"empty arguments":        encodedField(2, encodedField(2, bytes.Repeat(encodedField(4, nil), 10_000))),
+		"a map":                  encodedField(2, entries),
+		"labels":                 encodedField(1, bytes.Repeat(encodedField(11, encodedField(1, []byte("a"))), 10_000)),
+		"specs":                  bytes.Repeat(encodedField(2, nil), 10_000),
 	} {
 		weight, err := plan.Weigh(message, math.MaxInt64)
 		if err != nil {
@@ -87,7 +87,7 @@ func TestPlan_NeverWeighsLessThanDecodingAllocates_B13(t *testing.T) {
 			t.Errorf("%s: it weighs %d, more than the bound of %d", name, weight, bound)
 		}
 	}
-	if _, err := plan.Weigh(encoded(2, bytes.Repeat(encoded(2, nil), 1<<20)), 1<<20); !errors.Is(err, errMessageHeavy) {
+	if _, err := plan.Weigh(encodedField(2, bytes.Repeat(encodedField(2, nil), 1<<20)), 1<<20); !errors.Is(err, errMessageHeavy) {
 		t.Errorf("a million empty containers: %v, want errMessageHeavy", err)
 	}
 	for _, garbage := range [][]byte{nil, {0xff}, {0x0a, 0x7f}, []byte("<html>")} {

@@ -17,7 +17,6 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/internal/bodylimit"
-	"github.com/flyball-dev/flyball/internal/costly"
 	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/jsonspan"
 	"github.com/flyball-dev/flyball/internal/redact"
@@ -150,7 +149,7 @@ func (a Answer) Decode(obj any) error {
 		if !ok {
 			return errors.New("the answer is protobuf, which the type cannot read")
 		}
-		if err := costly.Of(reflect.TypeOf(obj)).Protobuf(a.Data); err != nil {
+		if err := decodelimit.CostlyPlanOf(reflect.TypeOf(obj)).Protobuf(a.Data); err != nil {
 			return err
 		}
 		return message.Unmarshal(a.Data)
@@ -161,7 +160,7 @@ func (a Answer) Decode(obj any) error {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return kjson.UnmarshalCaseSensitivePreserveInts(a.Data, &u.Object)
 	}
-	if err := costly.Of(reflect.TypeOf(obj)).JSON(a.Data); err != nil {
+	if err := decodelimit.CostlyPlanOf(reflect.TypeOf(obj)).JSON(a.Data); err != nil {
 		return err
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(a.Data, obj)

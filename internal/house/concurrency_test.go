@@ -72,7 +72,7 @@ var starters = map[string]string{
 // variables are the package-level variables other than errors, embedded files and constant
 // tables, each with the reason why they hold no state. The key is file:name.
 var variables = map[string]string{
-	"internal/costly/plan.go:plans": "a cache of what a type alone decides, as that of encoding/json",
+	"internal/decodelimit/costly.go:costlyPlans": "a cache of what a type alone decides, as that of encoding/json",
 
 	"rights/recorder.go:update": "a flag of tests, which only the command line sets",
 }

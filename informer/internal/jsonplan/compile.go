@@ -15,7 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/share"
-	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // form is how a node decodes values.
@@ -52,14 +52,14 @@ type node struct {
 	form   form
 	typ    reflect.Type
 	size   uintptr
-	elem   *node        // of a pointer, slice or map
-	record *record      // of a struct
-	tree   *branch      // of any
-	shares bool         // a pointer whose target may be shared
-	alone  reflect.Type // a struct with this field alone
-	prune  *fields.Set  // of a value decoded by the reference
-	site   share.Site   // of values, of a map of keys
-	costly *costly.Plan // of a value that the type's own method or the reference decodes
+	elem   *node                   // of a pointer, slice or map
+	record *record                 // of a struct
+	tree   *branch                 // of any
+	shares bool                    // a pointer whose target may be shared
+	alone  reflect.Type            // a struct with this field alone
+	prune  *fields.Set             // of a value decoded by the reference
+	site   share.Site              // of values, of a map of keys
+	costly *decodelimit.CostlyPlan // of a value that the type's own method or the reference decodes
 }
 
 var (
@@ -97,16 +97,16 @@ func (c *compiler) node(t reflect.Type, sel *fields.Set, addressed bool) (*node,
 			n.form = natively[t]
 			return n, nil
 		case to.Implements(jsonUnmarshaler):
-			n.form, n.costly = formJSON, costly.Of(t)
+			n.form, n.costly = formJSON, decodelimit.CostlyPlanOf(t)
 			return n, nil
 		case to.Implements(textUnmarshaler):
-			n.form, n.costly = formText, costly.Of(t)
+			n.form, n.costly = formText, decodelimit.CostlyPlanOf(t)
 			return n, nil
 		}
 	}
 	err := c.ofKind(n, t, sel)
 	if n.form == formReference {
-		n.alone, n.prune, n.costly = alone(t, "X"), sel, costly.Of(t)
+		n.alone, n.prune, n.costly = alone(t, "X"), sel, decodelimit.CostlyPlanOf(t)
 	}
 	return n, err
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/share"
-	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // Plan decodes objects of one type. Make it with Compile. Safe for concurrent
@@ -136,7 +136,7 @@ func reference(raw []byte, into any) error {
 		// list.
 		return kjson.UnmarshalCaseSensitivePreserveInts(raw, &u.Object)
 	}
-	if err := costly.Of(reflect.TypeOf(into)).JSON(raw); err != nil {
+	if err := decodelimit.CostlyPlanOf(reflect.TypeOf(into)).JSON(raw); err != nil {
 		return err
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, into)

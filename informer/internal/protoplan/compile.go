@@ -17,7 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/share"
-	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // Plan decodes messages of one Go type. Make it with Compile.
@@ -92,7 +92,7 @@ type field struct {
 	part    share.Site   // its parts: what is behind the pointer, slice or map
 	text    share.Site   // its strings, also in lists and as values of maps
 	keys    share.Site
-	costly  *costly.Plan // of what its own method decodes
+	costly  *decodelimit.CostlyPlan // of what its own method decodes
 }
 
 type unmarshaler interface{ Unmarshal([]byte) error }
@@ -268,7 +268,7 @@ func (c *compiler) value(into *field, sel *fields.Set, f reflect.StructField) er
 		return err
 	}
 	if into.kind == quantity || into.kind == opaque {
-		into.costly = costly.Of(t)
+		into.costly = decodelimit.CostlyPlanOf(t)
 	}
 	into.simple = into.shape == dict && into.kind == text
 	into.wire = wireOf[into.kind]

@@ -24,7 +24,6 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/protoplan"
 	"github.com/flyball-dev/flyball/informer/internal/share"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/costly"
 	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -202,7 +201,7 @@ func (d *Decoder) unmarshalInto(obj kube.Object, raw []byte) (size int, err erro
 	if !ok {
 		return 0, fmt.Errorf("the server answered in protobuf, which %s cannot be read from", d.object)
 	}
-	if err := costly.Of(reflect.TypeOf(obj)).Protobuf(raw); err != nil {
+	if err := decodelimit.CostlyPlanOf(reflect.TypeOf(obj)).Protobuf(raw); err != nil {
 		return 0, err
 	}
 	meta := d.objectMeta(obj)

@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/jsonplan"
-	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -93,7 +93,7 @@ func readByReference(raw []byte, obj kube.Object) error {
 		// list.
 		return kjson.UnmarshalCaseSensitivePreserveInts(raw, &u.Object)
 	}
-	if err := costly.Of(reflect.TypeOf(obj)).JSON(raw); err != nil {
+	if err := decodelimit.CostlyPlanOf(reflect.TypeOf(obj)).JSON(raw); err != nil {
 		return err
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, obj)

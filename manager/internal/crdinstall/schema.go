@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // Narrowing is a change that takes something from the clients of a CustomResourceDefinition.
@@ -193,10 +193,10 @@ func (c *comparison) values(path string, from, to node) {
 // boundsQuantity reports whether to accepts the quantities of from that a program can
 // decode: flyball crds bounds their exponents.
 func boundsQuantity(from, to node) bool {
-	if text(to["pattern"]) != costly.BoundQuantity || !equal(to["maxLength"], costly.LongestQuantity) || from["maxLength"] != nil {
+	if text(to["pattern"]) != decodelimit.BoundQuantity || !equal(to["maxLength"], decodelimit.LongestQuantity) || from["maxLength"] != nil {
 		return false
 	}
-	return text(from["pattern"]) == costly.AnyQuantity
+	return text(from["pattern"]) == decodelimit.AnyQuantity
 }
 
 // lists compares what a list demands of its items together.

@@ -11,7 +11,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/manager/internal/crdinstall"
 )
 
@@ -293,17 +293,17 @@ func TestNarrowings_BoundsOfQuantitiesAreNone_O7(t *testing.T) {
 	of := func(pattern string, more string) map[string]any {
 		return widget(t, fmt.Sprintf(`{x-kubernetes-int-or-string: true, pattern: %q%s}`, pattern, more))
 	}
-	bound := of(costly.BoundQuantity, ", maxLength: 32")
+	bound := of(decodelimit.BoundQuantity, ", maxLength: 32")
 	for _, c := range []struct {
 		from, to map[string]any
 		narrows  bool
 	}{
-		{of(costly.AnyQuantity, ""), bound, false},
+		{of(decodelimit.AnyQuantity, ""), bound, false},
 		{bound, bound, false},
 		{of("^.*$", ""), bound, true},
-		{of(costly.AnyQuantity, ", maxLength: 64"), bound, true},
-		{of(costly.AnyQuantity, ""), of(costly.BoundQuantity, ", maxLength: 3"), true},
-		{of(costly.AnyQuantity, ""), of("^1$", ", maxLength: 32"), true},
+		{of(decodelimit.AnyQuantity, ", maxLength: 64"), bound, true},
+		{of(decodelimit.AnyQuantity, ""), of(decodelimit.BoundQuantity, ", maxLength: 3"), true},
+		{of(decodelimit.AnyQuantity, ""), of("^1$", ", maxLength: 32"), true},
 	} {
 		if got := crdinstall.Narrowings(c.from, c.to); (len(got) > 0) != c.narrows {
 			t.Errorf("from %v to %v: %v, want a narrowing: %t", c.from, c.to, got, c.narrows)

@@ -10,7 +10,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/flyball-dev/flyball/internal/costly"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 // Bounds that controller-tools omits, so that a server accepts nothing that the Go type
@@ -18,10 +18,10 @@ import (
 
 // boundQuantities bounds the quantities of a schema.
 func boundQuantities(s *apiextensionsv1.JSONSchemaProps) {
-	if s.Pattern == costly.AnyQuantity {
-		s.Pattern = costly.BoundQuantity
+	if s.Pattern == decodelimit.AnyQuantity {
+		s.Pattern = decodelimit.BoundQuantity
 		if s.MaxLength == nil {
-			s.MaxLength = new(int64(costly.LongestQuantity))
+			s.MaxLength = new(int64(decodelimit.LongestQuantity))
 		}
 	}
 	eachBelow(s, boundQuantities)

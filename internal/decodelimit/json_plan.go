@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package jsonweight
+package decodelimit
 
 import (
 	"encoding"
@@ -26,19 +26,19 @@ const (
 	shapeOpaque // the type's own UnmarshalJSON
 )
 
-// Plan describes how values of a type are decoded. Make it with Of or Any; it
+// JSONPlan describes how values of a type are decoded. Make it with JSONPlanOf or AnyJSON; it
 // is immutable.
-type Plan struct {
+type JSONPlan struct {
 	shape  shape
-	fields map[string]*Plan // of a struct, by JSON name
-	elem   *Plan            // of a list, map or pointer; for own decoding the largest type within
-	also   *Plan            // of a raw value that is decoded later
-	partly bool             // something within is decoded later
-	takes  byte             // first byte of the scalars it accepts: '"', '0' or 't'
-	nests  bool             // its own decoding contains others, each of which reads the text again
-	size   int64            // bytes of a value within its container
-	behind int64            // bytes allocated for a value other than null
-	zero   empty            // encoding of an empty value
+	fields map[string]*JSONPlan // of a struct, by JSON name
+	elem   *JSONPlan            // of a list, map or pointer; for own decoding the largest type within
+	also   *JSONPlan            // of a raw value that is decoded later
+	partly bool                 // something within is decoded later
+	takes  byte                 // first byte of the scalars it accepts: '"', '0' or 't'
+	nests  bool                 // its own decoding contains others, each of which reads the text again
+	size   int64                // bytes of a value within its container
+	behind int64                // bytes allocated for a value other than null
+	zero   empty                // encoding of an empty value
 	rates  rates
 }
 
@@ -51,36 +51,38 @@ var (
 	rawMessage      = reflect.TypeFor[json.RawMessage]()
 )
 
-// Any returns the plan of values that are decoded into maps, slices and
+// AnyJSON returns the plan of values that are decoded into maps, slices and
 // scalars.
-func Any() *Plan {
-	p := &Plan{shape: shapeAny, size: 16}
+func AnyJSON() *JSONPlan {
+	p := &JSONPlan{shape: shapeAny, size: 16}
 	p.rate()
 	return p
 }
 
-// Of compiles the plan of a type. Cache it: it depends only on the type.
-func Of(t reflect.Type) *Plan { return (&compiler{begun: map[reflect.Type]*Plan{}}).plan(t) }
-
-// ToDecode is Of for callers that only need Decoded. It is much faster.
-func ToDecode(t reflect.Type) *Plan {
-	return (&compiler{begun: map[reflect.Type]*Plan{}, lean: true}).plan(t)
+// JSONPlanOf compiles the plan of a type. Cache it: it depends only on the type.
+func JSONPlanOf(t reflect.Type) *JSONPlan {
+	return (&jsonCompiler{begun: map[reflect.Type]*JSONPlan{}}).plan(t)
 }
 
-// compiler makes the plan of a type. begun has the unfinished ones, since types
+// JSONPlanToDecode is JSONPlanOf for callers that only need Decoded. It is much faster.
+func JSONPlanToDecode(t reflect.Type) *JSONPlan {
+	return (&jsonCompiler{begun: map[reflect.Type]*JSONPlan{}, lean: true}).plan(t)
+}
+
+// jsonCompiler makes the plan of a type. begun has the unfinished ones, since types
 // can contain themselves.
-type compiler struct {
-	begun map[reflect.Type]*Plan
+type jsonCompiler struct {
+	begun map[reflect.Type]*JSONPlan
 	lean  bool // omit the encoding of empty values
 }
 
-func (c *compiler) plan(t reflect.Type) *Plan {
+func (c *jsonCompiler) plan(t reflect.Type) *JSONPlan {
 	p := c.compile(t)
 	p.rate()
 	return p
 }
 
-func (c *compiler) encoded(t reflect.Type) empty {
+func (c *jsonCompiler) encoded(t reflect.Type) empty {
 	if c.lean {
 		return empty{}
 	}
@@ -89,7 +91,7 @@ func (c *compiler) encoded(t reflect.Type) empty {
 
 // With returns a copy of p in which the value at the path of names, or each of
 // a list there, is kept raw and decoded later by another plan.
-func (p *Plan) With(as *Plan, path ...string) *Plan {
+func (p *JSONPlan) With(as *JSONPlan, path ...string) *JSONPlan {
 	out := *p
 	out.partly = true
 	switch {
@@ -100,7 +102,7 @@ func (p *Plan) With(as *Plan, path ...string) *Plan {
 		out.also = as
 		return &out
 	}
-	out.fields = make(map[string]*Plan, len(p.fields))
+	out.fields = make(map[string]*JSONPlan, len(p.fields))
 	for name, field := range p.fields {
 		out.fields[name] = field
 	}
@@ -110,11 +112,11 @@ func (p *Plan) With(as *Plan, path ...string) *Plan {
 	return &out
 }
 
-func (c *compiler) compile(t reflect.Type) *Plan {
+func (c *jsonCompiler) compile(t reflect.Type) *JSONPlan {
 	if p := c.begun[t]; p != nil {
 		return p
 	}
-	p := &Plan{size: int64(t.Size())}
+	p := &JSONPlan{size: int64(t.Size())}
 	c.begun[t] = p
 	if t.Kind() == reflect.Pointer {
 		if !ownDecoding(t.Elem()) {
@@ -130,13 +132,13 @@ func (c *compiler) compile(t reflect.Type) *Plan {
 		p.shape = shapeRaw
 		return p
 	case ownDecoding(t):
-		p.shape, p.elem = shapeOpaque, &Plan{}
+		p.shape, p.elem = shapeOpaque, &JSONPlan{}
 		p.nests = c.largest(p.elem, t, t, map[reflect.Type]bool{})
 		return p
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		p.shape, p.fields = shapeStruct, map[string]*Plan{}
+		p.shape, p.fields = shapeStruct, map[string]*JSONPlan{}
 		c.addFields(p.fields, t)
 	case reflect.Slice, reflect.Array:
 		p.shape, p.elem = shapeList, c.compile(t.Elem())
@@ -159,12 +161,12 @@ func (c *compiler) compile(t reflect.Type) *Plan {
 
 // pointed returns the plan of a pointer to target. That may be unfinished if
 // the type contains itself, so it is only evaluated later.
-func (c *compiler) pointed(target *Plan, t reflect.Type) Plan {
-	return Plan{shape: shapePointer, elem: target, size: int64(t.Size()), behind: int64(t.Elem().Size()), zero: c.encoded(t.Elem())}
+func (c *jsonCompiler) pointed(target *JSONPlan, t reflect.Type) JSONPlan {
+	return JSONPlan{shape: shapePointer, elem: target, size: int64(t.Size()), behind: int64(t.Elem().Size()), zero: c.encoded(t.Elem())}
 }
 
 // addFields adds the fields of a struct, including those of embedded structs.
-func (c *compiler) addFields(fields map[string]*Plan, t reflect.Type) {
+func (c *jsonCompiler) addFields(fields map[string]*JSONPlan, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag := f.Tag.Get("json")
@@ -179,7 +181,7 @@ func (c *compiler) addFields(fields map[string]*Plan, t reflect.Type) {
 		if f.Anonymous && name == "" && inner.Kind() == reflect.Struct {
 			// An embedded pointer to a struct is allocated with its first
 			// field.
-			embedded := map[string]*Plan{}
+			embedded := map[string]*JSONPlan{}
 			c.addFields(embedded, inner)
 			for name, p := range embedded {
 				if f.Type.Kind() == reflect.Pointer {
@@ -197,7 +199,7 @@ func (c *compiler) addFields(fields map[string]*Plan, t reflect.Type) {
 			name = f.Name
 		}
 		if fields[name] = c.compile(f.Type); strings.Contains(options, "string") {
-			fields[name] = &Plan{shape: shapeOpaque, elem: &Plan{size: 16}, behind: int64(inner.Size()), zero: empty{text: 24, tree: 48}}
+			fields[name] = &JSONPlan{shape: shapeOpaque, elem: &JSONPlan{size: 16}, behind: int64(inner.Size()), zero: empty{text: 24, tree: 48}}
 		}
 	}
 }
@@ -232,7 +234,7 @@ func keepsBytes(t reflect.Type) bool {
 // largest makes p as large as the largest value that t's fields lead to, also
 // when encoded. It reports whether they lead to another type with its own
 // decoding than root.
-func (c *compiler) largest(p *Plan, root, t reflect.Type, seen map[reflect.Type]bool) (nests bool) {
+func (c *jsonCompiler) largest(p *JSONPlan, root, t reflect.Type, seen map[reflect.Type]bool) (nests bool) {
 	if seen[t] {
 		return t == root
 	}
@@ -264,6 +266,6 @@ func encoded(t reflect.Type) (out empty) {
 	if err != nil {
 		return empty{text: 64, tree: 512}
 	}
-	w, _ := Any().Weigh(text, Unlimited, nil)
-	return empty{text: int64(len(text)), tree: w.Tree - ofDecoder}
+	w, _ := AnyJSON().Weigh(text, Unlimited, nil)
+	return empty{text: int64(len(text)), tree: w.Tree - ofJSONDecoder}
 }

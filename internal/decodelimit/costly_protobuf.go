@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package costly
+package decodelimit
 
 import "google.golang.org/protobuf/encoding/protowire"
 
 // Protobuf returns an error that names the first costly value in a message. It does
 // not validate the message.
-func (p *Plan) Protobuf(message []byte) error { return p.message(message, 0) }
+func (p *CostlyPlan) Protobuf(message []byte) error { return p.message(message, 0) }
 
-func (p *Plan) message(message []byte, depth int) error {
+func (p *CostlyPlan) message(message []byte, depth int) error {
 	for p != nil && p.elem != nil && !p.mapped && !p.listed {
 		p = p.elem // of a pointer, or of a list whose elements are fields
 	}
@@ -37,7 +37,7 @@ func (p *Plan) message(message []byte, depth int) error {
 	return nil
 }
 
-func (p *Plan) field(number int, value []byte, depth int) error {
+func (p *CostlyPlan) field(number int, value []byte, depth int) error {
 	switch {
 	case p.numbers != nil:
 		return p.numbers[number].message(value, depth+1)

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package jsonweight
+package decodelimit
 
 import "encoding/json"
 
 // scalar returns what a string or a literal takes as a value of p.
-func (p *Plan) scalar(t text) int64 {
+func (p *JSONPlan) scalar(t text) int64 {
 	switch p.shape {
 	case shapeSkipped:
 		return 0

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package jsonweight_test
+package decodelimit_test
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/internal/jsonweight"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 	"github.com/flyball-dev/flyball/internal/testing/hostile"
 )
 
@@ -101,11 +101,11 @@ func TestPlan_NeverWeighsLessThanDecodingAllocates_H7(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
 			into := kind.empty()
-			plan := jsonweight.Of(reflect.TypeOf(into))
+			plan := decodelimit.JSONPlanOf(reflect.TypeOf(into))
 			_ = kjson.UnmarshalCaseSensitivePreserveInts([]byte("{"+head+"}"), kind.empty()) // caches the type's fields
 			for _, input := range hostile.Objects(size, head, kind.paths...) {
-				w, err := plan.Weigh(input.Text, jsonweight.Unlimited, nil)
-				if errors.Is(err, jsonweight.ErrTooDeep) {
+				w, err := plan.Weigh(input.Text, decodelimit.Unlimited, nil)
+				if errors.Is(err, decodelimit.ErrTooDeep) {
 					continue
 				}
 				if err != nil {
@@ -147,11 +147,11 @@ func TestPlan_NeverWeighsLessThanDecodingAllocates_H7(t *testing.T) {
 
 func TestPlan_StopsAtTheLimit_H7(t *testing.T) {
 	const limit = 1 << 20
-	plan := jsonweight.Of(reflect.TypeFor[*corev1.Pod]())
+	plan := decodelimit.JSONPlanOf(reflect.TypeFor[*corev1.Pod]())
 	bomb := `{"spec":{"containers":[{}` + strings.Repeat(",{}", 1<<20) + `]}}`
 	took := allocated(func() {
 		w, err := plan.Weigh([]byte(bomb), limit, nil)
-		if !errors.Is(err, jsonweight.ErrTooHeavy) || w.Values > 10_000 {
+		if !errors.Is(err, decodelimit.ErrTooHeavy) || w.Values > 10_000 {
 			t.Errorf("weighed %+v, %v; want an end soon after %d bytes", w, err, limit)
 		}
 	})
@@ -166,18 +166,18 @@ func TestPlan_DecodesRawValuesAlso(t *testing.T) {
 			Object json.RawMessage `json:"object"`
 		} `json:"request"`
 	}
-	plain := jsonweight.Of(reflect.TypeFor[envelope]())
+	plain := decodelimit.JSONPlanOf(reflect.TypeFor[envelope]())
 	text := []byte(`{"request":{"object":{"spec":{"containers":[{},{},{},{},{},{},{},{}]}}}}`)
-	before, err := plain.Weigh(text, jsonweight.Unlimited, nil)
+	before, err := plain.Weigh(text, decodelimit.Unlimited, nil)
 	if err != nil || before.Decoded > 3000 {
 		t.Errorf("raw: %+v, %v; want the bytes alone", before, err)
 	}
-	pod := jsonweight.Of(reflect.TypeFor[*corev1.Pod]())
-	after, err := plain.With(pod, "request", "object").Weigh(text, jsonweight.Unlimited, nil)
+	pod := decodelimit.JSONPlanOf(reflect.TypeFor[*corev1.Pod]())
+	after, err := plain.With(pod, "request", "object").Weigh(text, decodelimit.Unlimited, nil)
 	if size := int64(reflect.TypeFor[corev1.Container]().Size()); err != nil || after.Decoded < before.Decoded+8*size {
 		t.Errorf("with the type: %+v, %v; want more than eight containers of %d bytes", after, err, size)
 	}
-	again, _ := plain.Weigh(text, jsonweight.Unlimited, nil)
+	again, _ := plain.Weigh(text, decodelimit.Unlimited, nil)
 	if again != before {
 		t.Errorf("the plan that it was made of has changed: %+v, was %+v", again, before)
 	}
@@ -185,13 +185,13 @@ func TestPlan_DecodesRawValuesAlso(t *testing.T) {
 
 func TestPlan_WhatIsNoJSONHasNoWeight(t *testing.T) {
 	for _, input := range hostile.Garbage() {
-		_, err := jsonweight.Any().Weigh(input.Text, jsonweight.Unlimited, nil)
+		_, err := decodelimit.AnyJSON().Weigh(input.Text, decodelimit.Unlimited, nil)
 		if json.Valid(input.Text) && err != nil {
 			t.Errorf("%s: %v, want a weight", input.Name, err)
 		}
 	}
 	for _, text := range []string{"", "{", "[", `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `[1`, `[1 2]`, `{1:2}`, `"`, `"\`, "{}{}", "}", `{"a" 1}`} {
-		if _, err := jsonweight.Any().Weigh([]byte(text), jsonweight.Unlimited, nil); err == nil {
+		if _, err := decodelimit.AnyJSON().Weigh([]byte(text), decodelimit.Unlimited, nil); err == nil {
 			t.Errorf("%q has a weight", text)
 		}
 	}
@@ -202,23 +202,23 @@ func FuzzPlan_Weighs(f *testing.F) {
 	for _, input := range append(hostile.Objects(64, head, "pods", "map", "any", "schema.items", "array"), hostile.Garbage()...) {
 		f.Add(input.Text)
 	}
-	plan := jsonweight.Of(reflect.TypeFor[*odd]())
-	bounded := map[string]*jsonweight.Plan{
-		"a tree": jsonweight.Any(), "a Pod": jsonweight.Of(reflect.TypeFor[*corev1.Pod]()), "an Ingress": jsonweight.Of(reflect.TypeFor[*networkingv1.Ingress]()),
+	plan := decodelimit.JSONPlanOf(reflect.TypeFor[*odd]())
+	bounded := map[string]*decodelimit.JSONPlan{
+		"a tree": decodelimit.AnyJSON(), "a Pod": decodelimit.JSONPlanOf(reflect.TypeFor[*corev1.Pod]()), "an Ingress": decodelimit.JSONPlanOf(reflect.TypeFor[*networkingv1.Ingress]()),
 	}
 	for _, input := range hostile.Objects(64, head, "pods", "map", "any", "schema.items", "array", "schemas", "ports") {
 		_ = kjson.UnmarshalCaseSensitivePreserveInts(input.Text, &odd{}) // caches the types' fields
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		w, err := plan.Weigh(text, jsonweight.Unlimited, nil)
-		if json.Valid(text) && err != nil && !errors.Is(err, jsonweight.ErrTooDeep) {
+		w, err := plan.Weigh(text, decodelimit.Unlimited, nil)
+		if json.Valid(text) && err != nil && !errors.Is(err, decodelimit.ErrTooDeep) {
 			t.Fatalf("%q: %v, and it is JSON", text, err)
 		}
 		if err != nil {
 			return
 		}
 		for name, plan := range bounded {
-			if w, err := plan.Weigh(text, jsonweight.Unlimited, nil); err == nil && plan.Bound(text) < w.Decoded {
+			if w, err := plan.Weigh(text, decodelimit.Unlimited, nil); err == nil && plan.Bound(text) < w.Decoded {
 				t.Errorf("%q: it weighs %d as %s, which is more than the bound of %d", text, w.Decoded, name, plan.Bound(text))
 			}
 		}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package jsonweight
+package decodelimit
 
 import (
 	"bytes"
@@ -13,12 +13,12 @@ import (
 // Unlimited as a limit weighs the whole text.
 const Unlimited = math.MaxInt64
 
-// MaxDepth limits the nesting of objects and lists. Decoding is recursive, and
+// maxDepth limits the nesting of objects and lists. Decoding is recursive, and
 // API objects are some dozens of levels deep.
-const MaxDepth = 1000
+const maxDepth = 1000
 
-// ofDecoder is the fixed cost of any text.
-const ofDecoder = 1024
+// ofJSONDecoder is the fixed cost of any text.
+const ofJSONDecoder = 1024
 
 // Weight is what a text takes, in bytes allocated in all. For a plan made by
 // With, Tree, Filled and Encoded are those of the value decoded later.
@@ -36,8 +36,8 @@ type Weight struct {
 	Depth, Values int
 }
 
-// ErrTooDeep is returned by Weigh for a text deeper than MaxDepth.
-var ErrTooDeep = fmt.Errorf("more than %d levels of objects and lists", MaxDepth)
+// ErrTooDeep is returned by Weigh for a text deeper than maxDepth.
+var ErrTooDeep = fmt.Errorf("more than %d levels of objects and lists", maxDepth)
 
 // ErrTooHeavy is returned by Weigh when the cost exceeds the limit. The weight
 // is then that of the text so far.
@@ -47,7 +47,7 @@ var errNotJSON = errors.New("not a JSON text")
 
 // level is an open object or list.
 type level struct {
-	plan    *Plan
+	plan    *JSONPlan
 	list    bool
 	copied  bool  // its bytes are kept, or passed to the type's own decoding
 	started int   // position
@@ -57,32 +57,32 @@ type level struct {
 	later   bool  // kept raw, and decoded later
 }
 
-// scale weighs one text.
-type scale struct {
+// jsonScale weighs one text.
+type jsonScale struct {
 	Weight
 	text    []byte
 	at      int
 	levels  []level
-	nothing Plan // of values without a field
-	typed   bool // Tree, Filled and Encoded do not count here
+	nothing JSONPlan // of values without a field
+	typed   bool     // Tree, Filled and Encoded do not count here
 }
 
 // Weigh weighs the text, decoded by p, until cost exceeds limit. A nil cost is
 // that of decoding. It reads the text once and allocates little. It validates
 // only what it needs to find the values, so it accepts some invalid JSON.
-func (p *Plan) Weigh(text []byte, limit int64, cost func(Weight) int64) (Weight, error) {
+func (p *JSONPlan) Weigh(text []byte, limit int64, cost func(Weight) int64) (Weight, error) {
 	if cost == nil {
 		cost = func(w Weight) int64 { return w.Decoded }
 	}
-	s := scale{text: text, levels: make([]level, 0, 16), typed: p.partly}
-	s.Decoded = ofDecoder
-	s.trees(ofDecoder, 0, 0)
+	s := jsonScale{text: text, levels: make([]level, 0, 16), typed: p.partly}
+	s.Decoded = ofJSONDecoder
+	s.trees(ofJSONDecoder, 0, 0)
 	err := s.run(p, limit, cost)
 	return s.Weight, err
 }
 
 // trees counts what the typed value does not include.
-func (s *scale) trees(tree, filled, encoded int64) {
+func (s *jsonScale) trees(tree, filled, encoded int64) {
 	if !s.typed {
 		s.Tree += tree
 		s.Filled += filled
@@ -90,7 +90,7 @@ func (s *scale) trees(tree, filled, encoded int64) {
 	}
 }
 
-func (s *scale) run(p *Plan, limit int64, cost func(Weight) int64) error {
+func (s *jsonScale) run(p *JSONPlan, limit int64, cost func(Weight) int64) error {
 	if err := s.value(p); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *scale) run(p *Plan, limit int64, cost func(Weight) int64) error {
 }
 
 // member reads the next member of the innermost level, or its end.
-func (s *scale) member() error {
+func (s *jsonScale) member() error {
 	in := &s.levels[len(s.levels)-1]
 	end := byte('}')
 	if in.list {
@@ -149,18 +149,18 @@ func (s *scale) member() error {
 }
 
 // element counts a further element and returns its plan.
-func (s *scale) element(in *level) *Plan {
-	s.trees(Grow(&in.tree, in.members, 16), 0, 1)
+func (s *jsonScale) element(in *level) *JSONPlan {
+	s.trees(grow(&in.tree, in.members, 16), 0, 1)
 	switch in.plan.shape {
 	case shapeAny:
-		s.Decoded += Grow(&in.room, in.members, 16)
+		s.Decoded += grow(&in.room, in.members, 16)
 		return in.plan
 	case shapeOpaque:
-		s.Decoded += Grow(&in.room, in.members, max(in.plan.elem.size, 16))
+		s.Decoded += grow(&in.room, in.members, max(in.plan.elem.size, 16))
 		s.fill(in.plan.elem)
 		return in.plan
 	case shapeList, shapeBytes:
-		s.Decoded += Grow(&in.room, in.members, in.plan.elem.size)
+		s.Decoded += grow(&in.room, in.members, in.plan.elem.size)
 		s.fill(in.plan.elem)
 		return in.plan.elem
 	}
@@ -168,14 +168,14 @@ func (s *scale) element(in *level) *Plan {
 }
 
 // field counts a further member of an object and returns its plan.
-func (s *scale) field(in *level, key text) *Plan {
-	s.trees(GrowMap(&in.tree, in.members, 32)+key.kept(), 0, key.encoded()+2)
+func (s *jsonScale) field(in *level, key text) *JSONPlan {
+	s.trees(growMap(&in.tree, in.members, 32)+key.kept(), 0, key.encoded()+2)
 	switch in.plan.shape {
 	case shapeAny:
-		s.Decoded += GrowMap(&in.room, in.members, 32) + key.kept()
+		s.Decoded += growMap(&in.room, in.members, 32) + key.kept()
 		return in.plan
 	case shapeOpaque:
-		s.Decoded += GrowMap(&in.room, in.members, 32) + key.kept() + in.plan.elem.size
+		s.Decoded += growMap(&in.room, in.members, 32) + key.kept() + in.plan.elem.size
 		s.fill(in.plan.elem)
 		return in.plan
 	case shapeMap:
@@ -184,7 +184,7 @@ func (s *scale) field(in *level, key text) *Plan {
 			s.Decoded += slot
 			slot = 8
 		}
-		s.Decoded += GrowMap(&in.room, in.members, 16+slot) + 3*key.kept() + 16
+		s.Decoded += growMap(&in.room, in.members, 16+slot) + 3*key.kept() + 16
 		s.fill(elem)
 		return elem
 	case shapeStruct:
@@ -197,11 +197,11 @@ func (s *scale) field(in *level, key text) *Plan {
 }
 
 // fill counts the fields of an encoded empty value of p.
-func (s *scale) fill(p *Plan) {
+func (s *jsonScale) fill(p *JSONPlan) {
 	s.trees(0, p.zero.tree, p.zero.text)
 }
 
-func (s *scale) value(p *Plan) error {
+func (s *jsonScale) value(p *JSONPlan) error {
 	c, err := s.next()
 	if err != nil {
 		return err
@@ -246,8 +246,8 @@ func (s *scale) value(p *Plan) error {
 	return nil
 }
 
-func (s *scale) enter(p *Plan, list bool) error {
-	if len(s.levels) == MaxDepth {
+func (s *jsonScale) enter(p *JSONPlan, list bool) error {
+	if len(s.levels) == maxDepth {
 		return fmt.Errorf("offset %d: %w", s.at, ErrTooDeep)
 	}
 	in := level{plan: p, list: list, started: s.at}
@@ -292,7 +292,7 @@ func (s *scale) enter(p *Plan, list bool) error {
 	return nil
 }
 
-func (s *scale) leave(in *level) {
+func (s *jsonScale) leave(in *level) {
 	if in.copied {
 		s.Decoded += int64(s.at - in.started)
 	}
@@ -303,7 +303,7 @@ func (s *scale) leave(in *level) {
 }
 
 // space skips white space and returns the position.
-func (s *scale) space() int {
+func (s *jsonScale) space() int {
 	for s.at < len(s.text) && (s.text[s.at] == ' ' || s.text[s.at] == '\n' || s.text[s.at] == '\r' || s.text[s.at] == '\t') {
 		s.at++
 	}
@@ -311,14 +311,14 @@ func (s *scale) space() int {
 }
 
 // next returns the next byte that is not white space.
-func (s *scale) next() (byte, error) {
+func (s *jsonScale) next() (byte, error) {
 	if s.space() == len(s.text) {
 		return 0, fmt.Errorf("offset %d: %w", s.at, errNotJSON)
 	}
 	return s.text[s.at], nil
 }
 
-func (s *scale) quoted() (text, error) {
+func (s *jsonScale) quoted() (text, error) {
 	if s.text[s.at] != '"' {
 		return text{}, fmt.Errorf("offset %d: %w", s.at, errNotJSON)
 	}
@@ -341,9 +341,9 @@ func (s *scale) quoted() (text, error) {
 	return text{}, fmt.Errorf("offset %d: %w", s.at, errNotJSON)
 }
 
-// Grow returns what a slice allocates for its n-th element, and updates its
+// grow returns what a slice allocates for its n-th element, and updates its
 // capacity room.
-func Grow(room *int64, n, size int64) int64 {
+func grow(room *int64, n, size int64) int64 {
 	if n <= *room {
 		return 0
 	}
@@ -358,9 +358,9 @@ func Grow(room *int64, n, size int64) int64 {
 	return *room*size + *room*size*3/8 + 16 // the allocator rounds up
 }
 
-// GrowMap returns what a map with slots of that size allocates for its n-th
+// growMap returns what a map with slots of that size allocates for its n-th
 // member, and updates its capacity room.
-func GrowMap(room *int64, n, slot int64) int64 {
+func growMap(room *int64, n, slot int64) int64 {
 	if n <= *room-*room/8 {
 		return 0
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package costly
+package decodelimit
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ const (
 
 // JSON returns an error that names the first costly value in the text. It does not
 // validate the text.
-func (p *Plan) JSON(text []byte) error {
+func (p *CostlyPlan) JSON(text []byte) error {
 	if p == nil {
 		return nil
 	}
@@ -38,7 +38,7 @@ type scan struct {
 
 // value reads the value at i and returns the position after it; -1: something was
 // found, or the text is not JSON.
-func (s *scan) value(p *Plan, i, depth, nested int) int {
+func (s *scan) value(p *CostlyPlan, i, depth, nested int) int {
 	for p != nil && p.elem != nil && p.inside == nil && !p.mapped && i < len(s.text) && s.text[i] != '[' {
 		p = p.elem // of a pointer
 	}
@@ -67,7 +67,7 @@ func (s *scan) value(p *Plan, i, depth, nested int) int {
 }
 
 // members reads the object or list at i.
-func (s *scan) members(p *Plan, i, depth, nested int, end byte) int {
+func (s *scan) members(p *CostlyPlan, i, depth, nested int, end byte) int {
 	i = jsonspan.SkipSpace(s.text, i+1)
 	for i < len(s.text) && s.text[i] != end {
 		of := p.elem

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package jsonweight
+package decodelimit
 
 import "bytes"
 
@@ -16,26 +16,26 @@ type rates struct {
 // Bound returns an upper bound of what decoding the text takes, by counting its
 // commas and brackets. It takes a small fraction of the time of Weigh and is
 // far too high for most texts. For a plan made by With it is Unlimited.
-func (p *Plan) Bound(text []byte) int64 {
+func (p *JSONPlan) Bound(text []byte) int64 {
 	if p.partly {
 		return Unlimited
 	}
 	openings := int64(bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("[")))
 	values := openings + int64(bytes.Count(text, []byte(","))) + 1
-	bound := ofDecoder + values*p.rates.value + openings*p.rates.opening + p.rates.byte*int64(len(text))
+	bound := ofJSONDecoder + values*p.rates.value + openings*p.rates.opening + p.rates.byte*int64(len(text))
 	if p.rates.nests {
-		bound += min(openings, MaxDepth) * int64(len(text))
+		bound += min(openings, maxDepth) * int64(len(text))
 	}
 	return bound
 }
 
 // rate computes the rates of p from all plans it leads to.
-func (p *Plan) rate() {
-	seen := map[*Plan]bool{}
+func (p *JSONPlan) rate() {
+	seen := map[*JSONPlan]bool{}
 	var element, place, once int64 = 16, 48, 0
 	p.rates.byte = 40 // of a key, more than of a value
-	var visit func(q *Plan)
-	visit = func(q *Plan) {
+	var visit func(q *JSONPlan)
+	visit = func(q *JSONPlan) {
 		if q == nil || seen[q] {
 			return
 		}
@@ -63,7 +63,7 @@ func (p *Plan) rate() {
 }
 
 // pointers returns the allocation per value for the pointers that lead to it.
-func (p *Plan) pointers() int64 {
+func (p *JSONPlan) pointers() int64 {
 	sum := p.behind
 	for q, hops := p, 0; q.shape == shapePointer && hops < 16; hops++ {
 		q = q.elem

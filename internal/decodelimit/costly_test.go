@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package costly
+package decodelimit
 
 import (
 	"fmt"
@@ -43,7 +43,7 @@ type holder struct {
 }
 
 func TestPlan_CostlyNumbersAreFoundWhereTheirTypesAre(t *testing.T) {
-	p := Of(reflect.TypeFor[*inline]())
+	p := CostlyPlanOf(reflect.TypeFor[*inline]())
 	digits := strings.Repeat("7", 10_001)
 	for text, found := range map[string]bool{
 		`{"sizes":["1","1e-10000000"]}`:                           true,
@@ -83,10 +83,10 @@ func TestPlan_CostlyNumbersAreFoundWhereTheirTypesAre(t *testing.T) {
 }
 
 func TestOf_TypesThatLeadToNoCostlyValueHaveNoPlan(t *testing.T) {
-	if p := Of(reflect.TypeFor[*corev1.ConfigMap]()); p != nil {
+	if p := CostlyPlanOf(reflect.TypeFor[*corev1.ConfigMap]()); p != nil {
 		t.Errorf("a ConfigMap has the plan %+v: it contains no number of any size", p)
 	}
-	if p := Of(reflect.TypeFor[*corev1.Pod]()); p == nil || p != Of(reflect.TypeFor[*corev1.Pod]()) {
+	if p := CostlyPlanOf(reflect.TypeFor[*corev1.Pod]()); p == nil || p != CostlyPlanOf(reflect.TypeFor[*corev1.Pod]()) {
 		t.Error("a Pod has no plan, or a new one each time")
 	}
 }
@@ -100,7 +100,7 @@ func TestPlan_ProtobufAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := Of(reflect.TypeOf(pod))
+	p := CostlyPlanOf(reflect.TypeOf(pod))
 	if err := p.Protobuf(raw); err != nil {
 		t.Errorf("%v, want nothing found in a Pod whose quantities are ordinary", err)
 	}
@@ -153,8 +153,8 @@ func TestBounds_TheCanonicalFormIsWithinThemToo(t *testing.T) {
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte(`{"sizes":["1e5"],"deep":[{"a":{"own":{"a":[1]}}}]}`))
 	f.Fuzz(func(_ *testing.T, text []byte) {
-		_ = Of(reflect.TypeFor[*inline]()).JSON(text)
-		_ = Of(reflect.TypeFor[*corev1.Pod]()).Protobuf(text)
+		_ = CostlyPlanOf(reflect.TypeFor[*inline]()).JSON(text)
+		_ = CostlyPlanOf(reflect.TypeFor[*corev1.Pod]()).Protobuf(text)
 	})
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package costly
+package decodelimit
 
 import (
 	"cmp"
@@ -13,27 +13,27 @@ import (
 	"sync"
 )
 
-// Plan knows where values of one type may be costly. A nil Plan finds nothing.
-type Plan struct {
-	number  bounds           // of a scalar
-	nests   bool             // a type that decodes itself may contain itself
-	inside  *Plan            // of all within a type that decodes itself: which field has it is not known
-	fields  map[string]*Plan // of a struct, by JSON name
-	elem    *Plan            // of a list, map or pointer
-	numbers map[int]*Plan    // the fields of a struct, by number in protobuf
-	mapped  bool             // a map: in protobuf, a message with its key and value
-	listed  bool             // a list that is a message in protobuf
-	leads   bool             // to something costly
+// CostlyPlan knows where values of one type may be costly. A nil CostlyPlan finds nothing.
+type CostlyPlan struct {
+	number  bounds                 // of a scalar
+	nests   bool                   // a type that decodes itself may contain itself
+	inside  *CostlyPlan            // of all within a type that decodes itself: which field has it is not known
+	fields  map[string]*CostlyPlan // of a struct, by JSON name
+	elem    *CostlyPlan            // of a list, map or pointer
+	numbers map[int]*CostlyPlan    // the fields of a struct, by number in protobuf
+	mapped  bool                   // a map: in protobuf, a message with its key and value
+	listed  bool                   // a list that is a message in protobuf
+	leads   bool                   // to something costly
 }
 
-var plans sync.Map // from reflect.Type to *Plan
+var costlyPlans sync.Map // from reflect.Type to *CostlyPlan
 
-// Of returns the plan of a type, or of what a pointer leads to. It is compiled once.
-func Of(t reflect.Type) *Plan {
-	if p, known := plans.Load(t); known {
-		return p.(*Plan)
+// CostlyPlanOf returns the plan of a type, or of what a pointer leads to. It is compiled once.
+func CostlyPlanOf(t reflect.Type) *CostlyPlan {
+	if p, known := costlyPlans.Load(t); known {
+		return p.(*CostlyPlan)
 	}
-	c := compiler{begun: map[reflect.Type]*Plan{}}
+	c := costlyCompiler{begun: map[reflect.Type]*CostlyPlan{}}
 	p := c.compile(t)
 	for changed := true; changed; {
 		changed = false
@@ -49,11 +49,11 @@ func Of(t reflect.Type) *Plan {
 	if !p.leads {
 		p = nil
 	}
-	known, _ := plans.LoadOrStore(t, p)
-	return known.(*Plan)
+	known, _ := costlyPlans.LoadOrStore(t, p)
+	return known.(*CostlyPlan)
 }
 
-func (p *Plan) leadsOn() bool {
+func (p *CostlyPlan) leadsOn() bool {
 	if p.number != (bounds{}) || p.nests || p.elem != nil && p.elem.leads {
 		return true
 	}
@@ -66,7 +66,7 @@ func (p *Plan) leadsOn() bool {
 }
 
 // prune removes what leads to nothing.
-func (p *Plan) prune() {
+func (p *CostlyPlan) prune() {
 	if p.elem != nil && !p.elem.leads {
 		p.elem = nil
 	}
@@ -85,13 +85,13 @@ func (p *Plan) prune() {
 // message is implemented by generated types of protobuf.
 type message interface{ Unmarshal([]byte) error }
 
-type compiler struct{ begun map[reflect.Type]*Plan }
+type costlyCompiler struct{ begun map[reflect.Type]*CostlyPlan }
 
-func (c *compiler) compile(t reflect.Type) *Plan {
+func (c *costlyCompiler) compile(t reflect.Type) *CostlyPlan {
 	if p := c.begun[t]; p != nil {
 		return p
 	}
-	p := &Plan{}
+	p := &CostlyPlan{}
 	c.begun[t] = p
 	if known, is := numberOf(t); is {
 		p.number = known
@@ -99,7 +99,7 @@ func (c *compiler) compile(t reflect.Type) *Plan {
 	}
 	if decodesItself(t) {
 		p.number, p.nests = within(t, t, map[reflect.Type]bool{})
-		p.inside = &Plan{number: p.number, nests: p.nests}
+		p.inside = &CostlyPlan{number: p.number, nests: p.nests}
 		p.inside.inside = p.inside
 	}
 	switch t.Kind() {
@@ -109,14 +109,14 @@ func (c *compiler) compile(t reflect.Type) *Plan {
 	case reflect.Map:
 		p.elem, p.mapped = c.compile(t.Elem()), true
 	case reflect.Struct:
-		p.fields, p.numbers = map[string]*Plan{}, map[int]*Plan{}
+		p.fields, p.numbers = map[string]*CostlyPlan{}, map[int]*CostlyPlan{}
 		c.addFields(p, t)
 	}
 	return p
 }
 
 // addFields adds the fields of a struct, with those of embedded ones.
-func (c *compiler) addFields(p *Plan, t reflect.Type) {
+func (c *costlyCompiler) addFields(p *CostlyPlan, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if parts := strings.Split(f.Tag.Get("protobuf"), ","); len(parts) > 1 {

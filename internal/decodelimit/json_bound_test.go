@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package jsonweight_test
+package decodelimit_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flyball-dev/flyball/internal/jsonweight"
+	"github.com/flyball-dev/flyball/internal/decodelimit"
 )
 
 func TestPlan_BoundIsOfUseForOrdinaryObjects(t *testing.T) {
@@ -21,8 +21,8 @@ func TestPlan_BoundIsOfUseForOrdinaryObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := jsonweight.Of(reflect.TypeOf(pod))
-	w, err := plan.Weigh(text, jsonweight.Unlimited, nil)
+	plan := decodelimit.JSONPlanOf(reflect.TypeOf(pod))
+	w, err := plan.Weigh(text, decodelimit.Unlimited, nil)
 	if bound := plan.Bound(text); err != nil || bound < w.Decoded || bound > 100*w.Decoded {
 		t.Errorf("a Pod of %d bytes weighs %d, and the bound is %d (%v); want one that is above, and not by far", len(text), w.Decoded, bound, err)
 	}
@@ -35,11 +35,11 @@ func BenchmarkPlan(b *testing.B) {
 		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "web", Image: "example.com/web:v1", Env: []corev1.EnvVar{{Name: "A", Value: "a"}, {Name: "B", Value: "b"}}})
 	}
 	text, _ := json.Marshal(pod)
-	plan := jsonweight.Of(reflect.TypeOf(pod))
+	plan := decodelimit.JSONPlanOf(reflect.TypeOf(pod))
 	for name, f := range map[string]func(){
-		"compile": func() { jsonweight.ToDecode(reflect.TypeOf(pod)) },
+		"compile": func() { decodelimit.JSONPlanToDecode(reflect.TypeOf(pod)) },
 		"bound":   func() { plan.Bound(text) },
-		"weigh":   func() { _, _ = plan.Weigh(text, jsonweight.Unlimited, nil) },
+		"weigh":   func() { _, _ = plan.Weigh(text, decodelimit.Unlimited, nil) },
 		"decode":  func() { _ = json.Unmarshal(text, &corev1.Pod{}) },
 	} {
 		b.Run(name, func(b *testing.B) {
