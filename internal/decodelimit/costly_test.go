@@ -150,7 +150,7 @@ func TestBounds_TheCanonicalFormIsWithinThemToo(t *testing.T) {
 	}
 }
 
-func FuzzPlan(f *testing.F) {
+func FuzzCostlyPlan(f *testing.F) {
 	f.Add([]byte(`{"sizes":["1e5"],"deep":[{"a":{"own":{"a":[1]}}}]}`))
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		_ = CostlyPlanOf(reflect.TypeFor[*inline]()).JSON(text)
