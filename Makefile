@@ -47,8 +47,8 @@ scaffold: control-plane ## write three operators with flyball new, run their tes
 	kubectl="$$($(GO) run ./hack/controlplane)/kubectl" && cd hack/tools && GOWORK=off $(GO) test -count=1 -timeout $(TIMEOUT) -run _Q1 ./release -kubectl "$$kubectl"
 simulation: ## run the example and the kit's programs under SEEDS seeds (200), each with other faults (SEEDS=n)
 	@$(GO) run ./hack/test -fresh -seeds $(or $(SEEDS),200) sweeps-website sweeps-replicas sweeps-doubts sweeps-kit
-own-news: ## run two writers under SEEDS seeds (200): each foreign write wakes (SEEDS=10000, some ten minutes)
-	FLYBALL_OWN_NEWS_SEEDS=$(or $(SEEDS),200) $(GO) test -count=1 -timeout 2h -run '^TestOwnNews_EachForeignWriteWakes_R15' -v ./simulate/simtest
+own-events: ## run two writers under SEEDS seeds (200): each foreign write wakes (SEEDS=10000, some ten minutes)
+	FLYBALL_OWN_EVENTS_SEEDS=$(or $(SEEDS),200) $(GO) test -count=1 -timeout 2h -run '^TestOwnEvents_EachForeignWriteWakes_R15' -v ./simulate/simtest
 zoo: ## measure how many seeds find each bug planted in the zoo's operators, and run those without a bug (ZOO_STARTS=n, some 5 minutes)
 	$(GO) test -count=1 -timeout 3h -run '^TestZoo_OperatorsWithoutABugAreRight' ./simulate/kit/zoo -zoo.right=300
 	$(GO) test -count=1 -timeout 3h -run '^TestZoo_SeedsToFindEachBug' -v ./simulate/kit/zoo -zoo.starts=$(or $(ZOO_STARTS),25) -zoo.most=$(or $(ZOO_MOST),1000)

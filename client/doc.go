@@ -42,7 +42,7 @@
 //     Idempotent are get, list, watch and dry runs, apply, update and patch that name
 //     a resourceVersion, and delete with Preconditions. A read is also retried when its
 //     connection breaks. Retries end with the context, and after Options.RetryWithin. With
-//     OmitOwnNews, an apply with IfChanged first names the cached version.
+//     OmitOwnEvents, an apply with IfChanged first names the cached version.
 //   - C9 A client limited to a namespace by With sends no request outside of it.
 //   - C10 PatchChanges sends only what differs, object and status separately, and only to the
 //     object that was read (by UID), lists to its version.

@@ -125,7 +125,7 @@ func (i intent) cached() (kube.Object, applied.State) {
 	return obj, state
 }
 
-// send sends the apply. Within a reconcile of a controller with OmitOwnNews it first names the
+// send sends the apply. Within a reconcile of a controller with OmitOwnEvents it first names the
 // version that the cache has, so that the news of it can be told from news of others; if the
 // server has a newer one, it is sent again without.
 func (i intent) send(ctx context.Context, c *Client, body []byte) (response, error) {

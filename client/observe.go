@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"github.com/flyball-dev/flyball/internal/effects"
-	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -38,7 +38,7 @@ func observeLost(c *Client, at *call) {
 // for a foreign write is recorded: an object that the server has created for this request,
 // and one that it has changed or removed in the version that the request named.
 func (at *call) own(w kube.Written) {
-	step := ownnews.Write{Kind: w.Kind.GroupKind(), Key: w.Key, UID: w.UID, To: w.Version, Gone: w.Effect == kube.Removed}
+	step := ownevents.Write{Kind: w.Kind.GroupKind(), Key: w.Key, UID: w.UID, To: w.Version, Gone: w.Effect == kube.Removed}
 	switch {
 	case !step.Gone && w.Effect != kube.Stored:
 		return

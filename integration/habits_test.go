@@ -24,11 +24,11 @@ var _ = Describe("reconcilers that make one step and return", Label("habits"), f
 		}
 		for _, byNew := range []bool{false, true} {
 			name := map[bool]string{false: "reconcile.For", true: "reconcile.New"}[byNew]
-			It(fmt.Sprintf("come to their end by %s, with OmitOwnNews %t all but those that it cannot serve (R15)", name, omit), func(ctx context.Context) {
+			It(fmt.Sprintf("come to their end by %s, with OmitOwnEvents %t all but those that it cannot serve (R15)", name, omit), func(ctx context.Context) {
 				ns := newNamespace(ctx)
 				Expect(habits.Seed(ctx, outside, ns)).To(Succeed())
 				p := newProcess(env.Config(), ns)
-				Expect(habits.Add(p.Manager, byNew, reconcile.Options{OmitOwnNews: omit})).To(Succeed())
+				Expect(habits.Add(p.Manager, byNew, reconcile.Options{OmitOwnEvents: omit})).To(Succeed())
 				p.start()
 				Eventually(habits.Unfinished).WithArguments(ctx, outside, ns).Should(HaveExactElements(stop))
 				Expect(p.complaints()).To(BeEmpty())

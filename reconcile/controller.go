@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flyball-dev/flyball/internal/nursery"
-	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/workqueue"
@@ -90,12 +90,12 @@ type KeyedOptions[K comparable] struct {
 	// carries. Nil: that of the manager that runs the controller; without one there are
 	// no spans, at no cost. docs/operations.md describes the spans.
 	TracerProvider trace.TracerProvider
-	// OmitOwnNews saves the reconciles that only follow own writes (see promise R15). Set
+	// OmitOwnEvents saves the reconciles that only follow own writes (see promise R15). Set
 	// it if a reconcile does all that can be done, and returns Retry or After otherwise:
 	// after a single step of several, nothing calls it for the next one. Package
 	// simulate/kit finds such reconciles in tests (V24). At run time only a resync shows them,
 	// and logs the first one; it is off by default (informer.Options.Resync).
-	OmitOwnNews bool
+	OmitOwnEvents bool
 	// CrashOnPanic makes a panic of a reconcile end the process after it is logged.
 	// Otherwise it is an error of that reconcile.
 	CrashOnPanic bool
@@ -128,8 +128,8 @@ type Controller[K comparable] struct {
 	counters counters
 	sources  sources[K]
 	waits    waits[K]
-	wrote    *ownnews.Ledger[K] // nil: own news wakes
-	absent   func(key K) bool   // a reconcile of key would do nothing; nil: unknown
+	wrote    *ownevents.Ledger[K] // nil: own events wake
+	absent   func(key K) bool     // a reconcile of key would do nothing; nil: unknown
 	failures failures[K]
 
 	unfinished sync.Once // a line about it
@@ -156,8 +156,8 @@ func New[K comparable](name string, f Func[K], opts KeyedOptions[K]) *Controller
 		crashOnPanic: opts.CrashOnPanic,
 		synced:       make(chan struct{}),
 	}
-	if opts.OmitOwnNews {
-		c.wrote = new(ownnews.Ledger[K])
+	if opts.OmitOwnEvents {
+		c.wrote = new(ownevents.Ledger[K])
 	}
 	c.counters.took.Bounds = bounds[:]
 	c.watchdog = &watchdog[K]{
@@ -299,7 +299,7 @@ func (c *Controller[K]) follow(ctx context.Context, s source.Source[K], drop fun
 	if c.sim != nil {
 		c.sim.Step(ctx, "follow", c.name+" "+s.String())
 	}
-	ctx = ownnews.WithFilter(ctx, filterOf(c))
+	ctx = ownevents.WithFilter(ctx, filterOf(c))
 	var err error
 	if p := guarded(func() { err = s.Run(ctx, c.add) }); p != nil {
 		c.own.Error(p, "Source panicked", "source", s.String(), "stack", p.Stack)

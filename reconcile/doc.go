@@ -47,7 +47,7 @@
 //	R12 a reconcile that returns a *kube.NotSettledError holds no worker, is counted as
 //	    a conflict, and runs again when the effect of the write is known
 //	R14 R4 holds for the writes of any client made from the manager's configuration
-//	R15 the event of an own write wakes its key like any other event. With Options.OmitOwnNews an
+//	R15 the event of an own write wakes its key like any other event. With Options.OmitOwnEvents an
 //	    event wakes no key whose own reconciles have made all that it reports, by writes that
 //	    named the version before or created the object; a foreign write always wakes
 //	R16 a controller of For is not woken for a key without an object, unless it retries,

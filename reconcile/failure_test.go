@@ -73,7 +73,7 @@ func TestController_RemembersNothingOfAKeyThatIsNotItself_B27(t *testing.T) {
 				return reconcile.Result{}, alwaysPassed{errors.New("ahead")}
 			}
 			return reconcile.Result{}, nil
-		}, reconcile.KeyedOptions[float64]{Workers: 1, OmitOwnNews: true})
+		}, reconcile.KeyedOptions[float64]{Workers: 1, OmitOwnEvents: true})
 		keys := make(chan float64)
 		c.Watch(source.Channel(keys, source.ChannelOptions{}))
 		ctx, cancel := context.WithCancel(t.Context())

@@ -16,7 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -166,7 +166,7 @@ func TestFinalize_GoesOnWithItsOwnWrite_R4(t *testing.T) {
 	})
 }
 
-// The event of the write is own news, also where the informer does not show own writes before
+// The event of the write is an own event, also where the informer does not show own writes before
 // the watch does: nothing but the run that wrote it can run the body.
 func TestFinalize_RunsTheBodyThoughTheCacheShowsTheFinalizerLate_R15(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -194,7 +194,7 @@ type reporting struct{ writer }
 func (r reporting) SetFinalizers(ctx context.Context, obj kube.Object, finalizers []string) error {
 	err := r.writer.SetFinalizers(ctx, obj, finalizers)
 	now := r.server.get(obj.GetName())
-	ownnews.RunOf(ctx).Wrote(ownnews.Write{
+	ownevents.RunOf(ctx).Wrote(ownevents.Write{
 		Kind: appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), Key: kube.KeyOf(obj), UID: obj.GetUID(),
 		From: kube.ParseVersion(obj.GetResourceVersion()), To: kube.ParseVersion(now.ResourceVersion),
 	})

@@ -28,7 +28,7 @@ type ObjectController[T kube.Object] struct {
 }
 
 // For returns a controller that calls f with each object of an informer: when the
-// controller starts, when the object changes, also by f (see Options.OmitOwnNews), when a
+// controller starts, when the object changes, also by f (see Options.OmitOwnEvents), when a
 // source of Watch adds its key, and when a Result asks for it. Func explains the results.
 //
 //	c := reconcile.For(websites, r.reconcile, reconcile.Options{})

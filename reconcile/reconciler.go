@@ -25,7 +25,7 @@ type Key = kube.Key
 // The returned values mean:
 //
 //	Result{}, nil       wait for the next event; that of an own write is one, unless
-//	                    Options.OmitOwnNews is set
+//	                    Options.OmitOwnEvents is set
 //	After(d, why), nil  run again when d has passed; resets the backoff
 //	Retry(why), nil     not ready yet: run again with backoff; not an error
 //	_, err              the error wins over the Result: run again with backoff

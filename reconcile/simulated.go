@@ -6,7 +6,7 @@ package reconcile
 import (
 	"math/rand/v2"
 
-	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/workqueue"
@@ -74,7 +74,7 @@ func (c *Controller[K]) waker(key K) func() {
 	return func() { c.add(key, source.Cause{Source: "simulation", Resync: true}) }
 }
 
-func (c *Controller[K]) reportUnfinished(key K, u *ownnews.Unfinished) {
+func (c *Controller[K]) reportUnfinished(key K, u *ownevents.Unfinished) {
 	c.sim.Note(simhook.Note{
 		What: simhook.Unfinished, Kind: c.name, Key: keyText(key), Name: u.Last.String(), Text: u.More.String(),
 	})

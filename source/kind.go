@@ -17,7 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/inflight"
-	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/kube"
@@ -71,7 +71,7 @@ func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	f := feed[T, K]{source: s, add: add, sim: simhook.Of(ctx), filter: ownnews.FilterOf[K](ctx), log: textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("source", s.name)}
+	f := feed[T, K]{source: s, add: add, sim: simhook.Of(ctx), filter: ownevents.FilterOf[K](ctx), log: textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("source", s.name)}
 	s.discover(ctx, f.log)
 	reg, err := s.informer.AddHandler(f.handle, informer.HandlerOptions{Name: "source " + s.name, Undecodable: true})
 	if err != nil {
@@ -148,7 +148,7 @@ type feed[T kube.Object, K comparable] struct {
 	sim    simhook.Hooks
 	log    logr.Logger
 	calls  inflight.Calls
-	filter ownnews.Filter[K]
+	filter ownevents.Filter[K]
 	keys   []K // of the present event
 }
 

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/source/sourcetest"
@@ -183,7 +183,7 @@ func TestKind_PredicatesDropOnlyWhatTheyMay_R1(t *testing.T) {
 	})
 }
 
-// A mapper may be slow, or rely on the predicate; also where own news is told from others'.
+// A mapper may be slow, or rely on the predicate; also where own events are told from others'.
 func TestKind_DoesNotMapWhatAPredicateDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -192,7 +192,7 @@ func TestKind_DoesNotMapWhatAPredicateDrops(t *testing.T) {
 			mapped = append(mapped, obj.GetName())
 			return source.Self(obj)
 		}, source.When(func(e kube.Event[kube.Object]) bool { return e.Latest().GetName() == "ours" }))
-		ctx, cancel := context.WithCancel(ownnews.WithFilter(t.Context(), ownnews.Filter[source.Key]{Ledger: new(ownnews.Ledger[source.Key])}))
+		ctx, cancel := context.WithCancel(ownevents.WithFilter(t.Context(), ownevents.Filter[source.Key]{Ledger: new(ownevents.Ledger[source.Key])}))
 		ended := make(chan error, 1)
 		go func() { ended <- kind.Run(ctx, func(source.Key, source.Cause) {}) }()
 		for _, name := range []string{"a", "ours", "b"} {

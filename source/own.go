@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -82,7 +82,7 @@ func (f *feed[T, K]) recordDropped(e kube.Event[kube.Object]) {
 
 // stepOf returns the step from the state that the handler was last given to the present one.
 // plain: the event is no more than that.
-func stepOf(e kube.Event[kube.Object]) (step ownnews.Write, plain bool) {
+func stepOf(e kube.Event[kube.Object]) (step ownevents.Write, plain bool) {
 	if e.Initial || e.Resync || e.Relisted || e.Healed || e.LeftScope || e.Undecodable != nil {
 		return step, false
 	}

@@ -82,7 +82,7 @@ type Snapshot struct {
 	// Keys added.
 	Keys uint64
 	// Own counts the keys that were not added because the event only reports
-	// what a reconcile of the key has written: see OmitOwnNews in the Options of
+	// what a reconcile of the key has written: see OmitOwnEvents in the Options of
 	// package reconcile.
 	Own uint64
 	// Absent counts the keys that were not added because a controller of

@@ -37,8 +37,8 @@ func setup(mgr *manager.Manager) error {
 	r := &reconciler{client: mgr.Client(), children: children, events: mgr.Events("frontend-operator")}
 	// The status is written here, so a change of it alone starts no reconcile.
 	c := reconcile.For(frontends, r.reconcile, reconcile.Options{
-		Predicate:   source.SpecChanged,
-		OmitOwnNews: true, // remove it if a reconcile returns after one step of several
+		Predicate:     source.SpecChanged,
+		OmitOwnEvents: true, // remove it if a reconcile returns after one step of several
 	})
 	c.Watch(source.Owned(deployments, frontends))
 	return mgr.Add(c)

@@ -61,10 +61,10 @@ func newController(mgr *manager.Manager, of func(*reconciler) siteFunc) *reconci
 
 	r := newReconciler(mgr, deployments, services, configMaps)
 	c := reconcile.For(websites, of(r), reconcile.Options{
-		Predicate:    source.SpecChanged,
-		OmitOwnNews:  true, // each reconcile does all that can be done, so what it has written needs no other
-		PrioritizeBy: urgentIfChanged,
-		FairBy:       reconcile.ByNamespace, // a namespace with thousands of Websites does not delay the others
+		Predicate:     source.SpecChanged,
+		OmitOwnEvents: true, // each reconcile does all that can be done, so what it has written needs no other
+		PrioritizeBy:  urgentIfChanged,
+		FairBy:        reconcile.ByNamespace, // a namespace with thousands of Websites does not delay the others
 	})
 	c.Finalize(finalizer, mgr.Client(), r.cleanUp)
 	c.Watch(source.Owned(services, websites), source.Owned(configMaps, websites))

@@ -7,7 +7,7 @@
 //	reconcile: its context answers TaskKey ──▶ a request in that context ──TaskOf──▶ its Task
 //
 // A Runnable that wraps a controller need not pass anything on but the context. A reconcile
-// that has a ledger of its own writes is an ownnews.Run too.
+// that has a ledger of its own writes is an ownevents.Run too.
 package contextvalues
 
 import (

@@ -98,7 +98,7 @@ var arrows = map[string][]string{
 	"internal/health":      {"informer/state", "informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile"},
 	"internal/metrics": {"informer/state", "internal/histogram", "internal/contextvalues", "reconcile", "webhook",
 		"workqueue"},
-	"internal/ownnews":     {"internal/contextvalues"},
+	"internal/ownevents":   {"internal/contextvalues"},
 	"internal/decodelimit": {"internal/jsonspan"},
 	"internal/writegate":   {"reconcile"},
 

@@ -154,20 +154,20 @@ func dices(mgr *manager.Manager, anew, omits bool) error {
 		}
 		secret.ResourceVersion = has.ResourceVersion
 		return reconcile.Result{}, mgr.Client().Update(ctx, secret)
-	}, reconcile.Options{OmitOwnNews: omits})
+	}, reconcile.Options{OmitOwnEvents: omits})
 	c.Watch(source.Kind(configMaps, source.Self))
 	c.Watch(source.Kind(secrets, source.Self))
 	return mgr.Add(c)
 }
 
-// A new password at each run is found as such: with own news it is a loop without an end, and
+// A new password at each run is found as such: with own events it is a loop without an end, and
 // without them a reconcile that writes each time that it is called.
 func TestKit_OutputThatDiffersForEqualInputsIsFound_K16(t *testing.T) {
 	for name, c := range map[string]struct{ anew, omits, finds bool }{
-		"kept":                       {},
-		"kept, own news omitted":     {omits: true},
-		"anew at each run":           {anew: true, finds: true},
-		"anew, its own news omitted": {anew: true, omits: true, finds: true},
+		"kept":                         {},
+		"kept, own events omitted":     {omits: true},
+		"anew at each run":             {anew: true, finds: true},
+		"anew, its own events omitted": {anew: true, omits: true, finds: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := kit.Run(t, kit.Config{Faults: kit.Plan{}, MaxEvents: 3000}, 1, func(w *kit.World) {

@@ -106,8 +106,8 @@ func (c caches) holds(e Event) bool {
 	return false
 }
 
-// doneIsDone (V24): a controller that omits its own news calls for another reconcile if it has
-// stopped before its work is done. The controller finds it: see package internal/ownnews.
+// doneIsDone (V24): a controller that omits its own events calls for another reconcile if it has
+// stopped before its work is done. The controller finds it: see package internal/ownevents.
 func doneIsDone(h *History) (out []Violation) {
 	restless := sync.OnceValue(func() map[line]bool { // few histories have one
 		lines := map[line]bool{}
@@ -119,7 +119,7 @@ func doneIsDone(h *History) (out []Violation) {
 	for i, e := range h.Events {
 		if e.What == Unfinished && !restless()[lineOf(e)] {
 			out = append(out, violated(i, "%s returned after writing %s, and nothing will call it again, "+
-				"as Options.OmitOwnNews is set; called once more, it writes %s", lineOf(e), e.Name, e.Text))
+				"as Options.OmitOwnEvents is set; called once more, it writes %s", lineOf(e), e.Name, e.Text))
 		}
 	}
 	return out

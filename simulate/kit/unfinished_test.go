@@ -42,7 +42,7 @@ func stepwise(mgr *manager.Manager, asks, omits bool) error {
 		}
 		return reconcile.Result{}, nil
 	}
-	c := reconcile.New("steps", step, reconcile.Options{OmitOwnNews: omits})
+	c := reconcile.New("steps", step, reconcile.Options{OmitOwnEvents: omits})
 	c.Watch(source.Kind(configMaps, func(kube.Object) iter.Seq[reconcile.Key] {
 		return func(yield func(reconcile.Key) bool) { yield(reconcile.Key{Namespace: "default", Name: "m"}) }
 	}))
@@ -56,7 +56,7 @@ func TestKit_FindsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 		asks, omits bool
 		says        string
 	}{
-		{"own news wakes", false, false, ""},
+		{"own events wake", false, false, ""},
 		{"it asks for the next reconcile", true, true, ""},
 		{"nothing calls it", false, true, "manager-1's steps default/m returned after writing ConfigMap default/first, and nothing will call it again"},
 	} {

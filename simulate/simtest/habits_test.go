@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
-// Reconcilers that make one step and return come to their end. With OmitOwnNews just those stop
+// Reconcilers that make one step and return come to their end. With OmitOwnEvents just those stop
 // that the option cannot serve: see docs/migration.md.
 func TestHabits_ComeToTheirEnd_R15(t *testing.T) {
 	for _, omit := range []bool{false, true} {
@@ -40,7 +40,7 @@ func TestHabits_ComeToTheirEnd_R15(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := habits.Add(mgr, byNew, reconcile.Options{OmitOwnNews: omit}); err != nil {
+					if err := habits.Add(mgr, byNew, reconcile.Options{OmitOwnEvents: omit}); err != nil {
 						t.Fatal(err)
 					}
 					ctx, cancel := context.WithCancel(t.Context())

@@ -27,7 +27,7 @@ const (
 type Habit struct {
 	// Name of its object: the step, and the call that makes it.
 	Name string
-	// Omits: it stops after its first step if own news is omitted.
+	// Omits: it stops after its first step if own events are omitted.
 	Omits bool
 
 	has  int  // children that exist before

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ownnews
+package ownevents
 
 import (
 	"slices"
@@ -187,7 +187,7 @@ func (l *Ledger[K]) Dropped(event Write, plain bool) {
 	}
 }
 
-// Classify reports whether an event is own news for the key by. While a reconcile of the key is
+// Classify reports whether an event is an own event of the key by. While a reconcile of the key is
 // in progress, only its end shows that it is not: the event of a write may arrive before its
 // answer. later is then true, and decide is called at the end. Nothing comes late by that,
 // because the key is held.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ownnews_test
+package ownevents_test
 
 import (
 	"context"
@@ -13,53 +13,53 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/contextvalues"
-	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/kube"
 )
 
-func step(from, to kube.Version) ownnews.Write {
-	return ownnews.Write{Kind: schema.GroupKind{Kind: "ConfigMap"}, Key: kube.Key{Namespace: "prod", Name: "web"}, UID: "u", From: from, To: to}
+func step(from, to kube.Version) ownevents.Write {
+	return ownevents.Write{Kind: schema.GroupKind{Kind: "ConfigMap"}, Key: kube.Key{Namespace: "prod", Name: "web"}, UID: "u", From: from, To: to}
 }
 
-func end(from kube.Version) ownnews.Write {
+func end(from kube.Version) ownevents.Write {
 	w := step(from, 0)
 	w.Gone = true
 	return w
 }
 
 func TestLedger_OwnIsWhatOwnStepsLeadTo_R15(t *testing.T) {
-	other := func(w ownnews.Write, change func(*ownnews.Write)) ownnews.Write { change(&w); return w }
+	other := func(w ownevents.Write, change func(*ownevents.Write)) ownevents.Write { change(&w); return w }
 	for _, row := range []struct {
 		name  string
-		wrote []ownnews.Write // by a
-		event ownnews.Write
+		wrote []ownevents.Write // by a
+		event ownevents.Write
 		want  bool
 	}{
 		{"nothing written", nil, step(5, 6), false},
-		{"one step", []ownnews.Write{step(5, 7)}, step(5, 7), true},
-		{"from an older state: a foreign step between", []ownnews.Write{step(5, 7)}, step(4, 7), false},
-		{"to a newer state: a foreign step after", []ownnews.Write{step(5, 7)}, step(5, 8), false},
-		{"an older state is given", []ownnews.Write{step(5, 7)}, step(5, 6), false},
-		{"two steps in one event", []ownnews.Write{step(5, 7), step(7, 9)}, step(5, 9), true},
-		{"the second of two", []ownnews.Write{step(5, 7), step(7, 9)}, step(7, 9), true},
-		{"a foreign step between two", []ownnews.Write{step(5, 7), step(8, 9)}, step(5, 9), false},
-		{"created", []ownnews.Write{step(0, 7)}, step(0, 7), true},
-		{"created and changed", []ownnews.Write{step(0, 7), step(7, 8)}, step(0, 8), true},
-		{"known before, and changed", []ownnews.Write{step(6, 7)}, step(0, 7), false},
-		{"removed", []ownnews.Write{end(6)}, end(6), true},
-		{"changed and removed", []ownnews.Write{step(5, 6), end(6)}, end(5), true},
-		{"removed after a foreign step", []ownnews.Write{step(5, 6), end(7)}, end(5), false},
-		{"removed by another", []ownnews.Write{step(5, 6)}, end(5), false},
-		{"removed in an unknown state", []ownnews.Write{end(0)}, end(0), false},
-		{"a change before the end", []ownnews.Write{step(5, 6), end(6)}, step(5, 6), true},
-		{"another object of the name", []ownnews.Write{step(0, 7)}, other(step(0, 7), func(w *ownnews.Write) { w.UID = "v" }), false},
-		{"the end of another object of the name", []ownnews.Write{end(6)}, other(end(6), func(w *ownnews.Write) { w.UID = "v" }), false},
-		{"another name", []ownnews.Write{step(5, 7)}, other(step(5, 7), func(w *ownnews.Write) { w.Key.Name = "x" }), false},
-		{"another kind", []ownnews.Write{step(5, 7)}, other(step(5, 7), func(w *ownnews.Write) { w.Kind.Kind = "Secret" }), false},
-		{"a write that changed nothing", []ownnews.Write{step(5, 5)}, step(5, 5), false},
-		{"a version without order", []ownnews.Write{step(5, 0)}, step(5, 0), false},
+		{"one step", []ownevents.Write{step(5, 7)}, step(5, 7), true},
+		{"from an older state: a foreign step between", []ownevents.Write{step(5, 7)}, step(4, 7), false},
+		{"to a newer state: a foreign step after", []ownevents.Write{step(5, 7)}, step(5, 8), false},
+		{"an older state is given", []ownevents.Write{step(5, 7)}, step(5, 6), false},
+		{"two steps in one event", []ownevents.Write{step(5, 7), step(7, 9)}, step(5, 9), true},
+		{"the second of two", []ownevents.Write{step(5, 7), step(7, 9)}, step(7, 9), true},
+		{"a foreign step between two", []ownevents.Write{step(5, 7), step(8, 9)}, step(5, 9), false},
+		{"created", []ownevents.Write{step(0, 7)}, step(0, 7), true},
+		{"created and changed", []ownevents.Write{step(0, 7), step(7, 8)}, step(0, 8), true},
+		{"known before, and changed", []ownevents.Write{step(6, 7)}, step(0, 7), false},
+		{"removed", []ownevents.Write{end(6)}, end(6), true},
+		{"changed and removed", []ownevents.Write{step(5, 6), end(6)}, end(5), true},
+		{"removed after a foreign step", []ownevents.Write{step(5, 6), end(7)}, end(5), false},
+		{"removed by another", []ownevents.Write{step(5, 6)}, end(5), false},
+		{"removed in an unknown state", []ownevents.Write{end(0)}, end(0), false},
+		{"a change before the end", []ownevents.Write{step(5, 6), end(6)}, step(5, 6), true},
+		{"another object of the name", []ownevents.Write{step(0, 7)}, other(step(0, 7), func(w *ownevents.Write) { w.UID = "v" }), false},
+		{"the end of another object of the name", []ownevents.Write{end(6)}, other(end(6), func(w *ownevents.Write) { w.UID = "v" }), false},
+		{"another name", []ownevents.Write{step(5, 7)}, other(step(5, 7), func(w *ownevents.Write) { w.Key.Name = "x" }), false},
+		{"another kind", []ownevents.Write{step(5, 7)}, other(step(5, 7), func(w *ownevents.Write) { w.Kind.Kind = "Secret" }), false},
+		{"a write that changed nothing", []ownevents.Write{step(5, 5)}, step(5, 5), false},
+		{"a version without order", []ownevents.Write{step(5, 0)}, step(5, 0), false},
 	} {
-		var l ownnews.Ledger[string]
+		var l ownevents.Ledger[string]
 		for _, w := range row.wrote {
 			l.Wrote("a", w)
 		}
@@ -67,17 +67,17 @@ func TestLedger_OwnIsWhatOwnStepsLeadTo_R15(t *testing.T) {
 			t.Errorf("%s: own is %t, want %t", row.name, got, row.want)
 		}
 		if l.Own("b", row.event) {
-			t.Errorf("%s: own news for another key than that whose reconcile wrote", row.name)
+			t.Errorf("%s: an own event of another key than that whose reconcile wrote", row.name)
 		}
 	}
 }
 
 func TestLedger_EventsBeforeTheAnswerWaitForTheEnd_R15(t *testing.T) {
-	var l ownnews.Ledger[string]
+	var l ownevents.Ledger[string]
 	var decided []bool
 	decide := func(own bool) { decided = append(decided, own) }
 	l.Begin("a")
-	for _, event := range []ownnews.Write{step(5, 7), step(7, 8)} { // ours, whose answer is on its way, and a foreign one
+	for _, event := range []ownevents.Write{step(5, 7), step(7, 8)} { // ours, whose answer is on its way, and a foreign one
 		if own, later := l.Classify("a", event, decide); own || !later {
 			t.Errorf("%+v: own is %t, later %t; want it to wait for the end of the reconcile", event, own, later)
 		}
@@ -87,7 +87,7 @@ func TestLedger_EventsBeforeTheAnswerWaitForTheEnd_R15(t *testing.T) {
 	}
 	l.Wrote("a", step(5, 7))
 	if own, later := l.Classify("a", step(5, 7), decide); !own || later {
-		t.Error("an event after the answer is not own news at once")
+		t.Error("an event after the answer is not an own event at once")
 	}
 	l.End("a", true)
 	if len(decided) != 2 || !decided[0] || decided[1] {
@@ -113,28 +113,28 @@ func TestLedger_EventsBeforeTheAnswerWaitForTheEnd_R15(t *testing.T) {
 // anything from its begin to the end of the next one.
 func TestLedger_FindsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 	first, second := step(0, 7), step(7, 8)
-	news := func(l *ownnews.Ledger[string]) { l.News("a") }
-	write := func(w ownnews.Write) func(*ownnews.Ledger[string]) {
-		return func(l *ownnews.Ledger[string]) { l.Wrote("a", w) }
+	news := func(l *ownevents.Ledger[string]) { l.News("a") }
+	write := func(w ownevents.Write) func(*ownevents.Ledger[string]) {
+		return func(l *ownevents.Ledger[string]) { l.Wrote("a", w) }
 	}
-	foreign := func(l *ownnews.Ledger[string]) {
+	foreign := func(l *ownevents.Ledger[string]) {
 		l.Classify("a", step(5, 9), func(own bool) {
 			if !own {
 				l.News("a")
 			}
 		})
 	}
-	ownEvent := func(l *ownnews.Ledger[string]) {
+	ownEvent := func(l *ownevents.Ledger[string]) {
 		l.Classify("a", first, func(own bool) {
 			if !own {
 				l.News("a")
 			}
 		})
 	}
-	dropped := func(w ownnews.Write, plain bool) func(*ownnews.Ledger[string]) {
-		return func(l *ownnews.Ledger[string]) { l.Dropped(w, plain) }
+	dropped := func(w ownevents.Write, plain bool) func(*ownevents.Ledger[string]) {
+		return func(l *ownevents.Ledger[string]) { l.Dropped(w, plain) }
 	}
-	type acts []func(*ownnews.Ledger[string])
+	type acts []func(*ownevents.Ledger[string])
 	for _, row := range []struct {
 		name        string
 		one         acts
@@ -160,7 +160,7 @@ func TestLedger_FindsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 		{"an event waits for the end of the first, and is foreign", acts{foreign, write(first)}, true, nil, acts{write(second)}, false, false},
 		{"an event waits for the end of the second, and is foreign", acts{write(first)}, true, nil, acts{foreign, write(second)}, true, false},
 	} {
-		var l ownnews.Ledger[string]
+		var l ownevents.Ledger[string]
 		do := func(a acts) {
 			for _, f := range a {
 				f(&l)
@@ -183,8 +183,8 @@ func TestLedger_FindsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 }
 
 func TestLedger_IsBounded_R15(t *testing.T) {
-	var l ownnews.Ledger[string]
-	at := func(i int) ownnews.Write {
+	var l ownevents.Ledger[string]
+	at := func(i int) ownevents.Write {
 		w := step(kube.Version(i+1), kube.Version(i+2))
 		w.Key.Name = fmt.Sprint("web-", i/3)
 		return w
@@ -208,23 +208,23 @@ func TestLedger_IsBounded_R15(t *testing.T) {
 
 // by is the Run of a reconcile of key.
 type by struct {
-	*ownnews.Ledger[string]
+	*ownevents.Ledger[string]
 	key string
 }
 
-func (b by) Wrote(w ownnews.Write) { b.Ledger.Wrote(b.key, w) }
+func (b by) Wrote(w ownevents.Write) { b.Ledger.Wrote(b.key, w) }
 
 func TestContext_CarriesRunAndFilter_R15(t *testing.T) {
 	ctx := context.Background()
-	if run, f := ownnews.RunOf(ctx), ownnews.FilterOf[string](ctx); run != nil || f.Ledger != nil || f.Absent != nil {
+	if run, f := ownevents.RunOf(ctx), ownevents.FilterOf[string](ctx); run != nil || f.Ledger != nil || f.Absent != nil {
 		t.Error("a context without a run and a filter has them")
 	}
-	var l ownnews.Ledger[string]
-	ctx = ownnews.WithFilter(ctx, ownnews.Filter[string]{Ledger: &l})
-	if ownnews.FilterOf[string](ctx).Ledger != &l || ownnews.FilterOf[int](ctx).Ledger != nil {
+	var l ownevents.Ledger[string]
+	ctx = ownevents.WithFilter(ctx, ownevents.Filter[string]{Ledger: &l})
+	if ownevents.FilterOf[string](ctx).Ledger != &l || ownevents.FilterOf[int](ctx).Ledger != nil {
 		t.Error("the filter is not that of the keys' type")
 	}
-	ownnews.RunOf(context.WithValue(ctx, contextvalues.TaskKey{}, by{&l, "a"})).Wrote(step(5, 7))
+	ownevents.RunOf(context.WithValue(ctx, contextvalues.TaskKey{}, by{&l, "a"})).Wrote(step(5, 7))
 	if !l.Own("a", step(5, 7)) {
 		t.Error("the write of a context's run is not in its ledger")
 	}
@@ -238,7 +238,7 @@ func FuzzLedger_NoForeignStepIsOwn_R15(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		var l ownnews.Ledger[string]
+		var l ownevents.Ledger[string]
 		foreign := []bool{false} // by version
 		given := kube.Version(0)
 		for range 50 {
@@ -273,13 +273,13 @@ func FuzzLedger_NoForeignStepIsOwn_R15(f *testing.F) {
 
 // Nothing finds what is remembered of a NaN, so nothing would ever forget it.
 func TestLedger_RemembersNothingOfAKeyThatIsNotItself_R15(t *testing.T) {
-	var l ownnews.Ledger[float64]
+	var l ownevents.Ledger[float64]
 	nan := math.NaN()
 	for range 3 {
 		l.Begin(nan)
 		l.Wrote(nan, step(5, 7))
 		if own, later := l.Classify(nan, step(5, 7), nil); own || later {
-			t.Errorf("an event for a NaN is own news %t, postponed %t; want news at once", own, later)
+			t.Errorf("an event for a NaN is an own event %t, postponed %t; want news at once", own, later)
 		}
 		if idle, found := l.End(nan, true); idle || found != nil {
 			t.Errorf("a NaN is idle %t, unfinished %v; nothing can be known of it", idle, found)

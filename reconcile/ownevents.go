@@ -7,20 +7,20 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/kube"
 )
 
 // filterOf returns what the sources of c need not add.
-func filterOf[K comparable](c *Controller[K]) ownnews.Filter[K] {
-	return ownnews.Filter[K]{Absent: c.absent, Ledger: c.wrote}
+func filterOf[K comparable](c *Controller[K]) ownevents.Filter[K] {
+	return ownevents.Filter[K]{Absent: c.absent, Ledger: c.wrote}
 }
 
-// writing is a run whose controller keeps a ledger of own writes. It implements ownnews.Run.
+// writing is a run whose controller keeps a ledger of own writes. It implements ownevents.Run.
 type writing[K comparable] struct{ *run[K] }
 
 // Wrote records a write of the reconcile.
-func (w writing[K]) Wrote(did ownnews.Write) { w.controller.wrote.Wrote(w.key, did) }
+func (w writing[K]) Wrote(did ownevents.Write) { w.controller.wrote.Wrote(w.key, did) }
 
 // endOwn ends the reconcile in the ledger, and reports what that found.
 func (r *run[K]) endOwn(outcome Outcome) {
@@ -37,7 +37,7 @@ func (r *run[K]) endOwn(outcome Outcome) {
 	}
 	c.unfinished.Do(func() {
 		r.logger().Info("Reconcile was done too early: the next one wrote more, and nothing else had "+
-			"changed. With Options.OmitOwnNews do all in one reconcile, or return Retry or After",
+			"changed. With Options.OmitOwnEvents do all in one reconcile, or return Retry or After",
 			"wrote", found.Last.String(), "wroteNext", found.More.String())
 	})
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ownnews tells events that only report a reconcile's own writes from all others.
+// Package ownevents tells events that only report a reconcile's own writes from all others.
 //
 //	client, before the informers learn of a write ──▶ Ledger.Wrote(key, Write)
 //	source, for each key of an event              ──▶ Ledger.Classify(key, Write): add it, leave
@@ -10,8 +10,8 @@
 // A Write is a step of an object from one version to the next one that the server had, with
 // none in between: the request named the version that it was based on, or the server said
 // that it created the object. An event leads from the version that a handler was last given
-// to the present one. It is own news for a key if a chain of steps leads from the one to the
-// other, all made by reconciles of that key. So a foreign write is never part of own news:
+// to the present one. It is an own event of a key if a chain of steps leads from the one to the
+// other, all made by reconciles of that key. So a foreign write is never part of an own event:
 // each is between two versions of which one event, of each handler, has the first before and
 // the second after it, and no chain bridges it.
 //
@@ -27,4 +27,4 @@
 // # Testing
 //
 // Tables, and a fuzz target against a model with two writers.
-package ownnews
+package ownevents

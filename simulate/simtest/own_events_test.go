@@ -268,13 +268,13 @@ func randomly(r *rand.Rand) func(ctx context.Context, d *duet, site *corev1.Conf
 
 // Each write of others is seen by a reconcile that begins after it, whatever writes of the
 // reconciles are before, after and around it, and however late watch and answers are.
-// FLYBALL_OWN_NEWS_SEEDS is the number of seeds.
-func TestOwnNews_EachForeignWriteWakes_R15(t *testing.T) {
+// FLYBALL_OWN_EVENTS_SEEDS is the number of seeds.
+func TestOwnEvents_EachForeignWriteWakes_R15(t *testing.T) {
 	seeds := uint64(200)
 	if testing.Short() {
 		seeds = 40
 	}
-	if text := os.Getenv("FLYBALL_OWN_NEWS_SEEDS"); text != "" {
+	if text := os.Getenv("FLYBALL_OWN_EVENTS_SEEDS"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
 			t.Fatal(err)
@@ -285,7 +285,7 @@ func TestOwnNews_EachForeignWriteWakes_R15(t *testing.T) {
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
-			d := newDuet(t, seed, randomly(rand.New(rand.NewPCG(seed, 2))), reconcile.Options{OmitOwnNews: true})
+			d := newDuet(t, seed, randomly(rand.New(rand.NewPCG(seed, 2))), reconcile.Options{OmitOwnEvents: true})
 			var writes []foreignWrite
 			for range 10 {
 				late := r.IntN(2) == 0
@@ -312,13 +312,13 @@ func TestOwnNews_EachForeignWriteWakes_R15(t *testing.T) {
 			own, written, reconciles = own+d.source.Snapshot().Own, written+uint64(len(writes)), reconciles+uint64(d.runs())
 		})
 	}
-	t.Logf("%d foreign writes, %d reconciles, %d times own news of the Deployment", written, reconciles, own)
+	t.Logf("%d foreign writes, %d reconciles, %d own events of the Deployment", written, reconciles, own)
 	if own < seeds {
-		t.Errorf("own news came %d times in %d seeds; the test tests too little", own, seeds)
+		t.Errorf("%d own events came in %d seeds; the test tests too little", own, seeds)
 	}
 }
 
-func TestOwnNews_WakesUnlessOmitted_R15(t *testing.T) {
+func TestOwnEvents_WakesUnlessOmitted_R15(t *testing.T) {
 	steps := func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
 		web, err := d.webs.Get(kube.KeyOf(wish(0)))
 		switch {
@@ -331,10 +331,10 @@ func TestOwnNews_WakesUnlessOmitted_R15(t *testing.T) {
 	}
 	for omit, want := range map[bool]int{false: 3, true: 1} {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDuet(t, 0, steps, reconcile.Options{OmitOwnNews: omit})
+			d := newDuet(t, 0, steps, reconcile.Options{OmitOwnEvents: omit})
 			time.Sleep(time.Minute)
 			if got := d.runs(); got != want {
-				t.Errorf("OmitOwnNews %t: %d reconciles, want %d", omit, got, want)
+				t.Errorf("OmitOwnEvents %t: %d reconciles, want %d", omit, got, want)
 			}
 		})
 	}
@@ -342,7 +342,7 @@ func TestOwnNews_WakesUnlessOmitted_R15(t *testing.T) {
 
 // Each write is one event, first by its answer and then by the watch, and a write that changes
 // nothing is none: after its last change a reconcile runs once more, and not again.
-func TestOwnNews_WakesOncePerChange_R15(t *testing.T) {
+func TestOwnEvents_WakesOncePerChange_R15(t *testing.T) {
 	writes := map[string]func(ctx context.Context, d *duet, site *corev1.ConfigMap) error{
 		"no write": func(context.Context, *duet, *corev1.ConfigMap) error { return nil },
 		"update": func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
@@ -383,7 +383,7 @@ func TestOwnNews_WakesOncePerChange_R15(t *testing.T) {
 
 // What a resync shows is logged once, if nothing but own writes has happened: here not for the
 // reconcile that another's change of the site woke.
-func TestOwnNews_ResyncShowsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
+func TestOwnEvents_ResyncShowsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 	child := func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
 		return d.own.ApplyChild(ctx, wish(len(site.Data)), "", nil)
 	}
@@ -401,10 +401,10 @@ func TestOwnNews_ResyncShowsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 		opts  reconcile.Options
 		lines int
 	}{
-		{"one pass", child, reconcile.Options{OmitOwnNews: true}, 0},
-		{"one pass, and its predicate drops what others change", child, reconcile.Options{OmitOwnNews: true, Predicate: source.LabelsChanged}, 0},
-		{"a step for each run", steps, reconcile.Options{OmitOwnNews: true}, 1},
-		{"a step for each run, and own news wakes", steps, reconcile.Options{}, 0},
+		{"one pass", child, reconcile.Options{OmitOwnEvents: true}, 0},
+		{"one pass, and its predicate drops what others change", child, reconcile.Options{OmitOwnEvents: true, Predicate: source.LabelsChanged}, 0},
+		{"a step for each run", steps, reconcile.Options{OmitOwnEvents: true}, 1},
+		{"a step for each run, and own events wake", steps, reconcile.Options{}, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex
@@ -434,12 +434,12 @@ func TestOwnNews_ResyncShowsWhoStopsBeforeItsWorkIsDone_V24(t *testing.T) {
 	}
 }
 
-func TestOwnNews_ApplyOverAnUnseenWriteWakes_R15(t *testing.T) {
+func TestOwnEvents_ApplyOverAnUnseenWriteWakes_R15(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		apply := func(ctx context.Context, d *duet, site *corev1.ConfigMap) error {
 			return d.own.ApplyChild(ctx, wish(len(site.Data)), "", nil)
 		}
-		d := newDuet(t, 0, apply, reconcile.Options{OmitOwnNews: true})
+		d := newDuet(t, 0, apply, reconcile.Options{OmitOwnEvents: true})
 		site := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}}
 		runs := func(foreign func() error) int {
 			t.Helper()
@@ -458,7 +458,7 @@ func TestOwnNews_ApplyOverAnUnseenWriteWakes_R15(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		if got := runs(func() error { return nil }); got != 1 {
-			t.Errorf("%d runs for a change of the site, want 1: what it applies is its own news", got)
+			t.Errorf("%d runs for a change of the site, want 1: what it applies is its own event", got)
 		}
 		label := func() error {
 			return d.Client.Patch(t.Context(), wish(0), client.MergePatch([]byte(`{"metadata":{"labels":{"theirs":"x"}}}`)))
