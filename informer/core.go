@@ -23,8 +23,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/informer/state"
-	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -40,7 +40,7 @@ type core struct {
 	ended   chan struct{} // closed when Run has ended
 	fifo    *store.DeltaFIFO
 	indexer *store.Indexer
-	group   nursery.Nursery
+	group   taskgroup.Group
 	guard   *mutation.Guard  // nil: off
 	memory  *headroom.Budget // nil: no bound
 	packing packing          // empty: objects are held decoded

@@ -28,7 +28,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/bodylimit"
-	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -39,7 +39,7 @@ type SharedInformerFactory struct {
 	opts     Options
 	resolver *restclient.Resolver
 	schemas  *schemas.Watch
-	group    nursery.Nursery
+	group    taskgroup.Group
 	narrow   narrow[coreID]
 	relief   headroom.Relief
 	mu       struct {

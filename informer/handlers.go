@@ -15,8 +15,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/delivery"
 	"github.com/flyball-dev/flyball/informer/internal/store"
-	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -27,7 +27,7 @@ type member struct {
 	of      *handle
 	gone    chan struct{} // closed when it has left
 	left    func()        // closes gone, once
-	running *nursery.Member
+	running *taskgroup.Member
 }
 
 // join adds a handler: it receives the present objects, and then every change.

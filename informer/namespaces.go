@@ -14,7 +14,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/informer/state"
-	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -26,7 +26,7 @@ type following struct {
 	// The core's critical section guards the fields below.
 	chosen []string
 	known  bool // the first list of namespaces is stored
-	member *nursery.Member
+	member *taskgroup.Member
 }
 
 // namespaceInformer returns an informer of the namespaces that match selector.

@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/mutation"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
-	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -27,7 +27,7 @@ type refusals struct {
 	guard    *mutation.Guard
 	indexer  *store.Indexer
 	store    func(apply func() ([]store.Change, error)) []store.Change
-	group    *nursery.Nursery // that run joins
+	group    *taskgroup.Group // that run joins
 	log      logr.Logger
 	mu       struct {
 		sync.Mutex

@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -28,7 +28,7 @@ type watched struct {
 	scope     listwatch.Scope
 	matcher   feed.Matcher
 	reflector *reflector.Reflector
-	member    *nursery.Member // the Reflector's run; nil: it never runs
+	member    *taskgroup.Member // the Reflector's run; nil: it never runs
 	lw        listwatch.ListerWatcher[kube.Object]
 	decoding  *taskProbe // calls of the transform
 	holders   int

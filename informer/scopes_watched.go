@@ -24,8 +24,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
-	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/sleep"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -38,7 +38,7 @@ type opener struct {
 	table      *scopeTable
 	fifo       *store.DeltaFIFO
 	indexer    *store.Indexer
-	group      *nursery.Nursery
+	group      *taskgroup.Group
 	settings   *settings
 	projection *projection
 	packing    *packing

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 )
 
 // Stage is a part of a manager that starts and stops as one.
@@ -49,8 +49,8 @@ var stages = [...]Stage{
 }
 
 type group struct {
-	stage   Stage
-	nursery nursery.Nursery
+	stage Stage
+	tasks taskgroup.Group
 
 	mu struct {
 		sync.Mutex
@@ -69,9 +69,9 @@ type member struct {
 	state     RunState
 	since     time.Time
 	err       error
-	task      *nursery.Member // nil until it has joined
-	leaving   bool            // it was removed
-	abandoned bool            // Remove no longer waits for it
+	task      *taskgroup.Member // nil until it has joined
+	leaving   bool              // it was removed
+	abandoned bool              // Remove no longer waits for it
 	to        notices
 }
 
@@ -91,7 +91,7 @@ func (g *group) join(r, owner Runnable, name string, to notices) (*member, error
 	g.mu.Lock()
 	g.mu.members = append(g.mu.members, m)
 	g.mu.Unlock()
-	task, err := g.nursery.Spawn(func(ctx context.Context) error {
+	task, err := g.tasks.Spawn(func(ctx context.Context) error {
 		g.live(ctx, m)
 		return nil
 	})
@@ -181,7 +181,7 @@ func (g *group) forget(m *member) {
 func (g *group) run(ctx context.Context) {
 	// Members report their errors themselves; the only other error is a second run,
 	// which Manager.Run prevents.
-	_ = g.nursery.Run(ctx)
+	_ = g.tasks.Run(ctx)
 }
 
 // opened blocks until the members have started, which the next stage waits for: their

@@ -27,8 +27,8 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// nursery writes children as a client does, and records the calls.
-type nursery struct {
+// childWriter writes children as a client does, and records the calls.
+type childWriter struct {
 	server server
 	asked  []string
 	refuse string // name of a child that cannot be applied
@@ -45,7 +45,7 @@ type nursery struct {
 	unreadable, unreadableThen error // of reads of children
 }
 
-func (n *nursery) DeleteToRecreate(_ context.Context, child, is kube.Object, propagation metav1.DeletionPropagation) error {
+func (n *childWriter) DeleteToRecreate(_ context.Context, child, is kube.Object, propagation metav1.DeletionPropagation) error {
 	n.asked = append(n.asked, "delete to recreate "+child.GetName()+" "+string(propagation))
 	if n.refuseNew {
 		return errors.New("invalid as a new object as well")
@@ -62,7 +62,7 @@ func (n *nursery) DeleteToRecreate(_ context.Context, child, is kube.Object, pro
 	return nil
 }
 
-func (n *nursery) ChildOwner() string { return "its-own" }
+func (n *childWriter) ChildOwner() string { return "its-own" }
 
 // by is the entry of a child's managedFields that an apply by manager makes; by "": the
 // writer's own.
@@ -70,7 +70,7 @@ func by(manager string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: cmp.Or(manager, "its-own"), Operation: metav1.ManagedFieldsOperationApply}
 }
 
-func (n *nursery) ReadChild(_ context.Context, child kube.Object) (kube.Object, error) {
+func (n *childWriter) ReadChild(_ context.Context, child kube.Object) (kube.Object, error) {
 	if _, isParent := child.(*corev1.ConfigMap); isParent {
 		n.asked = append(n.asked, "read "+child.GetName())
 		if n.parent != nil {
@@ -90,7 +90,7 @@ func (n *nursery) ReadChild(_ context.Context, child kube.Object) (kube.Object, 
 	return nil, apierrors.NewNotFound(appsv1.Resource("deployments"), child.GetName())
 }
 
-func (n *nursery) ApplyChild(ctx context.Context, child kube.Object, fieldOwner string, confirm func(context.Context) error) error {
+func (n *childWriter) ApplyChild(ctx context.Context, child kube.Object, fieldOwner string, confirm func(context.Context) error) error {
 	if is := n.server.get(child.GetName()); confirm != nil && (is == nil || is.Labels["content"] != child.GetLabels()["content"]) {
 		if err := confirm(ctx); err != nil {
 			return err
@@ -115,7 +115,7 @@ func (n *nursery) ApplyChild(ctx context.Context, child kube.Object, fieldOwner 
 	return nil
 }
 
-func (n *nursery) EnsureChild(ctx context.Context, child kube.Object, fieldOwner string, prepare func(context.Context) error) (bool, error) {
+func (n *childWriter) EnsureChild(ctx context.Context, child kube.Object, fieldOwner string, prepare func(context.Context) error) (bool, error) {
 	d := child.(*appsv1.Deployment)
 	n.asked, n.owner = append(n.asked, "ensure "+d.Name), fieldOwner
 	if is := n.server.get(d.Name); is != nil {
@@ -130,7 +130,7 @@ func (n *nursery) EnsureChild(ctx context.Context, child kube.Object, fieldOwner
 	return true, nil
 }
 
-func (n *nursery) DeleteChild(_ context.Context, child kube.Object) error {
+func (n *childWriter) DeleteChild(_ context.Context, child kube.Object) error {
 	n.asked = append(n.asked, "delete "+child.GetName())
 	switch is := n.server.get(child.GetName()); {
 	case is == nil:
@@ -142,16 +142,16 @@ func (n *nursery) DeleteChild(_ context.Context, child kube.Object) error {
 	return nil
 }
 
-func (n *nursery) take() []string {
+func (n *childWriter) take() []string {
 	asked := n.asked
 	n.asked = nil
 	return asked
 }
 
 // family returns a set over a running informer, and a parent.
-func family(t *testing.T, opts reconcile.ChildSetOptions) (*reconcile.ChildSet, *nursery, *corev1.ConfigMap) {
+func family(t *testing.T, opts reconcile.ChildSetOptions) (*reconcile.ChildSet, *childWriter, *corev1.ConfigMap) {
 	s := newServer()
-	n := &nursery{server: s}
+	n := &childWriter{server: s}
 	set := reconcile.NewChildSet(n, testScheme(t), []reconcile.ChildKind{reconcile.Children(watch(t, s))}, opts)
 	return set, n, parentOf("prod", "p", "p")
 }
@@ -369,7 +369,7 @@ func TestChildSet_PrunesNothingMadeBesideIt_R9(t *testing.T) {
 		}{{"a cache without managedFields", false, 2}, {"a cache with managedFields", true, 0}} {
 			for _, opts := range []reconcile.ChildSetOptions{{}, {FieldOwner: "me"}} {
 				s := newServer()
-				n := &nursery{server: s}
+				n := &childWriter{server: s}
 				i := newInformer(t, s)
 				if !row.keep {
 					i = withoutManagedFields(t, s)

@@ -14,9 +14,9 @@ import (
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/workqueue"
 )
@@ -123,7 +123,7 @@ type Controller[K comparable] struct {
 	sim          simhook.Hooks // set then; nil: none
 	probes       []probe[K]    // set then
 
-	group    nursery.Nursery // the sources, and the workers where Run has both
+	group    taskgroup.Group // the sources, and the workers where Run has both
 	synced   chan struct{}
 	counters counters
 	sources  sources[K]

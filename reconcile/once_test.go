@@ -73,7 +73,7 @@ func TestOnce_IsMadeOnceAndKept_R17(t *testing.T) {
 func TestOnce_AsksTheServerWhatTheCacheDoesNotShow_R17(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		n := &nursery{server: s}
+		n := &childWriter{server: s}
 		i := newInformer(t, newServer()) // of another server: it never shows the child
 		set := reconcile.NewChildSet(n, testScheme(t), []reconcile.ChildKind{reconcile.Children(i)}, reconcile.ChildSetOptions{})
 		run(t, i)
@@ -105,7 +105,7 @@ func TestOnce_TakesNothingFromOthers_R17(t *testing.T) {
 		} {
 			for _, cached := range []bool{true, false} {
 				s := newServer()
-				n := &adopter{nursery: nursery{server: s}}
+				n := &adopter{childWriter: childWriter{server: s}}
 				shown := s
 				if !cached {
 					shown = newServer()
@@ -140,7 +140,7 @@ func TestOnce_TakesNothingFromOthers_R17(t *testing.T) {
 
 // adopter records what is applied to an object that it is to adopt.
 type adopter struct {
-	nursery
+	childWriter
 	adopted kube.Object
 }
 

@@ -21,9 +21,9 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-func recreating(t *testing.T, propagation metav1.DeletionPropagation, opts reconcile.ChildSetOptions) (*reconcile.ChildSet, *nursery, *corev1.ConfigMap) {
+func recreating(t *testing.T, propagation metav1.DeletionPropagation, opts reconcile.ChildSetOptions) (*reconcile.ChildSet, *childWriter, *corev1.ConfigMap) {
 	s := newServer()
-	n := &nursery{server: s, immutable: true}
+	n := &childWriter{server: s, immutable: true}
 	kind := reconcile.Recreate(reconcile.Children(watch(t, s)), propagation)
 	return reconcile.NewChildSet(n, testScheme(t), []reconcile.ChildKind{kind}, opts), n, parentOf("prod", "p", "p")
 }
@@ -130,11 +130,11 @@ func TestRecreate_DeletesNothingThatItHasNotAdopted_R25(t *testing.T) {
 
 // Whatever fails after the deletion, the log has one line of it, and the next Apply creates the child.
 func TestRecreate_SaysWhatItDeleted_R25(t *testing.T) {
-	for name, fail := range map[string]func(*nursery){
-		"creation":       func(n *nursery) { n.refuseThen = "a" },
-		"read":           func(n *nursery) { n.unreadableThen = errors.New("no route to host") },
-		"none":           func(*nursery) {},
-		"not gone, read": func(n *nursery) { n.holds, n.unreadableThen = true, errors.New("no route to host") },
+	for name, fail := range map[string]func(*childWriter){
+		"creation":       func(n *childWriter) { n.refuseThen = "a" },
+		"read":           func(n *childWriter) { n.unreadableThen = errors.New("no route to host") },
+		"none":           func(*childWriter) {},
+		"not gone, read": func(n *childWriter) { n.holds, n.unreadableThen = true, errors.New("no route to host") },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			set, n, parent := recreating(t, metav1.DeletePropagationBackground, reconcile.ChildSetOptions{})

@@ -18,7 +18,7 @@ import (
 var starters = map[string]string{
 	"internal/testing/logtest/logtest.go": "tests alone: the managers whose words are searched",
 	"internal/testing/habits/habits.go":   "tests alone: the habit that writes from a goroutine",
-	"internal/nursery/nursery.go":         "the group that can be joined during a run",
+	"internal/taskgroup/taskgroup.go":     "the group that can be joined during a run",
 	"internal/writegate/gate.go":          "the alarm that ends a write whose term is over",
 
 	"workqueue/later.go": "the timer's callback moves keys that are due, and ends",

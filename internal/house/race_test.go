@@ -25,7 +25,7 @@ func TestHouse_RaceDetectorIsLeftOutWhereNothingRunsAtOnce(t *testing.T) {
 		}
 		tested[f.dir] = tested[f.dir] || f.isTest()
 		for _, imported := range f.imports() {
-			if slices.Contains([]string{"testing/synctest", "net/http/httptest", "golang.org/x/sync/errgroup"}, imported) || under(imported, "internal/nursery") {
+			if slices.Contains([]string{"testing/synctest", "net/http/httptest", "golang.org/x/sync/errgroup"}, imported) || under(imported, "internal/taskgroup") {
 				t.Errorf("%s imports %s; remove the package from "+list, f.path, imported)
 			}
 		}

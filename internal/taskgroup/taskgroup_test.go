@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package nursery_test
+package taskgroup_test
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 )
 
-func TestNursery_RunEndsWhenAllThatJoinedHasEnded(t *testing.T) {
+func TestGroup_RunEndsWhenAllThatJoinedHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var n nursery.Nursery
+		var n taskgroup.Group
 		var running atomic.Int64
 		member := func(ctx context.Context) error {
 			running.Add(1)
@@ -56,15 +56,15 @@ func TestNursery_RunEndsWhenAllThatJoinedHasEnded(t *testing.T) {
 		}
 		cancel()
 		wg.Wait()
-		if err := n.Go(member); !errors.Is(err, nursery.ErrEnded) {
+		if err := n.Go(member); !errors.Is(err, taskgroup.ErrEnded) {
 			t.Errorf("Go after the run: %v, want ErrEnded", err)
 		}
 	})
 }
 
-func TestNursery_FirstErrorEndsTheOthersAndIsReturned(t *testing.T) {
+func TestGroup_FirstErrorEndsTheOthersAndIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var n nursery.Nursery
+		var n taskgroup.Group
 		boom := errors.New("boom")
 		for _, f := range []func(context.Context) error{
 			func(ctx context.Context) error { <-ctx.Done(); return errors.New("a consequence") },
@@ -80,14 +80,14 @@ func TestNursery_FirstErrorEndsTheOthersAndIsReturned(t *testing.T) {
 	})
 }
 
-func TestNursery_EndedWithoutARun(t *testing.T) {
-	var n nursery.Nursery
+func TestGroup_EndedWithoutARun(t *testing.T) {
+	var n taskgroup.Group
 	never := func(context.Context) error { t.Error("it was started"); return nil }
 	if err := n.Go(never); err != nil {
 		t.Fatal(err)
 	}
 	n.End()
-	if err := n.Go(never); !errors.Is(err, nursery.ErrEnded) {
+	if err := n.Go(never); !errors.Is(err, taskgroup.ErrEnded) {
 		t.Errorf("Go after End: %v, want ErrEnded", err)
 	}
 	if err := n.Run(t.Context()); err == nil {
@@ -95,9 +95,9 @@ func TestNursery_EndedWithoutARun(t *testing.T) {
 	}
 }
 
-func TestNursery_OneMemberEndsAndTheOthersGoOn(t *testing.T) {
+func TestGroup_OneMemberEndsAndTheOthersGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var n nursery.Nursery
+		var n taskgroup.Group
 		var running atomic.Int64
 		f := func(ctx context.Context) error {
 			running.Add(1)
@@ -142,9 +142,9 @@ func TestNursery_OneMemberEndsAndTheOthersGoOn(t *testing.T) {
 	})
 }
 
-func TestNursery_StopEndsTheRunWithoutAnError(t *testing.T) {
+func TestGroup_StopEndsTheRunWithoutAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var n nursery.Nursery
+		var n taskgroup.Group
 		m, _ := n.Spawn(func(ctx context.Context) error { <-ctx.Done(); return nil })
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -164,7 +164,7 @@ func TestNursery_StopEndsTheRunWithoutAnError(t *testing.T) {
 			t.Error("a second Run succeeded")
 		}
 
-		var before nursery.Nursery
+		var before taskgroup.Group
 		m, _ = before.Spawn(func(context.Context) error { t.Error("it was started"); return nil })
 		if before.Stop() {
 			t.Error("Stop before the run says that it had begun")
@@ -173,7 +173,7 @@ func TestNursery_StopEndsTheRunWithoutAnError(t *testing.T) {
 		if err := before.Run(t.Context()); err != nil {
 			t.Errorf("Run after Stop: %v, want nil at once", err)
 		}
-		if err := before.Go(func(context.Context) error { return nil }); !errors.Is(err, nursery.ErrEnded) {
+		if err := before.Go(func(context.Context) error { return nil }); !errors.Is(err, taskgroup.ErrEnded) {
 			t.Errorf("Go after Stop: %v, want ErrEnded", err)
 		}
 	})

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nursery runs functions that can join before and during a run, and
+// Package taskgroup runs functions that can join before and during a run, and
 // ends only when all of them have.
 //
 //	Spawn(f) ─▶ waiting ──Run──▶ running ──▶ done
@@ -12,7 +12,7 @@
 //
 // The first error cancels the others and is returned by Run. Safe for
 // concurrent use.
-package nursery
+package taskgroup
 
 import (
 	"context"
@@ -24,8 +24,8 @@ import (
 // ErrEnded is returned by Go and Spawn when Run has ended or is ending.
 var ErrEnded = errors.New("start a function: the run has ended")
 
-// Nursery is ready to use as its zero value. It runs only once.
-type Nursery struct {
+// Group is ready to use as its zero value. It runs only once.
+type Group struct {
 	wg sync.WaitGroup
 	mu struct {
 		sync.Mutex
@@ -41,27 +41,27 @@ type Nursery struct {
 // Member is one function that has joined. Its methods do not block and are safe
 // for concurrent use.
 type Member struct {
-	nursery *Nursery
-	run     func(context.Context) error
-	cancel  context.CancelFunc // nil: not started; guarded by the nursery's lock
-	done    chan struct{}
+	group  *Group
+	run    func(context.Context) error
+	cancel context.CancelFunc // nil: not started; guarded by the group's lock
+	done   chan struct{}
 }
 
 // Go runs f in a goroutine of the run: now, or when Run begins. It does not
 // block.
-func (n *Nursery) Go(f func(context.Context) error) error {
+func (n *Group) Go(f func(context.Context) error) error {
 	_, err := n.Spawn(f)
 	return err
 }
 
 // Spawn is Go for a function that can be cancelled on its own.
-func (n *Nursery) Spawn(f func(context.Context) error) (*Member, error) {
+func (n *Group) Spawn(f func(context.Context) error) (*Member, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mu.ended {
 		return nil, ErrEnded
 	}
-	m := &Member{nursery: n, run: f, done: make(chan struct{})}
+	m := &Member{group: n, run: f, done: make(chan struct{})}
 	if n.mu.ctx == nil {
 		n.mu.waiting = append(n.mu.waiting, m)
 	} else {
@@ -73,7 +73,7 @@ func (n *Nursery) Spawn(f func(context.Context) error) (*Member, error) {
 // Cancel ends the function's context. A function that has not started never
 // will. It does not wait; further calls have no effect.
 func (m *Member) Cancel() {
-	n := m.nursery
+	n := m.group
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if m.cancel != nil {
@@ -88,8 +88,8 @@ func (m *Member) Cancel() {
 
 // Started reports whether the function was started.
 func (m *Member) Started() bool {
-	m.nursery.mu.Lock()
-	defer m.nursery.mu.Unlock()
+	m.group.mu.Lock()
+	defer m.group.mu.Unlock()
 	return m.cancel != nil
 }
 
@@ -101,7 +101,7 @@ func (m *Member) dropLocked() {
 	close(m.done)
 }
 
-func (n *Nursery) startLocked(m *Member) {
+func (n *Group) startLocked(m *Member) {
 	ctx, cancel := context.WithCancel(n.mu.ctx)
 	m.cancel = cancel
 	f := m.run
@@ -115,7 +115,7 @@ func (n *Nursery) startLocked(m *Member) {
 	})
 }
 
-func (n *Nursery) fail(err error) {
+func (n *Group) fail(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mu.err == nil && n.mu.ctx.Err() == nil {
@@ -124,15 +124,15 @@ func (n *Nursery) fail(err error) {
 	}
 }
 
-// End ends a nursery that will never run: its functions never start, and Go
+// End ends a group that will never run: its functions never start, and Go
 // returns ErrEnded.
-func (n *Nursery) End() {
+func (n *Group) End() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.endLocked()
 }
 
-func (n *Nursery) endLocked() {
+func (n *Group) endLocked() {
 	n.mu.ended = true
 	for _, m := range n.mu.waiting {
 		m.dropLocked()
@@ -142,7 +142,7 @@ func (n *Nursery) endLocked() {
 
 // Stop ends the run like the end of its context, without waiting. Before Run it
 // makes Run return nil at once; begun is then false.
-func (n *Nursery) Stop() (begun bool) {
+func (n *Group) Stop() (begun bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mu.stopped = true
@@ -158,7 +158,7 @@ func (n *Nursery) Stop() (begun bool) {
 // Run starts the functions and blocks until ctx ends, Stop is called or a
 // function returns an error, and then until every function has returned. It
 // returns that error, else nil.
-func (n *Nursery) Run(ctx context.Context) error {
+func (n *Group) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	n.mu.Lock()
