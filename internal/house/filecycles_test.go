@@ -22,17 +22,17 @@ import (
 	"testing"
 )
 
-// maxKnot is how many files of a package may refer to each other in a circle. To change one
-// file of a knot, a reader must keep all of them in mind.
-const maxKnot = 12
+// maxCycle is how many files of a package may refer to each other in a cycle. To change one
+// file of it, a reader must keep all of them in mind.
+const maxCycle = 12
 
-func TestHouse_NoPackageIsOneKnot(t *testing.T) {
+func TestHouse_FileCyclesAreSmall(t *testing.T) {
 	seen := 0
 	for _, module := range []string{".", "cmd", "simulate"} {
 		for _, p := range checkedPackages(t, module) {
 			seen++
-			if knot := largestKnot(p.references()); len(knot) > maxKnot {
-				t.Errorf("%s: %d files refer to each other in a circle, more than %d: %s", p.path, len(knot), maxKnot, strings.Join(knot, " "))
+			if cycle := largestCycle(p.references()); len(cycle) > maxCycle {
+				t.Errorf("%s: %d files refer to each other in a cycle, more than %d: %s", p.path, len(cycle), maxCycle, strings.Join(cycle, " "))
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func TestHouse_TypesAreNarrow(t *testing.T) {
 				name = p.path + "." + name
 				switch most, excepted := broad[name]; {
 				case excepted && n < most:
-					t.Errorf("%s has %d methods; lower its exception of %d in internal/house/walls_test.go", name, n, most)
+					t.Errorf("%s has %d methods; lower its exception of %d in internal/house/filecycles_test.go", name, n, most)
 				case n > max(maxMethods, most):
 					t.Errorf("%s has %d methods, more than %d", name, n, max(maxMethods, most))
 				}
@@ -113,19 +113,19 @@ func isStruct(t *types.Named) bool {
 	return ok
 }
 
-func TestHouse_KnotsAreFound(t *testing.T) {
+func TestHouse_FileCyclesAreFound(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		references map[string][]string
 		want       int
 	}{
 		{"a chain", map[string][]string{"a": {"b"}, "b": {"c"}, "c": nil}, 1},
-		{"a circle", map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}, 3},
-		{"two circles", map[string][]string{"a": {"b"}, "b": {"a", "c"}, "c": {"d"}, "d": {"e"}, "e": {"c"}}, 3},
-		{"circles that share a file", map[string][]string{"a": {"b"}, "b": {"a", "c"}, "c": {"b"}}, 3},
+		{"a cycle", map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}, 3},
+		{"two cycles", map[string][]string{"a": {"b"}, "b": {"a", "c"}, "c": {"d"}, "d": {"e"}, "e": {"c"}}, 3},
+		{"cycles that share a file", map[string][]string{"a": {"b"}, "b": {"a", "c"}, "c": {"b"}}, 3},
 	} {
-		if got := largestKnot(c.references); len(got) != c.want {
-			t.Errorf("%s: the largest knot is %v, want %d files", c.name, got, c.want)
+		if got := largestCycle(c.references); len(got) != c.want {
+			t.Errorf("%s: the largest cycle is %v, want %d files", c.name, got, c.want)
 		}
 	}
 }
@@ -232,9 +232,9 @@ func (p checkedPackage) references() map[string][]string {
 	return references
 }
 
-// largestKnot returns the largest strongly connected component of a graph, sorted. It uses
+// largestCycle returns the largest strongly connected component of a graph, sorted. It uses
 // Tarjan's algorithm.
-func largestKnot(graph map[string][]string) []string {
+func largestCycle(graph map[string][]string) []string {
 	var (
 		largest, stack []string
 		index          = map[string]int{}
@@ -258,8 +258,8 @@ func largestKnot(graph map[string][]string) []string {
 			return
 		}
 		at := slices.Index(stack, node)
-		if knot := stack[at:]; len(knot) > len(largest) {
-			largest = slices.Sorted(slices.Values(knot))
+		if cycle := stack[at:]; len(cycle) > len(largest) {
+			largest = slices.Sorted(slices.Values(cycle))
 		}
 		for _, member := range stack[at:] {
 			onStack[member] = false

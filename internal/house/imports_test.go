@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// arrows says which packages of ours a package may import. Each may also
-// import internal ones, and kube, the vocabulary of all. A package that is not in the table fails the test.
+// allowedImports says which packages of ours a package may import. Each may also import internal
+// ones, and kube, the vocabulary of all. A package that is not in the table fails the test.
 // Under examples and hack everything is allowed.
-var arrows = map[string][]string{
+var allowedImports = map[string][]string{
 	".":                     {},
 	"workqueue":             {},
 	"kube":                  {},
@@ -60,7 +60,7 @@ var arrows = map[string][]string{
 	"simulate":              {}, // a module of its own; a server, so it knows no client
 	"integration":           {}, // tests alone
 
-	// The rooms of the informer, from the bottom up.
+	// The packages of the informer, from the bottom up.
 	"informer/internal/base":      {},
 	"informer/internal/encoding":  {"internal/jsonspan", "internal/decodelimit"},
 	"informer/internal/compact":   {"informer/internal/encoding", "internal/deque"},
@@ -102,7 +102,7 @@ var arrows = map[string][]string{
 	"internal/decodelimit": {"internal/jsonspan"},
 	"internal/writegate":   {"reconcile"},
 
-	// The rooms of the simulated server. Those without a row see no other.
+	// The packages of the simulated server. Those without a row import no other.
 	"simulate/internal/defaults":  {"simulate/internal/object"},
 	"simulate/internal/object":    {"internal/jsontree"},
 	"simulate/internal/revisions": {"simulate/internal/object"},
@@ -160,7 +160,7 @@ var arrows = map[string][]string{
 // alone are packages that must not know of Kubernetes at all.
 var alone = []string{"workqueue"}
 
-func TestHouse_EachArrowIsNeeded(t *testing.T) {
+func TestHouse_EachAllowedImportIsNeeded(t *testing.T) {
 	needed, hasCode := map[[2]string]bool{}, map[string]bool{}
 	for _, f := range sources(t) {
 		hasCode[f.dir] = hasCode[f.dir] || !f.isTest() && f.base() != "doc.go"
@@ -172,16 +172,16 @@ func TestHouse_EachArrowIsNeeded(t *testing.T) {
 			}
 		}
 	}
-	for dir, allowed := range arrows {
+	for dir, allowed := range allowedImports {
 		for _, to := range allowed {
 			if !needed[[2]string{dir, to}] {
-				t.Errorf("package %s does not import %s; remove the arrow from internal/house/arrows_test.go", dir, to)
+				t.Errorf("package %s does not import %s; remove it from the table in internal/house/imports_test.go", dir, to)
 			}
 		}
 	}
 }
 
-func TestHouse_ImportsFollowTheArrows(t *testing.T) {
+func TestHouse_ImportsAreAllowed(t *testing.T) {
 	for _, f := range sources(t) {
 		if f.isTest() {
 			for _, imp := range f.imports() {
@@ -194,14 +194,14 @@ func TestHouse_ImportsFollowTheArrows(t *testing.T) {
 		if !f.isLibrary() && !within(f.dir, "simulate") {
 			continue
 		}
-		allowed, ruled := arrows[f.dir]
+		allowed, ruled := allowedImports[f.dir]
 		if !ruled && !isInternal(f.dir) {
-			t.Errorf("%s: package %s has no arrows; decide what it may import and write it into internal/house/arrows_test.go", f.path, f.dir)
+			t.Errorf("%s: package %s is not in the table; decide what it may import and write it into internal/house/imports_test.go", f.path, f.dir)
 		}
 		for _, imp := range f.imports() {
 			ours, isOurs := strings.CutPrefix(imp, module+"/")
 			if isOurs && ours != "kube" && !slices.Contains(allowed, ours) && (!isInternal(ours) || isInternal(f.dir)) {
-				t.Errorf("%s: imports %s, against the arrows", f.path, ours)
+				t.Errorf("%s: imports %s, which the table in internal/house/imports_test.go does not allow", f.path, ours)
 			}
 			if slices.Contains(alone, f.dir) && strings.Contains(imp, "k8s.io/") {
 				t.Errorf("%s: imports %s; package %s stands alone", f.path, imp, f.dir)
