@@ -33,8 +33,8 @@ func keyed(limiter workqueue.RateLimiter, random func() float64) workqueue.RateL
 			l.Rand = random
 		}
 		return l
-	case workqueue.Longest:
-		out := make(workqueue.Longest, 0, len(l))
+	case workqueue.MaxOf:
+		out := make(workqueue.MaxOf, 0, len(l))
 		for _, one := range l {
 			out = append(out, keyed(one, random))
 		}

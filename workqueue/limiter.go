@@ -71,11 +71,11 @@ func (f FastSlow) Delay(_ time.Time, failures int) time.Duration {
 	return f.Slow
 }
 
-// Longest returns the longest delay of its limiters. It calls each of them, so that each can account for the retry.
-type Longest []RateLimiter
+// MaxOf returns the longest delay of its limiters. It calls each of them, so that each can account for the retry.
+type MaxOf []RateLimiter
 
 // Delay implements [RateLimiter].
-func (l Longest) Delay(now time.Time, failures int) time.Duration {
+func (l MaxOf) Delay(now time.Time, failures int) time.Duration {
 	var d time.Duration
 	for _, r := range l {
 		d = max(d, r.Delay(now, failures))

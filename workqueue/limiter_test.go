@@ -120,7 +120,7 @@ func TestTokenBucket_LetsRatePerSecondPass_W7(t *testing.T) {
 
 func TestLongest_WaitsForTheMostPatient_W7(t *testing.T) {
 	bucket := workqueue.NewTokenBucket(1, 2)
-	limiter := workqueue.Longest{workqueue.Exponential{Base: time.Minute}, bucket}
+	limiter := workqueue.MaxOf{workqueue.Exponential{Base: time.Minute}, bucket}
 	for i := range 2 {
 		if got := limiter.Delay(time.Unix(0, 0), 1); got != time.Minute {
 			t.Errorf("call %d: Delay = %v, want the exponential's minute", i, got)
@@ -129,7 +129,7 @@ func TestLongest_WaitsForTheMostPatient_W7(t *testing.T) {
 	if got := bucket.Delay(time.Unix(0, 0), 1); got != time.Second {
 		t.Errorf("the bucket's third Delay = %v, want 1s: it must have been asked although another limiter is more patient", got)
 	}
-	if got := (workqueue.Longest{}).Delay(time.Time{}, 1); got != 0 {
+	if got := (workqueue.MaxOf{}).Delay(time.Time{}, 1); got != 0 {
 		t.Errorf("Delay of no limiters = %v, want 0", got)
 	}
 }

@@ -21,7 +21,7 @@ var starters = map[string]string{
 	"internal/taskgroup/taskgroup.go":     "the group that can be joined during a run",
 	"internal/writegate/gate.go":          "the alarm that ends a write whose term is over",
 
-	"workqueue/later.go": "the timer's callback moves keys that are due, and ends",
+	"workqueue/add_after.go": "the timer's callback moves keys that are due, and ends",
 
 	"bridge/controllerruntime/adopt/queue.go": "the timer of a key that is added later, which stops with the source",
 	"bridge/controllerruntime/queue.go":       "the timer's callback updates two gauges until the queue has ended",

@@ -28,7 +28,7 @@ func (p *process) Step(ctx context.Context, point, key string) {
 		return
 	}
 	if d := p.next.stalled(); d > 0 {
-		p.w.course.instants.Rest(ctx, name, time.Until(p.w.course.within(d)))
+		p.w.clock.instants.Rest(ctx, name, time.Until(p.w.clock.within(d)))
 		p.step(ctx, name)
 	}
 }
@@ -39,15 +39,15 @@ func (p *process) step(ctx context.Context, name string) {
 		if until := p.heldUntil(); until.After(from) {
 			from = until
 		}
-		step := p.w.course.instants.Place(time.Now(), from.Add(p.w.course.draws.UpTo(name, stepping)), name)
-		if !p.w.course.instants.SleepAs(ctx, step) || !p.heldUntil().After(time.Now()) {
+		step := p.w.clock.instants.Place(time.Now(), from.Add(p.w.clock.draws.UpTo(name, stepping)), name)
+		if !p.w.clock.instants.SleepAs(ctx, step) || !p.heldUntil().After(time.Now()) {
 			return
 		}
 	}
 }
 
 // Instant returns the first free instant at or after at.
-func (p *process) Instant(at time.Time) time.Time { return p.w.course.instants.Take(time.Now(), at) }
+func (p *process) Instant(at time.Time) time.Time { return p.w.clock.instants.Take(time.Now(), at) }
 
 // Wall returns the time on the clock of the process.
 func (p *process) Wall() time.Time {
@@ -72,7 +72,7 @@ func (p *process) stepClock(by time.Duration) {
 func Now(ctx context.Context) time.Time { return simhook.Wall(simhook.Of(ctx)) }
 
 // Random returns a draw by purpose.
-func (p *process) Random(what string) float64 { return p.w.course.draws.Float(p.name + " " + what) }
+func (p *process) Random(what string) float64 { return p.w.clock.draws.Float(p.name + " " + what) }
 
 // Reconcile makes the reconcile panic or hang if a fault says so.
 func (p *process) Reconcile(ctx context.Context, controller, key string) {
@@ -81,7 +81,7 @@ func (p *process) Reconcile(ctx context.Context, controller, key string) {
 	case m.panics:
 		panic("simulated panic of a reconcile")
 	case m.hangs > 0:
-		p.w.course.instants.Rest(ctx, p.name+" hang "+controller+" "+key, time.Until(p.w.course.within(m.hangs)))
+		p.w.clock.instants.Rest(ctx, p.name+" hang "+controller+" "+key, time.Until(p.w.clock.within(m.hangs)))
 		if ctx.Err() != nil {
 			p.apart("reconcile " + controller + " " + key)
 		}
@@ -92,7 +92,7 @@ func (p *process) Reconcile(ctx context.Context, controller, key string) {
 // grace period much ends at once.
 func (p *process) apart(name string) {
 	if p.stops() {
-		p.w.course.rest(p.name+" end of "+name, p.w.course.draws.UpTo(p.name+" end of "+name, stepping))
+		p.w.clock.rest(p.name+" end of "+name, p.w.clock.draws.UpTo(p.name+" end of "+name, stepping))
 	}
 }
 

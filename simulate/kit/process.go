@@ -89,7 +89,7 @@ func (p *program) begin() {
 	p.mu.lives = append(p.mu.lives, life)
 	life.name = fmt.Sprintf("%s-%d", p.name, len(p.mu.lives))
 	p.mu.Unlock()
-	ctx, cancel := context.WithCancel(simhook.With(w.course.ctx, life))
+	ctx, cancel := context.WithCancel(simhook.With(w.clock.ctx, life))
 	life.end = cancel
 	life.network.Pace(life.name, life.pace)
 	life.inbound.Pace("server to "+life.name, life.pace)
@@ -98,12 +98,12 @@ func (p *program) begin() {
 		started.Name, life.outside = unseen, &outsider{p: life}
 	}
 	w.record.add(started)
-	w.course.group.Go(func() {
-		if err := w.server.Run(w.course.serving, life.network.Listener()); err != nil {
+	w.clock.group.Go(func() {
+		if err := w.server.Run(w.clock.serving, life.network.Listener()); err != nil {
 			w.record.fail("kit", fmt.Sprintf("serve %s: %v", life.name, err))
 		}
 	})
-	w.course.group.Go(func() {
+	w.clock.group.Go(func() {
 		defer cancel()
 		next := life.exited(life.run(ctx))
 		close(life.ended)
@@ -146,7 +146,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 	if p.w.widens > 0 {
 		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-			return widen(ctx, mgr.Informers(), time.Until(p.w.course.start.Add(p.w.widens)))
+			return widen(ctx, mgr.Informers(), time.Until(p.w.clock.start.Add(p.w.widens)))
 		})); err != nil {
 			return err
 		}
@@ -200,9 +200,9 @@ func (p *process) exited(err error) (next func()) {
 	switch {
 	case dead:
 	case lost: // ends on lost leadership, and the kubelet restarts it
-		return func() { p.w.course.rest(p.name+" kubelet", kubelets) }
+		return func() { p.w.clock.rest(p.name+" kubelet", kubelets) }
 	case stopped:
-		return p.w.course.faultyFor(p.name+" stopped", max(time.Until(starts), time.Millisecond))
+		return p.w.clock.faultyFor(p.name+" stopped", max(time.Until(starts), time.Millisecond))
 	}
 	return nil
 }
@@ -226,8 +226,8 @@ func (p *process) stop(down time.Duration) {
 	p.mu.Lock()
 	p.mu.stopping, p.mu.next = true, time.Now().Add(down)
 	p.mu.Unlock()
-	p.w.course.group.Go(func() {
-		p.Step(p.w.course.ctx, "stop", "")
+	p.w.clock.group.Go(func() {
+		p.Step(p.w.clock.ctx, "stop", "")
 		p.end()
 	})
 }
@@ -265,7 +265,7 @@ func (p *process) refuse(refused bool) {
 func (p *process) hold(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if until := p.w.course.within(d); until.After(p.mu.until) {
+	if until := p.w.clock.within(d); until.After(p.mu.until) {
 		p.mu.until, p.mu.stood = until, until
 	}
 }
@@ -277,7 +277,7 @@ func (p *process) stood() bool {
 	p.mu.Lock()
 	last := p.mu.stood
 	p.mu.Unlock()
-	if world := p.w.course.stood(); world.After(last) {
+	if world := p.w.clock.stood(); world.After(last) {
 		last = world
 	}
 	return time.Since(last) < grace
@@ -316,7 +316,7 @@ func (p *process) heldUntil() time.Time {
 	if p.mu.dead {
 		return time.Time{}
 	}
-	if world := p.w.course.heldUntil(); world.After(p.mu.until) {
+	if world := p.w.clock.heldUntil(); world.After(p.mu.until) {
 		return world
 	}
 	return p.mu.until
@@ -410,7 +410,7 @@ func (p *process) asked(r *http.Request, answer *http.Response, err error) {
 		path += "?" + r.URL.RawQuery
 	}
 	wrote := r.Method != http.MethodGet && err == nil && answer.StatusCode < http.StatusMultipleChoices
-	line := fmt.Sprintf("%12s %s %s: %s", time.Since(p.w.course.start), r.Method, path, how)
+	line := fmt.Sprintf("%12s %s %s: %s", time.Since(p.w.clock.start), r.Method, path, how)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.mu.busy[keyed{controller, key}]

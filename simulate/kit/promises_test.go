@@ -124,7 +124,7 @@ func TestKit_SlowKindIsQuickAgain_K3(t *testing.T) {
 	}
 }
 
-// Keys that a debounced source holds back count as unrest, and the seed determines when
+// Keys that a debounced source holds back count as unsettled, and the seed determines when
 // they are added.
 func TestKit_DebouncedKeysComeBeforeTheRest_K4(t *testing.T) {
 	setup := func(mgr *manager.Manager) error {

@@ -59,13 +59,13 @@ func probe(t *testing.T, cfg Config, seed uint64, scenario func(*World)) (probed
 // changes have been reconciled.
 func (w *World) probe(scenario func(*World)) {
 	done := make(chan struct{})
-	w.course.group.Go(func() {
+	w.clock.group.Go(func() {
 		defer close(done)
 		scenario(w)
 	})
 	<-done
-	for !w.record.failed() && time.Now().Before(w.course.healing) && w.restless() != "" {
-		w.course.rest("poll", polling)
+	for !w.record.failed() && time.Now().Before(w.clock.healing) && w.restless() != "" {
+		w.clock.rest("poll", polling)
 	}
 }
 
@@ -106,14 +106,14 @@ func play(t *testing.T, cfg Config, h *History, life func(*World)) *History {
 
 func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(*World)) {
 	w := newWorld(t, cfg, h)
-	w.course.instants.Count = moved
+	w.clock.instants.Count = moved
 	defer w.leave()
 	if err := w.open(t); err != nil {
 		w.record.fail("kit", err.Error())
 		w.stop()
 		return
 	}
-	w.course.group.Go(w.watchBound)
+	w.clock.group.Go(w.watchBound)
 	life(w)
 	w.stop()
 }
@@ -123,10 +123,10 @@ func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(
 func (w *World) watchBound() {
 	select {
 	case <-w.record.full:
-	case <-w.course.ctx.Done():
+	case <-w.clock.ctx.Done():
 		return
 	}
-	w.course.pause()
+	w.clock.pause()
 	w.record.add(Event{What: Endless, Count: w.cfg.MaxEvents, Text: w.record.repeated()})
 	w.giveUp()
 }
@@ -135,17 +135,17 @@ func (w *World) watchBound() {
 // and a period of time alone.
 func (w *World) play(scenario func(*World)) {
 	known := slices.Concat(w.server.Kinds(), w.faults.services.kinds())
-	healing := w.course.instants.Place(w.course.start, w.course.healing, "heal")
+	healing := w.clock.instants.Place(w.clock.start, w.clock.healing, "heal")
 	for _, op := range w.history.Plan {
 		w.faults.schedule(op)
 	}
 	done := make(chan struct{})
-	w.course.group.Go(func() {
+	w.clock.group.Go(func() {
 		defer close(done)
 		scenario(w)
 	})
-	w.course.group.Go(func() { w.checks.watch(w.course.ctx, w.giveUp) })
-	w.course.instants.SleepAs(w.course.ctx, healing)
+	w.clock.group.Go(func() { w.checks.watch(w.clock.ctx, w.giveUp) })
+	w.clock.instants.SleepAs(w.clock.ctx, healing)
 	w.heal()
 	<-done
 	if w.record.failed() {
@@ -163,7 +163,7 @@ func (w *World) play(scenario func(*World)) {
 		return
 	}
 	if w.comeToRest() {
-		w.course.rest("stay", w.cfg.Stay)
+		w.clock.rest("stay", w.cfg.Stay)
 		w.checks.settled(true)
 		w.record.add(Event{What: Finished})
 	}
@@ -174,7 +174,7 @@ func (w *World) play(scenario func(*World)) {
 // within the bound.
 func (w *World) comeToRest() bool {
 	deadline := time.Now().Add(w.cfg.Quiesce)
-	last, looks := w.course.start, 0
+	last, looks := w.clock.start, 0
 	for wait := polling; ; wait = min(2*wait, rarely) {
 		if w.gaveUp() {
 			return false
@@ -193,7 +193,7 @@ func (w *World) comeToRest() bool {
 		}
 		if time.Now().After(deadline) {
 			if !settled { // else the failing checks report it
-				w.record.add(Event{What: Restless, Text: why + w.programs.unrest(w.record)})
+				w.record.add(Event{What: Restless, Text: why + w.programs.unsettled(w.record)})
 			}
 			w.checks.settled(true)
 			return false
@@ -201,7 +201,7 @@ func (w *World) comeToRest() bool {
 		if moved := w.record.lastMove(); moved.After(last) {
 			wait, last = polling, moved
 		}
-		w.course.rest("poll", wait)
+		w.clock.rest("poll", wait)
 	}
 }
 
@@ -225,7 +225,7 @@ func (w *World) look() (any bool) {
 			any = true
 			w.record.add(Event{What: Called, Who: life.name, Kind: one.controller, Key: strings.TrimPrefix(one.key, "/")})
 			one.wake()
-			w.course.rest("look", stepping)
+			w.clock.rest("look", stepping)
 		}
 	}
 	return any
@@ -285,7 +285,7 @@ func (w *World) stop() {
 		}
 	}
 	if w.record.drifts() {
-		w.course.rest("outlive", outlives)
+		w.clock.rest("outlive", outlives)
 	}
 	synctest.Wait()
 }
@@ -295,9 +295,9 @@ func (w *World) leave() {
 	w.mu.Lock()
 	w.mu.over = true
 	w.mu.Unlock()
-	w.course.end()
-	w.course.endServing()
-	w.course.group.Wait()
+	w.clock.end()
+	w.clock.endServing()
+	w.clock.group.Wait()
 	w.record.close()
 }
 

@@ -107,9 +107,9 @@ func (o *outsider) exited(err error) (next func()) {
 		p.w.record.fail("V11", fmt.Sprintf("%s ended by itself at rest: %v", p.name, err))
 	}
 	if stopped {
-		return p.w.course.faultyFor(p.name+" stopped", max(time.Until(starts), time.Millisecond))
+		return p.w.clock.faultyFor(p.name+" stopped", max(time.Until(starts), time.Millisecond))
 	}
-	return func() { p.w.course.rest(p.name+" kubelet", kubelets) }
+	return func() { p.w.clock.rest(p.name+" kubelet", kubelets) }
 }
 
 // discover answers a request that is for no resource, such as discovery, in no time. The
@@ -136,7 +136,7 @@ func (o *outsider) steady(r *http.Request) *http.Request {
 	if !query.Has("timeoutSeconds") || !query.Has("watch") {
 		return r
 	}
-	drawn := 300 + o.p.w.course.draws.Next(o.p.name+" watch "+r.URL.Path)%300
+	drawn := 300 + o.p.w.clock.draws.Next(o.p.name+" watch "+r.URL.Path)%300
 	query.Set("timeoutSeconds", fmt.Sprint(drawn))
 	r = r.Clone(r.Context())
 	r.URL.RawQuery = query.Encode()
@@ -208,8 +208,8 @@ func (o *outsider) checkHealth(d time.Duration) {
 		return
 	}
 	for _, after := range []time.Duration{silence, silence + d} {
-		o.p.w.course.group.Go(func() {
-			if o.p.w.course.instants.Rest(o.p.w.course.ctx, o.p.name+" health", after) {
+		o.p.w.clock.group.Go(func() {
+			if o.p.w.clock.instants.Rest(o.p.w.clock.ctx, o.p.name+" health", after) {
 				o.dialled.breakSilent()
 			}
 		})

@@ -16,7 +16,7 @@ import (
 // slowKinds are the kinds whose changes the server publishes late, by the fault Slow.
 type slowKinds struct {
 	server *simulate.Server
-	course *course
+	clock  *clock
 	mu     struct {
 		sync.Mutex
 		slow map[string]*slowness
@@ -30,8 +30,8 @@ type slowness struct {
 	known    int64 // revision
 }
 
-func newSlowKinds(server *simulate.Server, course *course) *slowKinds {
-	k := &slowKinds{server: server, course: course}
+func newSlowKinds(server *simulate.Server, clock *clock) *slowKinds {
+	k := &slowKinds{server: server, clock: clock}
 	k.mu.slow = map[string]*slowness{}
 	return k
 }
@@ -75,8 +75,8 @@ func (k *slowKinds) take(c simulate.Change) {
 	if s == nil {
 		return
 	}
-	k.course.group.Go(func() {
-		if k.course.instants.Rest(k.course.faulty, fmt.Sprintf("slow %s %d", kind, c.Revision), by) {
+	k.clock.group.Go(func() {
+		if k.clock.instants.Rest(k.clock.faulty, fmt.Sprintf("slow %s %d", kind, c.Revision), by) {
 			k.catchUp(kind, s, c.Revision)
 		}
 	})

@@ -97,6 +97,6 @@ func (t tracer) Sending(r simulate.Request, e simulate.Event) {
 // alone waits for an instant at which nothing else happens. Watches need it: one change
 // is sent to several, and one fault ends several.
 func (t tracer) alone(r simulate.Request) {
-	name, c := fmt.Sprintf("watch %d", t.w.record.numbered(r)), t.w.course
+	name, c := fmt.Sprintf("watch %d", t.w.record.numbered(r)), t.w.clock
 	c.instants.Rest(c.serving, name, c.draws.UpTo(name, stepping))
 }

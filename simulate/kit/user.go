@@ -22,14 +22,14 @@ import (
 type user struct {
 	client   *client.Client
 	server   *simulate.Server
-	course   *course
+	clock    *clock
 	patience time.Duration // how long a webhook may be unavailable
 }
 
 // act carries out an action at an instant of its own.
 func (u *user) act(name, of, key string, do func() error) error {
 	what := "user " + name + " " + of + " " + key
-	u.course.rest(what, u.course.draws.UpTo(what, time.Millisecond))
+	u.clock.rest(what, u.clock.draws.UpTo(what, time.Millisecond))
 	return u.patiently(name+" "+key, do)
 }
 
@@ -39,10 +39,10 @@ func (u *user) patiently(name string, do func() error) error {
 	deadline := time.Now().Add(u.patience)
 	for {
 		err := do()
-		if !unanswered(err) || time.Now().After(deadline) || u.course.ctx.Err() != nil {
+		if !unanswered(err) || time.Now().After(deadline) || u.clock.ctx.Err() != nil {
 			return err
 		}
-		u.course.rest("user again "+name, time.Second+u.course.draws.UpTo("user again "+name, time.Millisecond))
+		u.clock.rest("user again "+name, time.Second+u.clock.draws.UpTo("user again "+name, time.Millisecond))
 	}
 }
 

@@ -24,12 +24,12 @@ type Object = kube.Object
 // Create creates obj as the user, and sets it to the server's answer. Failure ends the
 // scenario.
 func (w *World) Create(obj Object) {
-	w.verb("create", obj, func() error { return w.user.client.Create(w.course.ctx, obj) })
+	w.verb("create", obj, func() error { return w.user.client.Create(w.clock.ctx, obj) })
 }
 
 // Apply applies obj as the user, by server-side apply. Failure ends the scenario.
 func (w *World) Apply(obj Object) {
-	w.verb("apply", obj, func() error { return w.user.client.Apply(w.course.ctx, obj, client.FieldOwner("user"), client.Force{}) })
+	w.verb("apply", obj, func() error { return w.user.client.Apply(w.clock.ctx, obj, client.FieldOwner("user"), client.Force{}) })
 }
 
 // Edit reads obj, calls change to modify it, and writes it; on a conflict it repeats
@@ -37,11 +37,11 @@ func (w *World) Apply(obj Object) {
 func (w *World) Edit(obj Object, change func()) {
 	w.verb("edit", obj, func() error {
 		for {
-			if err := w.user.client.Get(w.course.ctx, kube.KeyOf(obj), obj); err != nil {
+			if err := w.user.client.Get(w.clock.ctx, kube.KeyOf(obj), obj); err != nil {
 				return err
 			}
 			change()
-			if err := w.user.client.Update(w.course.ctx, obj); !apierrors.IsConflict(err) {
+			if err := w.user.client.Update(w.clock.ctx, obj); !apierrors.IsConflict(err) {
 				return err
 			}
 		}
@@ -51,7 +51,7 @@ func (w *World) Edit(obj Object, change func()) {
 // Delete deletes obj as the user. A missing object is not a failure.
 func (w *World) Delete(obj Object) {
 	w.verb("delete", obj, func() error {
-		if err := w.user.client.Delete(w.course.ctx, obj); !apierrors.IsNotFound(err) {
+		if err := w.user.client.Delete(w.clock.ctx, obj); !apierrors.IsNotFound(err) {
 			return err
 		}
 		return nil
@@ -64,7 +64,7 @@ func (w *World) Get(obj Object) bool {
 	if w.ended() {
 		return false
 	}
-	err := w.user.patiently("get "+kube.KeyOf(obj).String(), func() error { return w.user.client.Get(w.course.ctx, kube.KeyOf(obj), obj) })
+	err := w.user.patiently("get "+kube.KeyOf(obj).String(), func() error { return w.user.client.Get(w.clock.ctx, kube.KeyOf(obj), obj) })
 	if err != nil && !apierrors.IsNotFound(err) {
 		w.Fatalf("get %T %s: %v%s", obj, kube.KeyOf(obj), err, hint(err))
 	}
@@ -101,8 +101,8 @@ func (w *World) Do(op Op) {
 	}
 	op.id = "do " + op.String()
 	nth := w.faults.nthDone(op.id)
-	op.When = Trigger{At: time.Since(w.course.start)}
-	w.course.rest(op.id, w.course.draws.UpTo(op.id+" at", time.Millisecond))
+	op.When = Trigger{At: time.Since(w.clock.start)}
+	w.clock.rest(op.id, w.clock.draws.UpTo(op.id+" at", time.Millisecond))
 	switch {
 	case w.faults.healed():
 		w.Fatalf("misuse: Do: %s after the fault phase of %v, in which all faults belong; do it before, or give a longer Config.FaultPhase", op, w.cfg.FaultPhase)
@@ -141,7 +141,7 @@ func (w *World) Eventually(f func() error) {
 		if time.Now().After(deadline) {
 			w.Fatalf("not satisfied within %v: %v", w.cfg.Quiesce, err)
 		}
-		w.course.rest("user", wait)
+		w.clock.rest("user", wait)
 	}
 }
 

@@ -54,7 +54,7 @@ func (p *process) answers(path string) bool {
 	p.mu.Lock()
 	open, mgr := p.mu.listens, p.manager
 	p.mu.Unlock()
-	if !open || mgr == nil || mgr.Webhooks().Check(p.w.course.ctx) != nil {
+	if !open || mgr == nil || mgr.Webhooks().Check(p.w.clock.ctx) != nil {
 		return false
 	}
 	for _, hook := range mgr.Webhooks().Snapshot().Webhooks {

@@ -22,7 +22,7 @@ func (p *process) transport() *http.Transport {
 			return nil, err
 		}
 		if p.heldUntil().After(time.Now()) { // a held process does not learn that it is connected
-			p.Step(p.w.course.ctx, "connect", "")
+			p.Step(p.w.clock.ctx, "connect", "")
 		}
 		if p.outside != nil {
 			c = p.outside.dialled.add(c)
@@ -42,7 +42,7 @@ type conn struct {
 func (c conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.p.heldUntil().After(time.Now()) {
-		c.p.Step(c.p.w.course.ctx, "receive", "")
+		c.p.Step(c.p.w.clock.ctx, "receive", "")
 	}
 	return n, err
 }
@@ -54,7 +54,7 @@ func (p *process) pace(line string, nth int, earliest time.Time) time.Time {
 		earliest = until
 	}
 	jitter := 1 + time.Duration(chance.Drawn(p.w.seed, line, uint64(nth))%uint64(latency))
-	return p.w.course.instants.Take(time.Now(), earliest.Add(jitter))
+	return p.w.clock.instants.Take(time.Now(), earliest.Add(jitter))
 }
 
 const latency = 200 * time.Microsecond

@@ -30,7 +30,7 @@ type World struct {
 	server  *simulate.Server
 	history *History
 
-	course   *course
+	clock    *clock
 	record   *record
 	programs *programs
 	faults   *faults
@@ -49,26 +49,26 @@ type World struct {
 
 func newWorld(t *testing.T, cfg Config, h *History) *World {
 	seed, _ := ofVariation(h.Seed)
-	w := &World{t: t, cfg: cfg, seed: seed, history: h, programs: &programs{}, course: newCourse(t.Context(), seed, cfg.FaultPhase)}
-	w.record = newRecord(h, w.course.start, cfg.MaxEvents)
+	w := &World{t: t, cfg: cfg, seed: seed, history: h, programs: &programs{}, clock: newClock(t.Context(), seed, cfg.FaultPhase)}
+	w.record = newRecord(h, w.clock.start, cfg.MaxEvents)
 	w.checks = newChecks(w.record)
 	w.server = simulate.New(simulate.Options{
-		Kinds: cfg.Kinds, Namespaces: cfg.Namespaces, Seed: seed, Tracer: tracer{w}, DialWebhook: service{w.programs, w.course.draws}.dial,
+		Kinds: cfg.Kinds, Namespaces: cfg.Namespaces, Seed: seed, Tracer: tracer{w}, DialWebhook: service{w.programs, w.clock.draws}.dial,
 	})
 	w.fields = newFields(w.server)
 	w.packs = chance.Drawn(seed, "compact informers", 0)&1 == 1
 	if chance.Drawn(seed, "wider informers", 0)&1 == 1 {
 		w.widens = time.Second + time.Duration(chance.Drawn(seed, "wider informers", 1)%uint64(cfg.FaultPhase))
 	}
-	w.faults = newFaults(cfg, h.Plan, w.server, w.course, w.record, w.programs)
-	w.user = &user{server: w.server, course: w.course, patience: cfg.Quiesce}
+	w.faults = newFaults(cfg, h.Plan, w.server, w.clock, w.record, w.programs)
+	w.user = &user{server: w.server, clock: w.clock, patience: cfg.Quiesce}
 	return w
 }
 
 // open prepares the cluster, and starts its actors.
 func (w *World) open(t *testing.T) (err error) {
 	w.cfg.definitions, w.cfg.webhooks = copies(w.cfg.definitions), copies(w.cfg.webhooks)
-	if err := w.cfg.certify(w.course.start, t); err != nil {
+	if err := w.cfg.certify(w.clock.start, t); err != nil {
 		return err
 	}
 	if w.user.client, err = client.New(&rest.Config{Host: "http://simulated", Transport: w.server.Direct("user")}, w.cfg.Scheme, client.Options{}); err != nil {
@@ -84,7 +84,7 @@ func (w *World) open(t *testing.T) (err error) {
 		return err
 	}
 	for _, obj := range w.cfg.Objects {
-		if err := w.user.client.Create(w.course.ctx, clone(obj)); err != nil {
+		if err := w.user.client.Create(w.clock.ctx, clone(obj)); err != nil {
 			return fmt.Errorf("create an object of Config.Objects: %w%s", err, hint(err))
 		}
 	}
@@ -92,9 +92,9 @@ func (w *World) open(t *testing.T) (err error) {
 		return err
 	}
 	if w.cfg.Actors != (simulate.Actors{}) {
-		w.course.group.Go(func() {
+		w.clock.group.Go(func() {
 			cluster := &process{w: w, name: "cluster"}
-			if err := w.server.RunActors(simhook.With(w.course.acting, cluster), w.cfg.Actors); err != nil {
+			if err := w.server.RunActors(simhook.With(w.clock.acting, cluster), w.cfg.Actors); err != nil {
 				w.record.fail("misuse", err.Error())
 			}
 		})
@@ -112,9 +112,9 @@ func (w *World) heal() {
 	for _, p := range w.programs.all() {
 		life := p.alive()
 		if life != nil && w.faults.misled() {
-			w.course.pause()
+			w.clock.pause()
 			life.crash()
-			w.course.pause() // gives its end an instant before the next one starts
+			w.clock.pause() // gives its end an instant before the next one starts
 			life = nil
 		}
 		if life != nil {
@@ -137,8 +137,8 @@ func (w *World) giveUp() {
 		return
 	}
 	w.programs.close()
-	w.course.endActors()
-	w.course.pause()
+	w.clock.endActors()
+	w.clock.pause()
 	for _, p := range w.programs.running() {
 		p.crash()
 	}
@@ -175,13 +175,13 @@ func (w *World) Seed() uint64 { return w.seed }
 // Draw returns a number in [0, n), by name and by how often that name was drawn. Draws
 // of one name do not affect those of another. It is 0 if n is below 1.
 func (w *World) Draw(name string, n int) int {
-	return int(w.course.draws.Next("scenario "+name) % uint64(max(n, 1)))
+	return int(w.clock.draws.Next("scenario "+name) % uint64(max(n, 1)))
 }
 
 // Sleep lets virtual time pass.
 func (w *World) Sleep(d time.Duration) {
 	if !w.ended() {
-		w.course.rest("user", d)
+		w.clock.rest("user", d)
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/chance"
 )
 
-// course is the virtual time of a run: its start, its phases, the instants and draws of
+// clock is the virtual time of a run: its start, its phases, the instants and draws of
 // its steps, and what holds all of them. Its group has the goroutines of the run.
-type course struct {
+type clock struct {
 	start    time.Time
 	healing  time.Time // end of the fault phase
 	draws    *chance.Draws
@@ -30,9 +30,9 @@ type course struct {
 	}
 }
 
-func newCourse(ctx context.Context, seed uint64, faultPhase time.Duration) *course {
+func newClock(ctx context.Context, seed uint64, faultPhase time.Duration) *clock {
 	now := time.Now()
-	c := &course{start: now, healing: now.Add(faultPhase), draws: chance.NewDraws(seed), instants: chance.NewInstants()}
+	c := &clock{start: now, healing: now.Add(faultPhase), draws: chance.NewDraws(seed), instants: chance.NewInstants()}
 	c.ctx, c.end = context.WithCancel(ctx)
 	c.serving, c.endServing = context.WithCancel(ctx)
 	c.faulty, c.endFaults = context.WithCancel(c.ctx)
@@ -42,42 +42,42 @@ func newCourse(ctx context.Context, seed uint64, faultPhase time.Duration) *cour
 
 // rest blocks for d and then until a free instant, or until the run ends, and reports
 // whether it reached that instant.
-func (c *course) rest(name string, d time.Duration) bool {
+func (c *clock) rest(name string, d time.Duration) bool {
 	return c.instants.Rest(c.ctx, name, d)
 }
 
 // pause waits the shortest time, in which everything that can run does.
-func (c *course) pause() { c.rest("pause", 0) }
+func (c *clock) pause() { c.rest("pause", 0) }
 
 // heal ends the faults' phase and what holds the run.
-func (c *course) heal() {
+func (c *clock) heal() {
 	c.endFaults()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.until = time.Time{}
 }
 
-func (c *course) hold(d time.Duration) {
+func (c *clock) hold(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.until = c.within(d)
 	c.mu.stood = c.mu.until
 }
 
-func (c *course) stood() time.Time {
+func (c *clock) stood() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.stood
 }
 
-func (c *course) heldUntil() time.Time {
+func (c *clock) heldUntil() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.until
 }
 
 // within returns d from now, or the end of the faults if that is earlier.
-func (c *course) within(d time.Duration) time.Time {
+func (c *clock) within(d time.Duration) time.Time {
 	if time.Until(c.healing) < d {
 		return c.healing
 	}
@@ -85,7 +85,7 @@ func (c *course) within(d time.Duration) time.Time {
 }
 
 // lasting calls over when d has passed, or when the faults end.
-func (c *course) lasting(draw string, d time.Duration, over func()) {
+func (c *clock) lasting(draw string, d time.Duration, over func()) {
 	ends := c.faultyFor(draw, d)
 	c.group.Go(func() {
 		ends()
@@ -95,7 +95,7 @@ func (c *course) lasting(draw string, d time.Duration, over func()) {
 
 // faultyFor returns a function that blocks until d from now has passed, or the faults
 // end.
-func (c *course) faultyFor(draw string, d time.Duration) (wait func()) {
+func (c *clock) faultyFor(draw string, d time.Duration) (wait func()) {
 	now := time.Now()
 	over := c.instants.Place(now, now.Add(d+c.draws.UpTo(draw+" over", time.Millisecond)), draw+" over")
 	return func() {

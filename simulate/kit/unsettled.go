@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// unrest explains the keys that are not at rest: how often they failed, with what
+// unsettled explains the keys that are not at rest: how often they failed, with what
 // error, and the last requests of their reconciles.
-func (p *programs) unrest(r *record) string {
+func (p *programs) unsettled(r *record) string {
 	var text strings.Builder
 	for _, life := range p.running() {
-		life.unrest(&text)
+		life.unsettled(&text)
 	}
 	for _, p := range p.all() {
 		if how := r.ended(p.name); p.isMain() && how != "" {
@@ -25,7 +25,7 @@ func (p *programs) unrest(r *record) string {
 	return text.String()
 }
 
-func (p *process) unrest(text *strings.Builder) {
+func (p *process) unsettled(text *strings.Builder) {
 	standby := p.standsBy()
 	p.mu.Lock()
 	defer p.mu.Unlock()

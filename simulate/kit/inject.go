@@ -23,7 +23,7 @@ type faults struct {
 	plan     Plan
 	audited  bool // informers find by themselves what was hidden
 	server   *simulate.Server
-	course   *course
+	clock    *clock
 	record   *record
 	programs *programs
 	slow     *slowKinds
@@ -38,10 +38,10 @@ type faults struct {
 	}
 }
 
-func newFaults(cfg Config, plan Plan, server *simulate.Server, course *course, record *record, programs *programs) *faults {
+func newFaults(cfg Config, plan Plan, server *simulate.Server, clock *clock, record *record, programs *programs) *faults {
 	f := &faults{
-		plan: plan, audited: cfg.Manager.Informers.Audit != 0, server: server, course: course, record: record,
-		programs: programs, slow: newSlowKinds(server, course), foreign: newForeignWrites(server, record),
+		plan: plan, audited: cfg.Manager.Informers.Audit != 0, server: server, clock: clock, record: record,
+		programs: programs, slow: newSlowKinds(server, clock), foreign: newForeignWrites(server, record),
 	}
 	f.mu.met, f.mu.did = map[string]int{}, map[string]int{}
 	return f
@@ -163,7 +163,7 @@ var deeds = map[Verb]func(*faults, target) (over func()){
 	crash: func(f *faults, t target) func() { t.process.crash(); return t.process.program.restart },
 	timeTravel: func(f *faults, t target) func() {
 		f.server.LagTo(max(f.server.Revision()-t.op.Amount, 1))
-		f.course.lasting(t.draw+" behind", t.op.For+behind, f.server.CatchUp)
+		f.clock.lasting(t.draw+" behind", t.op.For+behind, f.server.CatchUp)
 		t.process.crash()
 		return t.process.program.restart
 	},
@@ -172,14 +172,14 @@ var deeds = map[Verb]func(*faults, target) (over func()){
 	panics: func(f *faults, t target) func() { t.process.next.misbehave(mishap{panics: true}); return nil },
 	hang:   func(f *faults, t target) func() { t.process.next.misbehave(mishap{hangs: t.op.For}); return nil },
 	stall:  func(f *faults, t target) func() { t.process.next.stall(t.op.For); return nil },
-	jump:   func(f *faults, t target) func() { f.course.hold(t.op.For); return nop },
+	jump:   func(f *faults, t target) func() { f.clock.hold(t.op.For); return nop },
 
 	clockStep: func(f *faults, t target) func() { t.process.stepClock(time.Duration(t.op.Amount)); return nil },
 
 	corrupt: func(f *faults, t target) func() { _ = f.server.Corrupt(t.kind, t.key); return nil }, // a removed object needs none
 	huge:    func(f *faults, t target) func() { f.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil },
 	nasty: func(f *faults, t target) func() {
-		f.annotate(t, nastyTexts[f.course.draws.Next(t.draw+" text")%uint64(len(nastyTexts))])
+		f.annotate(t, nastyTexts[f.clock.draws.Next(t.draw+" text")%uint64(len(nastyTexts))])
 		return nil
 	},
 	foreignWrite: func(f *faults, t target) func() { f.writeForeign(t); return nil },
@@ -222,7 +222,7 @@ func (f *faults) fire(op Op, nth int, before *simulate.Request) bool {
 		return true
 	}
 	end := Event{What: Over, Who: "fault", Name: what.Name, Kind: what.Kind, Key: what.Key}
-	f.course.lasting(t.draw, op.For, func() {
+	f.clock.lasting(t.draw, op.For, func() {
 		over()
 		f.record.add(end)
 	})
@@ -245,7 +245,7 @@ func (f *faults) chooseTarget(t *target) bool {
 	if t.op.Verb == rewind && f.undoable(t.op.Amount) < 1 {
 		return false
 	}
-	t.process = running[f.course.draws.Next(t.draw+" process")%uint64(len(running))]
+	t.process = running[f.clock.draws.Next(t.draw+" process")%uint64(len(running))]
 	if i := slices.IndexFunc(running, func(p *process) bool { return t.request != nil && p.name == t.request.Client }); i >= 0 {
 		t.process = running[i] // the process that sends the write
 	}
@@ -276,7 +276,7 @@ func (f *faults) chooseKind(t *target, of about) bool {
 	if len(kinds) == 0 {
 		return false
 	}
-	t.kind = kinds[f.course.draws.Next(t.draw+" kind")%uint64(len(kinds))]
+	t.kind = kinds[f.clock.draws.Next(t.draw+" kind")%uint64(len(kinds))]
 	if of != anObject {
 		return true
 	}
@@ -284,7 +284,7 @@ func (f *faults) chooseKind(t *target, of about) bool {
 	if len(objects) == 0 {
 		return false
 	}
-	m := objects[f.course.draws.Next(t.draw+" object")%uint64(len(objects))]
+	m := objects[f.clock.draws.Next(t.draw+" object")%uint64(len(objects))]
 	t.key = types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
 	return true
 }
@@ -295,18 +295,18 @@ func (f *faults) schedule(op Op) {
 	switch {
 	case op.When.counts():
 	case op.When.Rate > 0:
-		f.course.group.Go(func() {
+		f.clock.group.Go(func() {
 			for nth := 0; ; nth++ {
-				gap := time.Duration(-math.Log(1-f.course.draws.Float(op.id+" gap")) / op.When.Rate * float64(time.Second))
-				if !f.course.instants.Rest(f.course.faulty, op.id, gap) {
+				gap := time.Duration(-math.Log(1-f.clock.draws.Float(op.id+" gap")) / op.When.Rate * float64(time.Second))
+				if !f.clock.instants.Rest(f.clock.faulty, op.id, gap) {
 					return
 				}
 				f.fire(op, nth, nil)
 			}
 		})
 	default:
-		f.course.group.Go(func() {
-			if f.course.instants.Rest(f.course.faulty, op.id, time.Until(f.course.start.Add(op.When.At))) {
+		f.clock.group.Go(func() {
+			if f.clock.instants.Rest(f.clock.faulty, op.id, time.Until(f.clock.start.Add(op.When.At))) {
 				f.fire(op, 0, nil)
 			}
 		})
@@ -315,7 +315,7 @@ func (f *faults) schedule(op Op) {
 
 func (f *faults) spoilage(t target) simulate.Spoilage {
 	all := []simulate.Spoilage{simulate.Truncated, simulate.Garbage, simulate.OtherPage}
-	return all[f.course.draws.Next(t.draw+" how")%uint64(len(all))]
+	return all[f.clock.draws.Next(t.draw+" how")%uint64(len(all))]
 }
 
 // annotate writes text into an object as another client would.
@@ -341,7 +341,7 @@ func (f *faults) met(r simulate.Request, what meeting) (fired []Op) {
 		fired = append(fired, op)
 	}
 	if len(fired) > 0 {
-		f.course.instants.Rest(f.course.serving, fmt.Sprintf("met %d %s %s %s", what, r.Client, r.Verb, r.Path), 0)
+		f.clock.instants.Rest(f.clock.serving, fmt.Sprintf("met %d %s %s %s", what, r.Client, r.Verb, r.Path), 0)
 	}
 	return fired
 }
@@ -371,7 +371,7 @@ func (f *faults) heal() bool {
 	f.mu.healed = true
 	f.mu.Unlock()
 	if first {
-		f.course.heal()
+		f.clock.heal()
 		f.server.Heal()
 	}
 	return first

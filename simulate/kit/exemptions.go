@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// This file implements the table of excuses in doc.go.
+// What each fault excuses, as docs/invariants.md lists it, follows from the history.
 
 // is reports whether e is the start or end of a fault with one of these verbs.
 func (e Event) is(verbs ...Verb) bool {

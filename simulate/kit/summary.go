@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// explained bounds what is explained: the keys of each process, and the lines of a tally.
+// explained bounds what is explained: the keys of each process, and the lines of a summary.
 const explained = 3
 
 // repeated describes the requests and reconciles that events consist of, the most
 // frequent of each first.
 func repeated(events []Event) string {
-	requests, runs := tally{}, tally{}
+	requests, runs := summary{}, summary{}
 	for _, e := range events {
 		switch {
 		case e.What == Answered:
@@ -28,24 +28,24 @@ func repeated(events []Event) string {
 	return strings.Join(slices.Concat(requests.lines("answered with"), runs.lines("ended with")), "\n")
 }
 
-// tally counts what happens, and keeps how it ended the last time.
-type tally map[string]*tallied
+// summary counts what happens, and keeps how it ended the last time.
+type summary map[string]*summarized
 
-type tallied struct {
+type summarized struct {
 	times int
 	last  string
 }
 
-func (t tally) take(what, how string) {
+func (t summary) take(what, how string) {
 	if t[what] == nil {
-		t[what] = &tallied{}
+		t[what] = &summarized{}
 	}
 	t[what].times++
 	t[what].last = how
 }
 
 // lines describes the most frequent ones.
-func (t tally) lines(ended string) (out []string) {
+func (t summary) lines(ended string) (out []string) {
 	names := sortedKeys(t)
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(t[b].times, t[a].times) })
 	for _, name := range names[:min(len(names), explained)] {
