@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
 // clock is the virtual time of a run: its start, its phases, the instants and draws of
@@ -16,8 +16,8 @@ import (
 type clock struct {
 	start    time.Time
 	healing  time.Time // end of the fault phase
-	draws    *chance.Draws
-	instants *chance.Instants
+	draws    *seededrand.Draws
+	instants *seededrand.Instants
 
 	ctx, serving, faulty, acting          context.Context // of the run, of the server, of the faults, of the actors
 	end, endServing, endFaults, endActors context.CancelFunc
@@ -32,7 +32,7 @@ type clock struct {
 
 func newClock(ctx context.Context, seed uint64, faultPhase time.Duration) *clock {
 	now := time.Now()
-	c := &clock{start: now, healing: now.Add(faultPhase), draws: chance.NewDraws(seed), instants: chance.NewInstants()}
+	c := &clock{start: now, healing: now.Add(faultPhase), draws: seededrand.NewDraws(seed), instants: seededrand.NewInstants()}
 	c.ctx, c.end = context.WithCancel(ctx)
 	c.serving, c.endServing = context.WithCancel(ctx)
 	c.faulty, c.endFaults = context.WithCancel(c.ctx)

@@ -11,7 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
 // somewhere is the result of a probe.
@@ -27,7 +27,7 @@ var somewhere = probed{
 // Draws are independent, and removing an operation from the plan leaves the others
 // unchanged.
 func TestDraws_AreByWhatTheyAreFor_K2(t *testing.T) {
-	alone, among := chance.NewDraws(7), chance.NewDraws(7)
+	alone, among := seededrand.NewDraws(7), seededrand.NewDraws(7)
 	for range 5 {
 		among.Next("another")
 		if a, b := alone.Next("mine"), among.Next("mine"); a != b {

@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
 // Plan is the faults of a run: a list of independent operations, so that one can be
@@ -172,7 +172,7 @@ func (p Plan) drawn(seed uint64, found probed) Plan {
 			}
 			op.free = true
 			if !op.triggerByWrite(seed, found) {
-				op.When.Rate = slowest * math.Pow(fastest/slowest, chance.Unit(chance.Drawn(seed, op.id, 1)))
+				op.When.Rate = slowest * math.Pow(fastest/slowest, seededrand.Unit(seededrand.Drawn(seed, op.id, 1)))
 			}
 		}
 		out = append(out, op)
@@ -204,7 +204,7 @@ func (p Plan) hasWriteTrigger(seed uint64) bool {
 
 // isTaken reports whether a seed takes an operation of a swarm.
 func (o Op) isTaken(seed uint64) bool {
-	return chance.Unit(spread(seed, o.id, ofTaking)) < cmp.Or(o.share, taken)
+	return seededrand.Unit(spread(seed, o.id, ofTaking)) < cmp.Or(o.share, taken)
 }
 
 const (

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
 const (
@@ -48,7 +48,7 @@ func Test(t *testing.T, cfg Config, scenario func(*World)) {
 						t.Skipf("%d seeds have failed", enough)
 					}
 					h = Run(t, cfg, seed, scenario)
-					if h.Inexact == "" && !h.abandoned && (place == 0 || chance.Drawn(seed, "twice", 0)%twiceIn == 0) {
+					if h.Inexact == "" && !h.abandoned && (place == 0 || seededrand.Drawn(seed, "twice", 0)%twiceIn == 0) {
 						anew := cfg
 						anew.probes = nil
 						h.compare(Run(t, anew, seed, scenario))

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
 // shown returns a history in which a seed shows the outcome.
@@ -69,7 +69,7 @@ func sweepBehind(pending int, outcome func(uint64) string) map[int]uint64 {
 // The variations of a sweep depend only on histories, however many run at the same
 // time, and no run is repeated.
 func TestSweep_FollowsFromHistoriesAlone_K13(t *testing.T) {
-	outcome := func(seed uint64) string { return fmt.Sprint(chance.Drawn(seed, "outcome", 0) % 40) }
+	outcome := func(seed uint64) string { return fmt.Sprint(seededrand.Drawn(seed, "outcome", 0) % 40) }
 	want := sweepBy(t, 1, outcome)
 	for n := 2; n < 8; n++ {
 		if got := sweepBy(t, n, outcome); !maps.Equal(got, want) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/simulate"
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
 // Faults at random times mostly happen while nothing else does. Therefore writes trigger
@@ -71,7 +71,7 @@ const writeShare = 0.85
 
 // isTriggeredByWrite reports whether a write triggers the operation with this seed.
 func (o Op) isTriggeredByWrite(seed uint64) bool {
-	return o.allowsWriteTrigger() && chance.Unit(chance.Drawn(seed, o.id, ofTriggering)) < writeShare
+	return o.allowsWriteTrigger() && seededrand.Unit(seededrand.Drawn(seed, o.id, ofTriggering)) < writeShare
 }
 
 // triggerByWrite schedules the operation at one of the moments, and reports whether it did.
@@ -87,7 +87,7 @@ func (o *Op) triggerByWrite(seed uint64, found probed) bool {
 		return false
 	}
 	m := fit[pick(seed, o.id, ofClass, len(fit))]
-	nth := m.choose(chance.Unit(spread(seed, o.id, ofNth)))
+	nth := m.choose(seededrand.Unit(spread(seed, o.id, ofNth)))
 	o.setTriggerAt(m, nth, pick(seed, o.id, ofPoint, 2) == 1, pick(seed, o.id, ofHold, 3) > 0)
 	return true
 }
@@ -135,7 +135,7 @@ func (o *Op) setTriggerAt(m moment, nth int, after, held bool) {
 // given time are unchanged.
 func (p Plan) varied(plan Plan, seed uint64, nth int, found probed) Plan {
 	draw := func(name string, n int) int {
-		return int(chance.Drawn(seed, "variation "+name, uint64(nth)) % uint64(n))
+		return int(seededrand.Drawn(seed, "variation "+name, uint64(nth)) % uint64(n))
 	}
 	var free, moves []int
 	for i, op := range plan {
@@ -251,13 +251,13 @@ func kindIn(write string) string {
 }
 
 func pick(seed uint64, id string, sequence, n int) int {
-	return min(int(chance.Unit(spread(seed, id, sequence))*float64(n)), n-1)
+	return min(int(seededrand.Unit(spread(seed, id, sequence))*float64(n)), n-1)
 }
 
 // spread returns a number for a seed and a purpose, such that consecutive seeds fill
 // the range evenly: each sequence advances by an irrational fraction of it.
 func spread(seed uint64, id string, sequence int) uint64 {
-	return chance.Drawn(0, id, uint64(sequence)) + seed*steps[sequence]
+	return seededrand.Drawn(0, id, uint64(sequence)) + seed*steps[sequence]
 }
 
 // steps are 2⁶⁴ divided by the powers of the root of x⁷ = x + 1, which fill the space

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
 // Listen returns the listener of the process's webhooks, in place of a port. Faults of
@@ -69,7 +69,7 @@ func (p *process) answers(path string) bool {
 // Deployment does.
 type service struct {
 	programs *programs
-	draws    *chance.Draws
+	draws    *seededrand.Draws
 }
 
 // dial connects to a process that serves the webhook and is ready. The seed chooses one

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
 // This file is between a process and the network.
@@ -53,7 +53,7 @@ func (p *process) pace(line string, nth int, earliest time.Time) time.Time {
 	if until := p.heldUntil(); until.After(earliest) {
 		earliest = until
 	}
-	jitter := 1 + time.Duration(chance.Drawn(p.w.seed, line, uint64(nth))%uint64(latency))
+	jitter := 1 + time.Duration(seededrand.Drawn(p.w.seed, line, uint64(nth))%uint64(latency))
 	return p.w.clock.instants.Take(time.Now(), earliest.Add(jitter))
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/simulate"
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
 // World is one run: a server, the programs under test, and virtual time. The scenario
@@ -56,9 +56,9 @@ func newWorld(t *testing.T, cfg Config, h *History) *World {
 		Kinds: cfg.Kinds, Namespaces: cfg.Namespaces, Seed: seed, Tracer: tracer{w}, DialWebhook: service{w.programs, w.clock.draws}.dial,
 	})
 	w.fields = newFields(w.server)
-	w.packs = chance.Drawn(seed, "compact informers", 0)&1 == 1
-	if chance.Drawn(seed, "wider informers", 0)&1 == 1 {
-		w.widens = time.Second + time.Duration(chance.Drawn(seed, "wider informers", 1)%uint64(cfg.FaultPhase))
+	w.packs = seededrand.Drawn(seed, "compact informers", 0)&1 == 1
+	if seededrand.Drawn(seed, "wider informers", 0)&1 == 1 {
+		w.widens = time.Second + time.Duration(seededrand.Drawn(seed, "wider informers", 1)%uint64(cfg.FaultPhase))
 	}
 	w.faults = newFaults(cfg, h.Plan, w.server, w.clock, w.record, w.programs)
 	w.user = &user{server: w.server, clock: w.clock, patience: cfg.Quiesce}

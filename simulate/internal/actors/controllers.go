@@ -13,9 +13,9 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/simhook"
 
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
 const (
@@ -150,7 +150,7 @@ func (c *controllers) plan(e task, from time.Time) {
 
 // draw returns the delay of the next step of an task.
 func (c *controllers) draw(e task) time.Duration {
-	return 1 + time.Duration(chance.Random(c.seed, "actor "+e.actor, e.about.String(), c.steps[e]).Int64N(int64(c.delay)))
+	return 1 + time.Duration(seededrand.Random(c.seed, "actor "+e.actor, e.about.String(), c.steps[e]).Int64N(int64(c.delay)))
 }
 
 // step takes the next step of an task.

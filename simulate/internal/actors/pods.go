@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
 // StageAnnotation on a Pod or a Pod template makes its containers misbehave. Its values are
@@ -201,7 +201,7 @@ func (a podKeeper) report(ctx context.Context, about Reference, edit func(*corev
 // address returns an address that no other Pod has.
 func (a podKeeper) address(about Reference) string {
 	for try := 0; ; try++ {
-		n := chance.Random(a.seed, "pod address", about.String(), try).Uint32()
+		n := seededrand.Random(a.seed, "pod address", about.String(), try).Uint32()
 		address := netip.AddrFrom4([4]byte{10, 128 | byte(n>>16), byte(n >> 8), byte(n)})
 		if who, taken := a.addresses[address]; !taken || who == about {
 			a.addresses[address] = about

@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
 	"github.com/flyball-dev/flyball/simulate/internal/decode"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
 // uncallable is why a webhook has given no answer that can be used.
@@ -226,6 +226,6 @@ func (call *Call) options() any {
 
 // reviewUID is the identity of one question, drawn from the seed.
 func reviewUID(seed uint64, ordinal int) types.UID {
-	draw := chance.Random(seed, "review", "", ordinal)
+	draw := seededrand.Random(seed, "review", "", ordinal)
 	return types.UID(fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", draw.Uint32(), draw.IntN(1<<16), draw.IntN(1<<12), draw.IntN(1<<12), draw.Uint64()>>16))
 }

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/chance"
+	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 	"github.com/flyball-dev/flyball/simulate/internal/validation"
 )
 
@@ -76,7 +76,7 @@ func (a *Allotter) Name(prefix string) string {
 	if len(prefix) > longestBase {
 		prefix = prefix[:longestBase]
 	}
-	draw := chance.Random(a.seed, "name", prefix, a.draw(prefix))
+	draw := seededrand.Random(a.seed, "name", prefix, a.draw(prefix))
 	var b strings.Builder
 	b.WriteString(prefix)
 	for range nameSuffix {
