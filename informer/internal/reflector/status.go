@@ -33,10 +33,10 @@ type reflectorStatus struct {
 	mu        struct {
 		sync.Mutex
 		state      state.Scope
-		why        string               // reason of the present or pending list; empty: the first list
-		watching   bool                 // a watch is open that has not proved useful yet
-		nags       map[state.State]*nag // by state, for states of trouble
-		complained bool                 // about the present trouble, or the last one
+		why        string                       // reason of the present or pending list; empty: the first list
+		watching   bool                         // a watch is open that has not proved useful yet
+		throttles  map[state.State]*logThrottle // by state, for states of trouble
+		complained bool                         // about the present trouble, or the last one
 	}
 }
 
@@ -321,7 +321,7 @@ func (s *reflectorStatus) setIf(holdsLocked func() bool, current state.State, re
 	}
 	warned := false
 	if isTrouble(current) && !s.queuesLocked(current) {
-		warned = s.nagLocked(current).due(now)
+		warned = s.throttleLocked(current).due(now)
 		s.mu.complained = s.mu.complained || warned
 	}
 	complained, synced := s.mu.complained, s.mu.state.Synced
@@ -365,14 +365,14 @@ func (s *reflectorStatus) queuesLocked(current state.State) bool {
 	return current == state.Waiting && s.mu.state.NextTry.IsZero()
 }
 
-func (s *reflectorStatus) nagLocked(current state.State) *nag {
-	if s.mu.nags == nil {
-		s.mu.nags = map[state.State]*nag{}
+func (s *reflectorStatus) throttleLocked(current state.State) *logThrottle {
+	if s.mu.throttles == nil {
+		s.mu.throttles = map[state.State]*logThrottle{}
 	}
-	if s.mu.nags[current] == nil {
-		s.mu.nags[current] = &nag{}
+	if s.mu.throttles[current] == nil {
+		s.mu.throttles[current] = &logThrottle{}
 	}
-	return s.mu.nags[current]
+	return s.mu.throttles[current]
 }
 
 // Stopped records that Run has ended.

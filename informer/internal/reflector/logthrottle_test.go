@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-func TestNag_LogsAtAFallingRate(t *testing.T) {
-	var n nag
+func TestLogThrottle_LogsAtAFallingRate(t *testing.T) {
+	var n logThrottle
 	start := time.Unix(0, 0)
 	var logged []time.Duration
 	for at := time.Duration(0); at < 24*time.Hour; at += time.Minute {
@@ -22,7 +22,7 @@ func TestNag_LogsAtAFallingRate(t *testing.T) {
 	if !slices.Equal(logged, want) {
 		t.Errorf("a trouble of a day is logged after %v, want %v", logged, want)
 	}
-	if later := start.Add(24*time.Hour + 100*time.Hour); !n.due(later) || n.due(later.Add(firstNag-1)) || !n.due(later.Add(firstNag)) {
+	if later := start.Add(24*time.Hour + 100*time.Hour); !n.due(later) || n.due(later.Add(firstPause-1)) || !n.due(later.Add(firstPause)) {
 		t.Error("trouble that comes again after days is not logged as a new one")
 	}
 }

@@ -6,27 +6,27 @@ package reflector
 import "time"
 
 const (
-	firstNag = 5 * time.Minute
-	lastNag  = 24 * time.Hour
+	firstPause   = 5 * time.Minute
+	longestPause = 24 * time.Hour
 )
 
-// nag limits how often a complaint is logged: the first time, then at growing
+// logThrottle limits how often a complaint is logged: the first time, then at growing
 // intervals while the trouble lasts or recurs. It has no lock and no clock.
-type nag struct {
+type logThrottle struct {
 	next time.Time // earliest time of the next log line
 	gap  time.Duration
 }
 
 // due reports whether a complaint at now is logged. After twice the interval
 // without a complaint, the trouble counts as new.
-func (n *nag) due(now time.Time) bool {
+func (n *logThrottle) due(now time.Time) bool {
 	if !n.next.IsZero() && now.Before(n.next) {
 		return false
 	}
 	if n.gap == 0 || now.Sub(n.next) > 2*n.gap {
-		n.gap = firstNag
+		n.gap = firstPause
 	} else {
-		n.gap = min(3*n.gap, lastNag)
+		n.gap = min(3*n.gap, longestPause)
 	}
 	n.next = now.Add(n.gap)
 	return true
