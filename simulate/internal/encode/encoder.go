@@ -3,7 +3,7 @@
 
 // Package encode writes answers in the form that a request asks for: JSON, YAML, protobuf,
 // tables or metadata only; one object, a list sent in parts, or the frames of a watch. A
-// Cache keeps the last encodings, within a bound. It sees kinds and tables.
+// Cache keeps the last encodings, within a bound. It sees kinds.
 package encode
 
 import (

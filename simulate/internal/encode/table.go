@@ -14,7 +14,6 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 
 	"github.com/flyball-dev/flyball/simulate/internal/object"
-	"github.com/flyball-dev/flyball/simulate/internal/tables"
 )
 
 // tableOptions returns an error for an invalid includeObject.
@@ -32,7 +31,7 @@ func (e *Encoder) tableOptions(query url.Values) error {
 
 // table returns objects as rows. headed adds the definitions of the columns.
 func (e Encoder) table(objects []*object.Object, meta metav1.ListMeta, headed bool) ([]byte, error) {
-	columns := tables.Of(e.kind)
+	columns := columnsOf(e.kind)
 	out := metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: e.metaVersion(), Kind: AsTable}, ListMeta: meta, Rows: columns.Rows}
 	if headed {
 		out.ColumnDefinitions = columns.Heads
@@ -47,7 +46,7 @@ func (e Encoder) table(objects []*object.Object, meta metav1.ListMeta, headed bo
 	return json.Marshal(out)
 }
 
-func (e Encoder) row(columns tables.Columns, obj *object.Object) (row metav1.TableRow, err error) {
+func (e Encoder) row(columns tableColumns, obj *object.Object) (row metav1.TableRow, err error) {
 	obj, err = e.kind.Of(obj)
 	if err != nil {
 		return row, err
@@ -55,7 +54,7 @@ func (e Encoder) row(columns tables.Columns, obj *object.Object) (row metav1.Tab
 	if row.Cells, err = columns.Cells(e.kind.Shown(obj)); err != nil {
 		return row, err
 	}
-	row.Conditions = tables.ConditionsOf(e.kind, obj)
+	row.Conditions = conditionsOf(e.kind, obj)
 	inside := e
 	switch e.include {
 	case metav1.IncludeNone:

@@ -3,7 +3,7 @@
 
 //lint:file-ignore SA1019 a server shows what old clients store
 
-package tables
+package encode
 
 import (
 	"fmt"

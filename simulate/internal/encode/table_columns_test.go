@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tables_test
+package encode
 
 import (
 	"fmt"
@@ -17,12 +17,11 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
-	"github.com/flyball-dev/flyball/simulate/internal/tables"
 )
 
 func row(t *testing.T, k *kinds.Kind, obj *object.Object) string {
 	t.Helper()
-	columns := tables.Of(k)
+	columns := columnsOf(k)
 	cells, err := columns.Cells(obj)
 	if err != nil || len(cells) != len(columns.Heads) {
 		t.Fatalf("%s: got %d cells under %d heads (%v)", k.Kind, len(cells), len(columns.Heads), err)

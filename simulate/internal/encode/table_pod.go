@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tables
+package encode
 
 import (
 	"fmt"
@@ -176,8 +176,8 @@ func gatesOf(pod *corev1.Pod) string {
 	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
 }
 
-// ConditionsOf returns the conditions that mark the row of a finished Pod.
-func ConditionsOf(k *kinds.Kind, obj *object.Object) []metav1.TableRowCondition {
+// conditionsOf returns the conditions that mark the row of a finished Pod.
+func conditionsOf(k *kinds.Kind, obj *object.Object) []metav1.TableRowCondition {
 	if k.GroupResource().String() != "pods" {
 		return nil
 	}

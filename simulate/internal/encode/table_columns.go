@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tables prints objects as rows of a metav1.Table: the columns of the built-in
-// kinds as kubectl get shows them, and those that a CRD defines. It sees kinds and objects.
-package tables
+package encode
 
 import (
 	"time"
@@ -17,8 +15,9 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// Columns are what a table shows of the objects of a kind.
-type Columns struct {
+// tableColumns are what a table shows of the objects of a kind: of the built-in ones as kubectl get
+// shows them, and those that a CRD defines.
+type tableColumns struct {
 	Heads []metav1.TableColumnDefinition
 	// Cells returns one row. The object is in the version of the kind.
 	Cells func(obj *object.Object) ([]any, error)
@@ -35,8 +34,8 @@ var (
 	ageColumn  = metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metadataDocs["creationTimestamp"]}
 )
 
-// Of returns the columns of a kind.
-func Of(k *kinds.Kind) Columns {
+// columnsOf returns the columns of a kind.
+func columnsOf(k *kinds.Kind) tableColumns {
 	if k.Custom() {
 		return customColumns(k.Columns)
 	}
@@ -47,7 +46,7 @@ func Of(k *kinds.Kind) Columns {
 }
 
 // plainColumns are the columns of kinds without special ones.
-var plainColumns = Columns{Heads: []metav1.TableColumnDefinition{nameColumn, madeColumn}, Cells: func(obj *object.Object) ([]any, error) {
+var plainColumns = tableColumns{Heads: []metav1.TableColumnDefinition{nameColumn, madeColumn}, Cells: func(obj *object.Object) ([]any, error) {
 	m := obj.Meta()
 	return []any{m.GetName(), m.GetCreationTimestamp().UTC().Format(time.RFC3339)}, nil
 }}
@@ -61,8 +60,8 @@ func age(t metav1.Time) string {
 }
 
 // printed returns the columns of a kind with a Go type.
-func printed[T any](heads []metav1.TableColumnDefinition, cells func(*T) []any) Columns {
-	return Columns{Rows: []metav1.TableRow{}, Heads: heads, Cells: func(obj *object.Object) ([]any, error) {
+func printed[T any](heads []metav1.TableColumnDefinition, cells func(*T) []any) tableColumns {
+	return tableColumns{Rows: []metav1.TableRow{}, Heads: heads, Cells: func(obj *object.Object) ([]any, error) {
 		typed := new(T)
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(jsontree.Unmanaged(obj.Fields), typed); err != nil {
 			return nil, err

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tables
+package encode
 
 import (
 	"maps"
@@ -13,15 +13,15 @@ import (
 )
 
 // printers has the columns of kinds, by "group/version, kind".
-type printers map[string]Columns
+type printers map[string]tableColumns
 
 // builtinColumns has the columns of built-in kinds that show more than name and age.
-var builtinColumns = sync.OnceValue(func() map[schema.GroupVersionKind]Columns {
+var builtinColumns = sync.OnceValue(func() map[schema.GroupVersionKind]tableColumns {
 	all := printers{}
 	for _, some := range []printers{podPrinters(), corePrinters(), workloadPrinters(), networkPrinters(), storagePrinters(), policyPrinters()} {
 		maps.Copy(all, some)
 	}
-	out, docs := map[schema.GroupVersionKind]Columns{}, columnDocs()
+	out, docs := map[schema.GroupVersionKind]tableColumns{}, columnDocs()
 	for name, columns := range all {
 		for i, head := range columns.Heads {
 			if doc, ok := docs[name][head.Name]; ok {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tables
+package encode
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 )
 
 // customColumns returns the columns of a CRD, or the age alone.
-func customColumns(given []apiextensionsv1.CustomResourceColumnDefinition) Columns {
+func customColumns(given []apiextensionsv1.CustomResourceColumnDefinition) tableColumns {
 	if len(given) == 0 {
 		given = []apiextensionsv1.CustomResourceColumnDefinition{
 			{Name: "Age", Type: "date", Description: metadataDocs["creationTimestamp"], JSONPath: ".metadata.creationTimestamp"},
@@ -36,7 +36,7 @@ func customColumns(given []apiextensionsv1.CustomResourceColumnDefinition) Colum
 		}
 		paths = append(paths, path)
 	}
-	return Columns{Rows: []metav1.TableRow{}, Heads: heads, Cells: func(obj *object.Object) ([]any, error) {
+	return tableColumns{Rows: []metav1.TableRow{}, Heads: heads, Cells: func(obj *object.Object) ([]any, error) {
 		cells := []any{obj.Meta().GetName()}
 		for i, path := range paths {
 			cells = append(cells, customCell(path, given[i].Type, obj.Fields))
