@@ -14,8 +14,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/flyball-dev/flyball/simulate/kit/internal/watchdog"
 )
 
 // run makes one run in its own bubble. A bubble that cannot end is a violation too: a
@@ -80,18 +78,18 @@ func play(t *testing.T, cfg Config, h *History, life func(*World)) *History {
 		reason := "the bubble could not end: its test has ended the goroutine"
 		defer func() {
 			if v := recover(); v != nil {
-				reason = fmt.Sprintf("the bubble could not end: %v\n%s", v, watchdog.Left(name))
+				reason = fmt.Sprintf("the bubble could not end: %v\n%s", v, leftInBubble(name))
 			}
 			ended <- reason
 		}()
 		synctest.Test(t, func(t *testing.T) {
-			name = watchdog.BubbleOf()
+			name = bubbleOf()
 			begun <- name
 			live(t, cfg, h, &counter, life)
 		})
 		reason = ""
 	})
-	reason := watchdog.Guard(counter.Load, cfg.patience, begun, ended)
+	reason := guardBubble(counter.Load, cfg.patience, begun, ended)
 	if reason.Abandoned {
 		h = newHistory(t, cfg, h.Seed, h.Plan) // the other may still be written to
 		h.abandoned = true

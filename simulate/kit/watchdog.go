@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package watchdog
+package kit
 
 import (
 	"cmp"
@@ -23,7 +23,9 @@ const (
 	looks    = 10               // number of looks within that time
 )
 
-// watchdog monitors one bubble. It is used by one goroutine.
+// watchdog detects from outside that a testing/synctest bubble stands still for ever, and reports
+// which goroutine holds its clock, and what to do about it (K12). It reads the stacks of all
+// goroutines at intervals of real time. It is used by one goroutine.
 type watchdog struct {
 	bubble   string        // as in stacks, such as "synctest bubble 7"
 	patience time.Duration // before it complains
@@ -114,15 +116,15 @@ func stacks() string {
 	}
 }
 
-// BubbleOf returns the name of the calling goroutine's bubble in stacks.
-func BubbleOf() string {
+// bubbleOf returns the name of the calling goroutine's bubble in stacks.
+func bubbleOf() string {
 	text := make([]byte, 256)
 	text = text[:runtime.Stack(text, false)]
 	return regexp.MustCompile(`synctest bubble \d+`).FindString(string(text))
 }
 
-// Left returns the goroutines that keep a bubble from ending.
-func Left(bubble string) string {
+// leftInBubble returns the goroutines that keep a bubble from ending.
+func leftInBubble(bubble string) string {
 	var text strings.Builder
 	for _, g := range goroutinesOf(bubble) {
 		fmt.Fprintf(&text, "goroutine %s [%s]:\n%s\n", g.id, g.state, strings.TrimSpace(g.stack))
@@ -175,23 +177,23 @@ func (g goroutine) cause() cause {
 	return cause{what: "is in a system call or waits for something outside of the bubble", advice: "Give what calls there to setup as an interface that the test puts a fake in for."}
 }
 
-// Verdict is how a bubble has ended.
-type Verdict struct {
+// bubbleEnd is how a bubble has ended.
+type bubbleEnd struct {
 	Text      string // empty: normally
 	Abandoned bool   // it has not ended: it would stand still forever
 }
 
-// Guard waits until a bubble has ended, or until the watchdog complains. moved counts
-// what happens in it; begun delivers its name, from BubbleOf, and ended why it could
+// guardBubble waits until a bubble has ended, or until the watchdog complains. moved counts
+// what happens in it; begun delivers its name, from bubbleOf, and ended why it could
 // not end, if so. patience is in real time; 0: the default.
-func Guard(moved func() uint64, patience time.Duration, begun, ended <-chan string) Verdict {
+func guardBubble(moved func() uint64, patience time.Duration, begun, ended <-chan string) bubbleEnd {
 	d := &watchdog{moved: moved, patience: cmp.Or(patience, patient)}
 	tick := time.NewTicker(d.tick())
 	defer tick.Stop()
 	for {
 		select {
 		case text := <-ended:
-			return Verdict{Text: text}
+			return bubbleEnd{Text: text}
 		case <-tick.C:
 			if d.bubble == "" {
 				select {
@@ -201,7 +203,7 @@ func Guard(moved func() uint64, patience time.Duration, begun, ended <-chan stri
 				}
 			}
 			if text := d.look(); text != "" {
-				return Verdict{Text: text, Abandoned: true}
+				return bubbleEnd{Text: text, Abandoned: true}
 			}
 		}
 	}
