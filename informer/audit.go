@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
@@ -177,7 +176,7 @@ func (a *auditor) identitiesIn(ctx context.Context, w *watched, enough func(kube
 	if err != nil {
 		return nil, 0, err
 	}
-	lw = feed.ListerWatcher{From: lw, Screen: w.screen(&a.core.upstream)}
+	lw = reflector.ListerWatcher{From: lw, Screen: w.screen(&a.core.upstream)}
 	list, pages := make(map[kube.Key]auditedState), restclient.PageReader{Lw: lw}
 	opts := listwatch.ListOptions{Limit: cmp.Or(a.core.opts.PageSize, reflector.DefaultPageSize)}
 	for {

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/mutation"
@@ -143,7 +142,7 @@ func NewListerWatcher[T kube.Object](cfg *rest.Config, scheme *runtime.Scheme, s
 	if err != nil {
 		return nil, err
 	}
-	if _, err := feed.NewMatcher(scope); err != nil {
+	if _, err := reflector.NewMatcher(scope); err != nil {
 		return nil, err
 	}
 	lw, err := restclient.NewListerWatcher(reflect.TypeFor[T](), f.resolver, restclient.Target{Kind: kind}, scope, nil)

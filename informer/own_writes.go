@@ -9,7 +9,6 @@ import (
 	"iter"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/internal/unsettled"
@@ -156,9 +155,9 @@ func (s *ownWrites) refusedWrite(o store.Observed, w kube.Written) (store.Observ
 func (s *ownWrites) matching(obj kube.Object) (in, unsure []*watched) {
 	for _, w := range s.core.critical.watchedNow() {
 		switch w.matcher.Match(obj) {
-		case feed.Inside:
+		case reflector.Inside:
 			in = append(in, w)
-		case feed.Undecided:
+		case reflector.Undecided:
 			unsure = append(unsure, w)
 		}
 	}

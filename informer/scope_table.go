@@ -10,7 +10,6 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
-	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
@@ -26,7 +25,7 @@ const scopesAtOnce = 256
 type watched struct {
 	id        base.ScopeID
 	scope     listwatch.Scope
-	matcher   feed.Matcher
+	matcher   reflector.Matcher
 	reflector *reflector.Reflector
 	member    *taskgroup.Member // the Reflector's run; nil: it never runs
 	lw        listwatch.ListerWatcher[kube.Object]
@@ -67,7 +66,7 @@ func (w *watched) surely(key kube.Key, obj kube.Object, changed bool) bool {
 	if w.scope.LabelSelector+w.scope.FieldSelector == "" {
 		return w.scope.Namespace == "" || key.Namespace == "" || key.Namespace == w.scope.Namespace
 	}
-	return !changed && w.matcher.MatchKey(key, compact.LabelsOf(obj)) == feed.Inside
+	return !changed && w.matcher.MatchKey(key, compact.LabelsOf(obj)) == reflector.Inside
 }
 
 // scopeTable has the watched scopes of a core. The core's critical section guards it.

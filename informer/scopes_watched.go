@@ -15,7 +15,6 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/compact"
-	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/mutation"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
@@ -57,7 +56,7 @@ func (o *opener) find(scopes []listwatch.Scope) ([]*watched, error) {
 	for _, s := range scopes {
 		w := o.table.byScope[s]
 		if w == nil {
-			m, err := feed.NewMatcher(s)
+			m, err := reflector.NewMatcher(s)
 			if err != nil {
 				return nil, o.errorf("%w", err)
 			}
@@ -126,7 +125,7 @@ func (o *opener) prepare(w *watched) {
 	w.id = o.table.takeID()
 	o.startPacking(w.lw)
 	w.decoding = o.membership.take(newTaskProbe("transform an object " + w.scope.String()))
-	lw := feed.ListerWatcher{
+	lw := reflector.ListerWatcher{
 		From:      w.lw,
 		Screen:    w.screen(o.upstream),
 		Check:     func(ctx context.Context) error { return o.place(ctx, w.scope) },
@@ -189,7 +188,7 @@ func (o *opener) startPacking(lw listwatch.ListerWatcher[kube.Object]) {
 		return
 	}
 	kind := compact.Kind{Object: o.object, Name: o.gvk, ManagedFields: o.settings.keepsManagedFields}
-	if again := feed.Again(lw); again != nil {
+	if again := reflector.Again(lw); again != nil {
 		kind.Decode = func(raw []byte) (kube.Object, error) {
 			var item listwatch.Item[kube.Object]
 			item.Raw = raw
@@ -236,8 +235,8 @@ func (o *opener) end(scopes []*watched) {
 }
 
 // screen returns what the objects of w must match.
-func (w *watched) screen(u *upstream) feed.Screen {
-	s := feed.Screen{Matcher: w.matcher, Selects: w.scope.LabelSelector+w.scope.FieldSelector != "", Namespaced: u.namespaced}
+func (w *watched) screen(u *upstream) reflector.Screen {
+	s := reflector.Screen{Matcher: w.matcher, Selects: w.scope.LabelSelector+w.scope.FieldSelector != "", Namespaced: u.namespaced}
 	if _, ok := w.lw.(reflector.Hosted); !ok && u.object == restclient.UnstructuredType {
 		s.Kind = u.kind
 	}

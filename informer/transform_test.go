@@ -15,8 +15,8 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/informer/internal/feed"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
@@ -79,7 +79,7 @@ func TestTransform_NeedsNoCopyOfWhatAServerSent_B9(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if feed.Again(lw) == nil {
+	if reflector.Again(lw) == nil {
 		t.Error("a ListerWatcher over HTTP cannot decode an item again")
 	}
 }

@@ -79,14 +79,14 @@ var allowedImports = map[string][]string{
 	"informer/internal/schemas":  {"informer/internal/pacing", "informer/internal/restclient", "internal/simhook", "internal/textlog"},
 	"informer/internal/store":    {"informer/state", "informer/internal/base", "informer/internal/compact", "internal/deque"},
 	"informer/internal/steps":    {"informer/state", "informer/internal/base", "informer/internal/pacing", "informer/internal/headroom"},
-	"informer/internal/feed":     {"informer/internal/base", "informer/internal/pacing", "informer/internal/restclient", "informer/internal/steps", "informer/listwatch"},
 	"informer/internal/mutation": {"informer/internal/base", "informer/internal/compact", "informer/internal/store", "internal/deque", "internal/simhook", "internal/textlog"},
 	"informer/internal/delivery": {"informer/internal/base", "informer/internal/compact", "informer/internal/mutation", "informer/internal/store", "informer/state",
 		"internal/deque", "internal/simhook", "internal/stacks", "internal/textlog"},
 	"informer/internal/unsettled": {"informer/internal/base", "informer/internal/restclient", "informer/listwatch", "internal/sleep", "internal/simhook"},
-	"informer/internal/reflector": {"informer/state", "informer/internal/base", "informer/internal/compact", "informer/internal/encoding", "informer/internal/pacing", "informer/internal/headroom",
-		"informer/internal/restclient", "informer/internal/schemas", "informer/internal/steps", "informer/internal/store", "informer/listwatch",
-		"internal/simhook", "internal/textlog"},
+	"informer/internal/reflector": {"informer/internal/base", "informer/internal/pacing",
+		"informer/internal/restclient", "informer/internal/steps", "informer/listwatch", "informer/state",
+		"informer/internal/compact", "informer/internal/encoding", "informer/internal/headroom",
+		"informer/internal/schemas", "informer/internal/store", "internal/simhook", "internal/textlog"},
 
 	"internal/testing/logtest": {"client", "informer", "internal/textlog", "manager", "reconcile", "source"}, // tests alone: a program to listen to
 	"internal/testing/habits":  {"client", "informer", "manager", "reconcile", "source"},                     // tests alone

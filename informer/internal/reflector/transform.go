@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package reflector
 
 import (
 	"fmt"
@@ -32,10 +32,10 @@ type grafting interface{ Grafter() *restclient.Grafter }
 
 // processor transforms and packs the items of one page or stream.
 type processor struct {
-	transform Transform                       // nil: none
-	again     func(item) (kube.Object, error) // as of Again
+	transform Transform                           // nil: none
+	again     func(listItem) (kube.Object, error) // as of Again
 	probe     Probe
-	pack      func(item) item
+	pack      func(listItem) listItem
 	grafter   *restclient.Grafter // nil: none
 }
 
@@ -57,7 +57,7 @@ func (p processor) setGoroutine() {
 }
 
 // process returns the transformed and packed item.
-func (p processor) process(i item) item {
+func (p processor) process(i listItem) listItem {
 	if p.transform != nil && i.Err == nil && i.Anomaly != base.OtherKind && i.Anomaly != base.OtherNamespace {
 		if p.probe != nil {
 			p.probe.Begin()
@@ -74,7 +74,7 @@ func (p processor) process(i item) item {
 
 // transformed returns the transformed item. An error or panic of the transform becomes the
 // item's.
-func (p processor) transformed(i item) item {
+func (p processor) transformed(i listItem) listItem {
 	var none kube.Object
 	original := none
 	if p.again == nil {

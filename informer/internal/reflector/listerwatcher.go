@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package reflector
 
 import (
 	"context"
@@ -17,16 +17,22 @@ import (
 )
 
 type (
-	item   = listwatch.Item[kube.Object]
-	page   = listwatch.Page[kube.Object]
-	frame  = listwatch.Frame[kube.Object]
-	stream = listwatch.Stream[kube.Object]
+	listItem    = listwatch.Item[kube.Object]
+	listPage    = listwatch.Page[kube.Object]
+	watchFrame  = listwatch.Frame[kube.Object]
+	watchStream = listwatch.Stream[kube.Object]
 )
 
 // A Transform modifies an object before it is stored.
 type Transform = func(kube.Object) (kube.Object, error)
 
-// ListerWatcher is the ListerWatcher of one scope. Nil functions do nothing.
+// ListerWatcher is the ListerWatcher of one scope, with all that the informer does to a request
+// before it is sent and to an object before it is stored.
+//
+//	Reflector ──▶ Check ──▶ Begin ──▶ list or watch ──▶ server
+//	Reflector ◀── Pack ◀── transform ◀── Screen ◀── Report ◀── page or frame
+//
+// It runs in the Reflector's goroutine, has no lock and keeps no state. Nil functions do nothing.
 type ListerWatcher struct {
 	// From lists and watches the scope.
 	From listwatch.ListerWatcher[kube.Object]
@@ -57,11 +63,11 @@ type Probe interface {
 // byItem is a ListerWatcher that passes on each item of a page as soon as it is
 // decoded, while its Raw is valid. The page holds what each returns.
 type byItem interface {
-	ListEach(ctx context.Context, opts listwatch.ListOptions, each func(item) item) (page, error)
+	ListEach(ctx context.Context, opts listwatch.ListOptions, each func(listItem) listItem) (listPage, error)
 }
 
 // List implements listwatch.ListerWatcher.
-func (l ListerWatcher) List(ctx context.Context, opts listwatch.ListOptions) (page, error) {
+func (l ListerWatcher) List(ctx context.Context, opts listwatch.ListOptions) (listPage, error) {
 	p := l.processor()
 	p.setGoroutine()
 	if opts.Continue == "" && l.Begin != nil {
@@ -69,7 +75,7 @@ func (l ListerWatcher) List(ctx context.Context, opts listwatch.ListOptions) (pa
 	}
 	// Discovery may have answered only when the first item arrives.
 	admission := sync.OnceValue(l.Screen.now)
-	page, err := l.listEach(ctx, opts, func(i item) item {
+	page, err := l.listEach(ctx, opts, func(i listItem) listItem {
 		return p.process(admission().mark(i, false))
 	})
 	if err != nil && l.Report != nil && !errors.Is(err, pacing.ErrHeld) {
@@ -79,9 +85,9 @@ func (l ListerWatcher) List(ctx context.Context, opts listwatch.ListOptions) (pa
 }
 
 // listEach lists a page, of which each item passes through each.
-func (l ListerWatcher) listEach(ctx context.Context, opts listwatch.ListOptions, each func(item) item) (page, error) {
+func (l ListerWatcher) listEach(ctx context.Context, opts listwatch.ListOptions, each func(listItem) listItem) (listPage, error) {
 	if err := l.check(ctx); err != nil {
-		return page{}, err
+		return listPage{}, err
 	}
 	if one, ok := l.From.(byItem); ok {
 		return one.ListEach(ctx, opts, each)
@@ -94,7 +100,7 @@ func (l ListerWatcher) listEach(ctx context.Context, opts listwatch.ListOptions,
 }
 
 // Watch implements listwatch.ListerWatcher.
-func (l ListerWatcher) Watch(ctx context.Context, opts listwatch.WatchOptions) (stream, error) {
+func (l ListerWatcher) Watch(ctx context.Context, opts listwatch.WatchOptions) (watchStream, error) {
 	if opts.SendInitialEvents && l.Begin != nil {
 		l.Begin()
 	}
@@ -105,14 +111,14 @@ func (l ListerWatcher) Watch(ctx context.Context, opts listwatch.WatchOptions) (
 		}
 		return nil, err
 	}
-	s := &streamOf{stream: from, admission: l.Screen.now(), processor: l.processor()}
+	s := &streamOf{watchStream: from, admission: l.Screen.now(), processor: l.processor()}
 	if l.Report != nil {
 		s.report = func(err error) { l.Report(ctx, err) }
 	}
 	return s, nil
 }
 
-func (l ListerWatcher) watch(ctx context.Context, opts listwatch.WatchOptions) (stream, error) {
+func (l ListerWatcher) watch(ctx context.Context, opts listwatch.WatchOptions) (watchStream, error) {
 	if err := l.check(ctx); err != nil {
 		return nil, err
 	}
@@ -128,7 +134,7 @@ func (l ListerWatcher) check(ctx context.Context) error {
 
 // streamOf is a stream of a ListerWatcher.
 type streamOf struct {
-	stream
+	watchStream
 	report    func(error) // nil: not needed
 	admission admission
 	processor processor
@@ -136,12 +142,12 @@ type streamOf struct {
 }
 
 // Next implements listwatch.Stream.
-func (s *streamOf) Next() (frame, error) {
+func (s *streamOf) Next() (watchFrame, error) {
 	if !s.begun {
 		s.begun = true
 		s.processor.setGoroutine()
 	}
-	f, err := s.stream.Next()
+	f, err := s.watchStream.Next()
 	s.reportErrors(f, err)
 	switch f.Type {
 	case listwatch.FrameAdded, listwatch.FrameModified, listwatch.FrameDeleted:
@@ -151,7 +157,7 @@ func (s *streamOf) Next() (frame, error) {
 	return f, err
 }
 
-func (s *streamOf) reportErrors(f frame, err error) {
+func (s *streamOf) reportErrors(f watchFrame, err error) {
 	switch {
 	case s.report == nil:
 	case errors.Is(err, io.EOF) && !base.IsNetwork(err): // a clean end

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package reflector
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,7 +33,7 @@ func (s Screen) now() admission {
 }
 
 // mark marks an item that is not of the scope. ended: the item is of a deletion.
-func (a admission) mark(i item, ended bool) item {
+func (a admission) mark(i listItem, ended bool) listItem {
 	if i.Anomaly != base.Sound || restclient.IsUnreadable(i) {
 		return i
 	}

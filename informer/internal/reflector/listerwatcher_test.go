@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed_test
+package reflector_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/feed"
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -71,17 +71,17 @@ func (p probe) Begin()        { p.add("transform begins") }
 func (p probe) End()          { p.add("transform ends") }
 
 // feedOf returns the feed of namespace "prod" from r.
-func feedOf(r *recorder) feed.ListerWatcher {
-	return feed.ListerWatcher{
+func feedOf(r *recorder) reflector.ListerWatcher {
+	return reflector.ListerWatcher{
 		From: r,
-		Screen: feed.Screen{
-			Matcher:    feed.Matcher{},
+		Screen: reflector.Screen{
+			Matcher:    reflector.Matcher{},
 			Namespaced: func() (bool, bool) { r.add("screen"); return true, true },
 		},
 		Check:  func(context.Context) error { r.add("check"); return nil },
 		Begin:  func() { r.add("begin") },
 		Report: func(context.Context, error) { r.add("report") },
-		Transform: func() feed.Transform {
+		Transform: func() reflector.Transform {
 			return func(obj kube.Object) (kube.Object, error) { r.add("transform"); return obj, nil }
 		},
 		Probe: probe{r},
@@ -97,27 +97,27 @@ func TestListerWatcher_EachStepRunsInItsOrder(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
-		do   func(feed.ListerWatcher)
+		do   func(reflector.ListerWatcher)
 		want []string
 	}{
-		{"a list", nil, func(lw feed.ListerWatcher) {
+		{"a list", nil, func(lw reflector.ListerWatcher) {
 			page, _ := lw.List(t.Context(), listwatch.ListOptions{})
 			if page.Items[0].Raw != nil {
 				t.Error("an item of the page has its bytes, whose buffer is used again")
 			}
 		}, slices.Concat([]string{"probe", "begin", "check", "list", "screen"}, processed[:2], []string{"pack {}"}, processed[2:])},
-		{"a further page", nil, func(lw feed.ListerWatcher) {
+		{"a further page", nil, func(lw reflector.ListerWatcher) {
 			_, _ = lw.List(t.Context(), listwatch.ListOptions{Continue: "c"})
 		}, slices.Concat([]string{"probe", "check", "list", "screen"}, processed[:2], []string{"pack {}"}, processed[2:])},
-		{"a watch that breaks", nil, func(lw feed.ListerWatcher) {
+		{"a watch that breaks", nil, func(lw reflector.ListerWatcher) {
 			s, _ := lw.Watch(t.Context(), listwatch.WatchOptions{})
 			_, _ = s.Next()
 			_, _ = s.Next()
 		}, slices.Concat([]string{"check", "watch", "screen", "probe"}, processed[:2], []string{"pack {}"}, processed[2:], []string{"report"})},
-		{"a watch that fails", errors.New("refused"), func(lw feed.ListerWatcher) {
+		{"a watch that fails", errors.New("refused"), func(lw reflector.ListerWatcher) {
 			_, _ = lw.Watch(t.Context(), listwatch.WatchOptions{})
 		}, []string{"check", "watch", "report"}},
-		{"a streaming list that pages will replace", errors.New("refused"), func(lw feed.ListerWatcher) {
+		{"a streaming list that pages will replace", errors.New("refused"), func(lw reflector.ListerWatcher) {
 			_, _ = lw.Watch(t.Context(), listwatch.WatchOptions{SendInitialEvents: true})
 		}, []string{"begin", "check", "watch"}},
 	} {
@@ -146,7 +146,7 @@ func TestListerWatcher_WhatFailsBeforeARequestSendsNone(t *testing.T) {
 
 func TestListerWatcher_WithoutFunctionsItOnlyScreens(t *testing.T) {
 	r := &recorder{}
-	lw := feed.ListerWatcher{From: r, Screen: feed.Screen{Namespaced: func() (bool, bool) { return false, true }}}
+	lw := reflector.ListerWatcher{From: r, Screen: reflector.Screen{Namespaced: func() (bool, bool) { return false, true }}}
 	page, err := lw.List(t.Context(), listwatch.ListOptions{})
 	if err != nil || page.Items[0].Anomaly != base.OtherNamespace {
 		t.Errorf("an object with a namespace, of a cluster-scoped kind, is %v (%v), want %v", page.Items[0].Anomaly, err, base.OtherNamespace)
