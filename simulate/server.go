@@ -16,7 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/internal/inflight"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/faults"
@@ -138,7 +138,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 // serveOn serves on ln until ctx ends, and returns when every request has ended. A request
 // that a connection had read by then is served nothing, since its caller no longer reads.
 func serveOn(ctx context.Context, ln net.Listener, server *http.Server) error {
-	var requests inflight.Calls
+	var requests taskgroup.Calls
 	defer requests.Close()
 	handler := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

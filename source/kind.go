@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/inflight"
 	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -147,7 +147,7 @@ type feed[T kube.Object, K comparable] struct {
 	add    func(K, Cause)
 	sim    simhook.Hooks
 	log    logr.Logger
-	calls  inflight.Calls
+	calls  taskgroup.Calls
 	filter ownevents.Filter[K]
 	keys   []K // of the present event
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	theirs "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flyball-dev/flyball/internal/inflight"
+	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
@@ -18,7 +18,7 @@ import (
 // out is where a source adds keys during its run.
 type out struct {
 	add   func(reconcile.Key, source.Cause)
-	calls inflight.Calls // open while the source runs
+	calls taskgroup.Calls // open while the source runs
 	mu    struct {
 		sync.Mutex
 		later map[reconcile.Key]*delayed

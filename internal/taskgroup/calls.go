@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inflight admits calls until it is closed.
-package inflight
+package taskgroup
 
 import "sync"
 
-// Calls are ready to use as their zero value. They are safe for concurrent use.
+// Calls admits calls until it is closed, and then waits for those that run. It is ready to use as its
+// zero value, and safe for concurrent use.
 type Calls struct {
 	running sync.WaitGroup
 	mu      struct {
