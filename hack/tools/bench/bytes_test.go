@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster"
-	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster/fleetv1"
 	"github.com/flyball-dev/flyball/internal/cputime"
 )
 
@@ -102,7 +101,7 @@ func BenchmarkInformer_Heap(b *testing.B) {
 
 func customHeaps[T cluster.Object](b *testing.B, r *cluster.Resources[T]) {
 	b.Run(r.Kind(), func(b *testing.B) {
-		w := newWire(b, cluster.JSON, fleetv1.GroupVersion.WithKind(r.Kind()), cluster.Events(encoder(b, cluster.JSON), r.Collection()))
+		w := newWire(b, cluster.JSON, cluster.FleetVersion.WithKind(r.Kind()), cluster.Events(encoder(b, cluster.JSON), r.Collection()))
 		b.Run("typed", func(b *testing.B) { objectHeaps(b, w, r.Len(), r.Typed(0), dropped) })
 		b.Run("unstructured", func(b *testing.B) { objectHeaps(b, w, r.Len(), &unstructured.Unstructured{}, dropped) })
 	})

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster"
-	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster/fleetv1"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -45,7 +44,7 @@ func BenchmarkCompact_Heap(b *testing.B) {
 	pods := cluster.NewPods(cluster.PodOptions{Count: n / 2})
 	compare("unstructured", podWire(b, cluster.JSON, pods), n/2, &unstructured.Unstructured{})
 	databases := cluster.NewDatabases(cluster.ResourceOptions{Count: n / 4})
-	w := newWire(b, cluster.JSON, fleetv1.GroupVersion.WithKind(databases.Kind()), cluster.Events(encoder(b, cluster.JSON), databases.Collection()))
+	w := newWire(b, cluster.JSON, cluster.FleetVersion.WithKind(databases.Kind()), cluster.Events(encoder(b, cluster.JSON), databases.Collection()))
 	compare("custom-8kB", w, n/4, databases.Typed(0))
 }
 

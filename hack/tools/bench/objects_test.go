@@ -23,7 +23,6 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster"
-	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster/fleetv1"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -31,7 +30,7 @@ import (
 // fleetScheme knows the custom kinds and those of Kubernetes.
 func fleetScheme(b testing.TB) *k8sruntime.Scheme {
 	s := k8sruntime.NewScheme()
-	for _, add := range []func(*k8sruntime.Scheme) error{scheme.AddToScheme, fleetv1.AddToScheme} {
+	for _, add := range []func(*k8sruntime.Scheme) error{scheme.AddToScheme, cluster.AddFleetToScheme} {
 		if err := add(s); err != nil {
 			b.Fatal(err)
 		}

@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster/fleetv1"
 )
 
 // ResourceOptions say which custom resources there are.
@@ -24,7 +22,7 @@ type ResourceOptions struct {
 	Count int
 }
 
-// Object is a custom resource: a pointer to a struct of package fleetv1.
+// Object is a custom resource: a Certificate, a Database or a Workflow.
 type Object interface {
 	metav1.Object
 	runtime.Object
@@ -38,18 +36,18 @@ type Resources[T Object] struct {
 }
 
 // NewCertificates returns small custom resources, of about 1.5 kB of JSON.
-func NewCertificates(opts ResourceOptions) *Resources[*fleetv1.Certificate] {
+func NewCertificates(opts ResourceOptions) *Resources[*Certificate] {
 	return newResources(opts, "Certificate", newCertificate)
 }
 
 // NewDatabases returns medium custom resources, of about 8 kB of JSON.
-func NewDatabases(opts ResourceOptions) *Resources[*fleetv1.Database] {
+func NewDatabases(opts ResourceOptions) *Resources[*Database] {
 	return newResources(opts, "Database", newDatabase)
 }
 
 // NewWorkflows returns large custom resources, of about 60 kB of JSON: scripts, messages
 // and the states of many nodes.
-func NewWorkflows(opts ResourceOptions) *Resources[*fleetv1.Workflow] {
+func NewWorkflows(opts ResourceOptions) *Resources[*Workflow] {
 	return newResources(opts, "Workflow", newWorkflow)
 }
 
@@ -61,7 +59,7 @@ func newResources[T Object](opts ResourceOptions, kind string, construct func(dr
 // Len returns the number of objects.
 func (r *Resources[T]) Len() int { return r.opts.Count }
 
-// Kind returns the kind of the objects, in fleetv1.GroupVersion.
+// Kind returns the kind of the objects, in FleetVersion.
 func (r *Resources[T]) Kind() string { return r.kind }
 
 // Version returns the resource version of a list: no object has a later one.
@@ -82,7 +80,7 @@ func (r *Resources[T]) Typed(i int) T {
 		Labels:            map[string]string{"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "Helm", "team": d.word()},
 		Annotations:       map[string]string{"meta.helm.sh/release-name": name, "checksum/values": d.digest()},
 	})
-	obj.GetObjectKind().SetGroupVersionKind(fleetv1.GroupVersion.WithKind(r.kind))
+	obj.GetObjectKind().SetGroupVersionKind(FleetVersion.WithKind(r.kind))
 	return obj
 }
 
@@ -90,7 +88,7 @@ func (r *Resources[T]) Typed(i int) T {
 func (r *Resources[T]) Unstructured(i int) *unstructured.Unstructured {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.Typed(i))
 	if err != nil {
-		panic(fmt.Sprintf("convert a %s: %v", r.kind, err)) // the types of fleetv1 convert
+		panic(fmt.Sprintf("convert a %s: %v", r.kind, err)) // the types of the fleet convert
 	}
 	return &unstructured.Unstructured{Object: fields}
 }
@@ -108,7 +106,7 @@ func (r *Resources[T]) All() iter.Seq[*unstructured.Unstructured] {
 
 // Collection returns the objects as a server has them.
 func (r *Resources[T]) Collection() Collection[*unstructured.Unstructured] {
-	version := fleetv1.GroupVersion.String()
+	version := FleetVersion.String()
 	return Collection[*unstructured.Unstructured]{
 		Objects: r.All(), Len: r.Len(), Version: r.Version(),
 		empty: func(meta metav1.ObjectMeta) *unstructured.Unstructured {

@@ -19,8 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
-
-	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster/fleetv1"
 )
 
 func encoderOf(t *testing.T, form Form) *Encoder {
@@ -127,7 +125,7 @@ func TestPods_AreDecodedFromEachForm(t *testing.T) {
 func testResources[T Object](t *testing.T, r *Resources[T], low, high int) {
 	t.Helper()
 	s := runtime.NewScheme()
-	if err := fleetv1.AddToScheme(s); err != nil {
+	if err := AddFleetToScheme(s); err != nil {
 		t.Fatal(err)
 	}
 	decoder := serializer.NewCodecFactory(s).UniversalDeserializer()

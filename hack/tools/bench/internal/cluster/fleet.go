@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fleetv1 is an API of custom resources in three sizes: a Certificate of
-// about 1.5 kB of JSON, a Database of 8 kB and a Workflow of 60 kB. Package
-// cluster makes the objects.
-package fleetv1
+package cluster
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -14,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion of the kinds.
-var GroupVersion = schema.GroupVersion{Group: "fleet.example.com", Version: "v1"}
+// FleetVersion is the group and version of custom resources in three sizes: a Certificate of about
+// 1.5 kB of JSON, a Database of 8 kB and a Workflow of 60 kB.
+var FleetVersion = schema.GroupVersion{Group: "fleet.example.com", Version: "v1"}
 
-// AddToScheme registers the kinds.
-func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &Certificate{}, &CertificateList{}, &Database{}, &DatabaseList{}, &Workflow{}, &WorkflowList{})
-	metav1.AddToGroupVersion(s, GroupVersion)
+// AddFleetToScheme registers the kinds.
+func AddFleetToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(FleetVersion, &Certificate{}, &CertificateList{}, &Database{}, &DatabaseList{}, &Workflow{}, &WorkflowList{})
+	metav1.AddToGroupVersion(s, FleetVersion)
 	return nil
 }
 
