@@ -94,7 +94,7 @@ func (i *SharedInformer[T]) Discover(ctx context.Context) error {
 // Lister returns the read interface. Its objects are shared and read-only. Each
 // read covers the scopes that the handle has at that time.
 func (i *SharedInformer[T]) Lister() Lister[T] {
-	l := newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.view, i.core.guard, &i.core.writes.settler.Set)
+	l := newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.view, i.core.guard, &i.core.writes.settler.unsettledKeys)
 	if i.core.settings.compact().WhenFull {
 		l.v.packing = &i.core.packing
 	}

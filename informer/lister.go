@@ -19,7 +19,6 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fields"
 	"github.com/flyball-dev/flyball/informer/internal/mutation"
 	"github.com/flyball-dev/flyball/informer/internal/store"
-	"github.com/flyball-dev/flyball/informer/internal/unsettled"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -41,11 +40,11 @@ type view struct {
 	namespaced func() (namespaced, known bool)
 	current    *atomic.Pointer[listerView]
 	guard      *mutation.Guard // records reads; nil: none
-	unsettled  *unsettled.Set  // nil: every state is known
+	unsettled  *unsettledKeys  // nil: every state is known
 	packing    *packing        // counts reads; nil: not needed
 }
 
-func newLister[T kube.Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), current *atomic.Pointer[listerView], guard *mutation.Guard, unsettled *unsettled.Set) Lister[T] {
+func newLister[T kube.Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), current *atomic.Pointer[listerView], guard *mutation.Guard, unsettled *unsettledKeys) Lister[T] {
 	return Lister[T]{&view{store, resource, namespaced, current, guard, unsettled, nil}}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/store"
-	"github.com/flyball-dev/flyball/informer/internal/unsettled"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -20,13 +19,13 @@ import (
 // write leaves, but is not known, it reads from the server.
 type ownWrites struct {
 	core    *core
-	settler unsettled.Settler
+	settler settler
 }
 
 // begin makes s the writes of c, and their settler join its run.
 func (s *ownWrites) begin(c *core) {
 	s.core = c
-	s.settler = unsettled.Settler{
+	s.settler = settler{
 		Store: s, Name: c.object.String(), Log: c.log, PageSize: cmp.Or(c.opts.PageSize, reflector.DefaultPageSize),
 		Read: func(scope listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) { return c.settling(scope) },
 	}
@@ -164,7 +163,7 @@ func (s *ownWrites) matching(obj kube.Object) (in, unsure []*watched) {
 	return in, unsure
 }
 
-// Version implements unsettled.Store.
+// Version implements settlerStore.
 func (s *ownWrites) Version(key kube.Key) kube.Version {
 	obj, _, _ := s.core.indexer.Get(key)
 	if base.IsNil(obj) {
@@ -173,7 +172,7 @@ func (s *ownWrites) Version(key kube.Key) kube.Version {
 	return kube.ParseVersion(obj.GetResourceVersion())
 }
 
-// Keys implements unsettled.Store.
+// Keys implements settlerStore.
 func (s *ownWrites) Keys(namespace string) iter.Seq[kube.Key] {
 	return func(yield func(kube.Key) bool) {
 		for r := range s.core.indexer.View().All() {
@@ -184,7 +183,7 @@ func (s *ownWrites) Keys(namespace string) iter.Seq[kube.Key] {
 	}
 }
 
-// Found implements unsettled.Store.
+// Found implements settlerStore.
 func (s *ownWrites) Found(item listwatch.Item[kube.Object]) {
 	_, _ = s.storeWritten(kube.Written{
 		Kind: s.core.gvk(), Effect: kube.Stored, Key: item.Key, UID: item.UID,
@@ -192,7 +191,7 @@ func (s *ownWrites) Found(item listwatch.Item[kube.Object]) {
 	})
 }
 
-// Absent implements unsettled.Store.
+// Absent implements settlerStore.
 func (s *ownWrites) Absent(key kube.Key, version kube.Version) {
 	s.storeAnswer(store.Observed{Absent: true, Key: key, Version: version}, nil, nil, nil)
 }

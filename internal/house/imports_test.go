@@ -82,7 +82,6 @@ var allowedImports = map[string][]string{
 	"informer/internal/mutation": {"informer/internal/base", "informer/internal/compact", "informer/internal/store", "internal/deque", "internal/simhook", "internal/textlog"},
 	"informer/internal/delivery": {"informer/internal/base", "informer/internal/compact", "informer/internal/mutation", "informer/internal/store", "informer/state",
 		"internal/deque", "internal/simhook", "internal/stacks", "internal/textlog"},
-	"informer/internal/unsettled": {"informer/internal/base", "informer/internal/restclient", "informer/listwatch", "internal/sleep", "internal/simhook"},
 	"informer/internal/reflector": {"informer/internal/base", "informer/internal/pacing",
 		"informer/internal/restclient", "informer/internal/steps", "informer/listwatch", "informer/state",
 		"informer/internal/compact", "informer/internal/encoding", "informer/internal/headroom",

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package unsettled
+package informer
 
 import (
 	"context"
@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// soon and late are the shortest and the longest pause after a read that failed.
-	soon = 100 * time.Millisecond
-	late = 30 * time.Second
+	// settleSoon and settleLate are the shortest and the longest pause after a read that failed.
+	settleSoon = 100 * time.Millisecond
+	settleLate = 30 * time.Second
 )
 
-// Store is the store of an informer. Its methods are called by one goroutine.
-type Store interface {
+// settlerStore is the store of an informer. Its methods are called by one goroutine.
+type settlerStore interface {
 	// Version returns the version of the object of key; 0: there is none, or it is unknown.
 	Version(key kube.Key) kube.Version
 	// Keys yields the keys of a namespace; empty: all.
@@ -37,10 +37,10 @@ type Store interface {
 	Absent(key kube.Key, version kube.Version)
 }
 
-// Settler reads from the server what own writes have left unknown, one key at a time.
-type Settler struct {
-	Set
-	Store Store
+// settler reads from the server what own writes have left unknown, one key at a time.
+type settler struct {
+	unsettledKeys
+	Store settlerStore
 	// Read returns where to read the objects of a scope.
 	Read     func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error)
 	Name     string // of the informer, for simulations
@@ -49,8 +49,8 @@ type Settler struct {
 }
 
 // Run settles what is marked until ctx ends.
-func (s *Settler) Run(ctx context.Context) error {
-	sim, pause := simhook.Of(ctx), soon
+func (s *settler) Run(ctx context.Context) error {
+	sim, pause := simhook.Of(ctx), settleSoon
 	for {
 		r, ok, marked := s.Next()
 		if !ok {
@@ -71,10 +71,10 @@ func (s *Settler) Run(ctx context.Context) error {
 		if err != nil {
 			s.Log.V(1).Info("Cannot read the effect of an own write; trying again", "key", r.Key.String(), "after", pause, "because", err.Error())
 			sleep.For(ctx, pause+simhook.Duration(sim, "settle", pause/2))
-			pause = min(2*pause, late)
+			pause = min(2*pause, settleLate)
 			continue
 		}
-		pause = soon
+		pause = settleSoon
 		for _, do := range s.Done(r) {
 			do()
 		}
@@ -82,14 +82,14 @@ func (s *Settler) Run(ctx context.Context) error {
 }
 
 // End releases everybody who waits: nothing is read any more.
-func (s *Settler) End() {
+func (s *settler) End() {
 	for _, do := range s.Close() {
 		do()
 	}
 }
 
 // settle stores the present state of what r is about.
-func (s *Settler) settle(ctx context.Context, r Read) error {
+func (s *settler) settle(ctx context.Context, r settlerRead) error {
 	if r.Version != 0 && s.Store.Version(r.Key) >= r.Version {
 		return nil // the watch was faster
 	}
@@ -120,7 +120,7 @@ func (s *Settler) settle(ctx context.Context, r Read) error {
 
 // list stores the objects of a consistent list. It returns their keys, with those of
 // objects that exist but cannot be stored, and the version of the list.
-func (s *Settler) list(ctx context.Context, scope listwatch.Scope) (found map[kube.Key]bool, version kube.Version, err error) {
+func (s *settler) list(ctx context.Context, scope listwatch.Scope) (found map[kube.Key]bool, version kube.Version, err error) {
 	lw, err := s.Read(scope)
 	if err != nil {
 		return nil, 0, err

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package unsettled
+package informer
 
 import (
 	"slices"
@@ -11,49 +11,58 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// most is how many keys of a namespace are pending one by one. Above that the whole
+// mostUnsettled is how many keys of a namespace are pending one by one. Above that the whole
 // namespace is, because one list then costs less than a read of each key.
-const most = 100
+const mostUnsettled = 100
 
-// Set is a set of pending keys. A key without a name stands for all objects of its
-// namespace, and the empty key for all objects. The zero Set is empty. Safe for
-// concurrent use.
-type Set struct {
+// unsettledKeys are the keys whose state is not known after an own write, until a read from the
+// server has settled it.
+//
+//	own write ──▶ Mark ──▶ unsettledKeys ◀── Has: reads of the store
+//	                        │  ▲
+//	                   Next ▼  │ Done ──▶ functions of When
+//	                       settler ──▶ list from the server ──▶ settlerStore
+//
+// A key is pending from Mark until a read that began after the Mark is stored (I12): a read
+// settles only what was marked before it began. A key without a name stands for all objects of
+// its namespace, and the empty key for all objects. The zero value is empty. Safe for concurrent
+// use.
+type unsettledKeys struct {
 	count atomic.Int64 // of the marks
 	mu    struct {
 		sync.Mutex
-		marks   map[kube.Key]mark
+		marks   map[kube.Key]unsettledMark
 		in      map[string]int // number of marks by namespace
 		order   []kube.Key     // the next to read first
 		last    uint64         // number of the newest mark
-		waiters []*waiter
+		waiters []*settleWaiter
 		marked  chan struct{} // closed by Mark; nil: nobody waits
 		closed  bool
 	}
 }
 
-// mark is why a key is pending.
-type mark struct {
+// unsettledMark is why a key is pending.
+type unsettledMark struct {
 	number  uint64
 	version kube.Version // of the object, as far as the answer told; 0: unknown
 }
 
-// waiter waits until a key is not pending.
-type waiter struct {
+// settleWaiter waits until a key is not pending.
+type settleWaiter struct {
 	key kube.Key
 	do  func()
 }
 
 // Mark makes key pending. If version is not 0, an object of that version or a newer one is
 // known to be up to date.
-func (s *Set) Mark(key kube.Key, version kube.Version) {
+func (s *unsettledKeys) Mark(key kube.Key, version kube.Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.closed {
 		return
 	}
 	before, known := s.mu.marks[key]
-	if !known && key.Name != "" && s.mu.in[key.Namespace] >= most {
+	if !known && key.Name != "" && s.mu.in[key.Namespace] >= mostUnsettled {
 		key, version = kube.Key{Namespace: key.Namespace}, 0
 		before, known = s.mu.marks[key]
 	}
@@ -66,16 +75,16 @@ func (s *Set) Mark(key kube.Key, version kube.Version) {
 		version = max(version, before.version)
 	}
 	s.mu.last++
-	s.mu.marks[key] = mark{s.mu.last, version}
+	s.mu.marks[key] = unsettledMark{s.mu.last, version}
 	if s.mu.marked != nil {
 		close(s.mu.marked)
 		s.mu.marked = nil
 	}
 }
 
-func (s *Set) addLocked(key kube.Key) {
+func (s *unsettledKeys) addLocked(key kube.Key) {
 	if s.mu.marks == nil {
-		s.mu.marks, s.mu.in = make(map[kube.Key]mark), make(map[string]int)
+		s.mu.marks, s.mu.in = make(map[kube.Key]unsettledMark), make(map[string]int)
 	}
 	s.mu.in[key.Namespace]++
 	s.mu.order = append(s.mu.order, key)
@@ -83,11 +92,11 @@ func (s *Set) addLocked(key kube.Key) {
 }
 
 // Len returns the number of marks.
-func (s *Set) Len() int { return int(s.count.Load()) }
+func (s *unsettledKeys) Len() int { return int(s.count.Load()) }
 
 // Has reports whether the state of key is not known. While nothing is pending it takes no
 // lock.
-func (s *Set) Has(key kube.Key) bool {
+func (s *unsettledKeys) Has(key kube.Key) bool {
 	if s.count.Load() == 0 {
 		return false
 	}
@@ -98,7 +107,7 @@ func (s *Set) Has(key kube.Key) bool {
 
 // pendingLocked reports whether an object is pending that a read of key depends on: a key
 // without a name reads its namespace, and the empty key everything.
-func (s *Set) pendingLocked(key kube.Key) bool {
+func (s *unsettledKeys) pendingLocked(key kube.Key) bool {
 	switch {
 	case len(s.mu.marks) == 0:
 		return false
@@ -115,15 +124,15 @@ func (s *Set) pendingLocked(key kube.Key) bool {
 	return has(key) || has(kube.Key{Namespace: key.Namespace})
 }
 
-// Read is a read from the server that settles a key.
-type Read struct {
+// settlerRead is a read from the server that settles a key.
+type settlerRead struct {
 	Key     kube.Key
 	Version kube.Version // that is new enough without a read; 0: none
 	before  uint64       // the read settles marks up to this number
 }
 
 // Next returns the next read. Without one, marked is closed when there may be one.
-func (s *Set) Next() (r Read, ok bool, marked <-chan struct{}) {
+func (s *unsettledKeys) Next() (r settlerRead, ok bool, marked <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.mu.order) == 0 {
@@ -134,11 +143,11 @@ func (s *Set) Next() (r Read, ok bool, marked <-chan struct{}) {
 	}
 	key := s.mu.order[0]
 	s.mu.order = append(s.mu.order[1:], key)
-	return Read{key, s.mu.marks[key].version, s.mu.last}, true, nil
+	return settlerRead{key, s.mu.marks[key].version, s.mu.last}, true, nil
 }
 
 // Done records that the result of the read is stored, and returns the functions to call.
-func (s *Set) Done(r Read) (settled []func()) {
+func (s *unsettledKeys) Done(r settlerRead) (settled []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.order = slices.DeleteFunc(s.mu.order, func(key kube.Key) bool {
@@ -157,8 +166,8 @@ func (s *Set) Done(r Read) (settled []func()) {
 }
 
 // wokenLocked removes the waiters whose keys are not pending and returns their functions.
-func (s *Set) wokenLocked() (woken []func()) {
-	s.mu.waiters = slices.DeleteFunc(s.mu.waiters, func(w *waiter) bool {
+func (s *unsettledKeys) wokenLocked() (woken []func()) {
+	s.mu.waiters = slices.DeleteFunc(s.mu.waiters, func(w *settleWaiter) bool {
 		if s.pendingLocked(w.key) {
 			return false
 		}
@@ -170,10 +179,10 @@ func (s *Set) wokenLocked() (woken []func()) {
 
 // When calls do once, when no object is pending that a read of key depends on; at once if
 // that is already so. stop cancels it.
-func (s *Set) When(key kube.Key, do func()) (stop func()) {
+func (s *unsettledKeys) When(key kube.Key, do func()) (stop func()) {
 	s.mu.Lock()
 	pending := s.pendingLocked(key)
-	w := &waiter{key, do}
+	w := &settleWaiter{key, do}
 	if pending {
 		s.mu.waiters = append(s.mu.waiters, w)
 	}
@@ -185,13 +194,13 @@ func (s *Set) When(key kube.Key, do func()) (stop func()) {
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.mu.waiters = slices.DeleteFunc(s.mu.waiters, func(other *waiter) bool { return other == w })
+		s.mu.waiters = slices.DeleteFunc(s.mu.waiters, func(other *settleWaiter) bool { return other == w })
 	}
 }
 
-// Close empties the Set for good, since nothing reads from the server any more. It returns
+// Close empties the set for good, since nothing reads from the server any more. It returns
 // the functions to call.
-func (s *Set) Close() (settled []func()) {
+func (s *unsettledKeys) Close() (settled []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.closed = true

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package unsettled_test
+package informer
 
 import (
 	"fmt"
 	"testing"
 
-	"github.com/flyball-dev/flyball/informer/internal/unsettled"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -28,7 +27,7 @@ func TestSet_WhatARead_DependsOn_I12(t *testing.T) {
 		{"a cluster-scoped key", kube.Key{Name: "node"}, []kube.Key{{Name: "node"}, all}, []kube.Key{{Name: "other"}, prod}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var s unsettled.Set
+			var s unsettledKeys
 			s.Mark(tc.marked, 0)
 			for _, k := range tc.has {
 				if !s.Has(k) {
@@ -49,7 +48,7 @@ func TestSet_WhatARead_DependsOn_I12(t *testing.T) {
 }
 
 func TestSet_AReadSettlesOnlyWhatWasMarkedBefore_I12(t *testing.T) {
-	var s unsettled.Set
+	var s unsettledKeys
 	s.Mark(key("web"), 0)
 	r, _, _ := s.Next()
 	s.Mark(key("web"), 0) // while the read runs
@@ -70,7 +69,7 @@ func TestSet_TheNewestVersionIsEnough_I12(t *testing.T) {
 		marks []kube.Version
 		want  kube.Version
 	}{{[]kube.Version{5}, 5}, {[]kube.Version{5, 7}, 7}, {[]kube.Version{7, 5}, 7}, {[]kube.Version{5, 0}, 0}, {[]kube.Version{0, 5}, 0}} {
-		var s unsettled.Set
+		var s unsettledKeys
 		for _, v := range tc.marks {
 			s.Mark(key("web"), v)
 		}
@@ -81,7 +80,7 @@ func TestSet_TheNewestVersionIsEnough_I12(t *testing.T) {
 }
 
 func TestSet_WaitersRunWhenTheLastMarkIsGone_I12(t *testing.T) {
-	var s unsettled.Set
+	var s unsettledKeys
 	var ran []string
 	note := func(what string) func() { return func() { ran = append(ran, what) } }
 	s.Mark(key("a"), 0)
@@ -102,7 +101,7 @@ func TestSet_WaitersRunWhenTheLastMarkIsGone_I12(t *testing.T) {
 }
 
 func TestSet_ManyKeysOfANamespaceAreOneRead_I12(t *testing.T) {
-	var s unsettled.Set
+	var s unsettledKeys
 	for i := range 10_000 {
 		s.Mark(key(fmt.Sprint(i)), 1)
 	}
@@ -128,7 +127,7 @@ func TestSet_ManyKeysOfANamespaceAreOneRead_I12(t *testing.T) {
 }
 
 func TestSet_ClosedIsEmpty_I12(t *testing.T) {
-	var s unsettled.Set
+	var s unsettledKeys
 	s.Mark(key("a"), 0)
 	ran := 0
 	s.When(key("a"), func() { ran++ })
