@@ -128,6 +128,7 @@ type Controller[K comparable] struct {
 	counters counters
 	sources  sources[K]
 	waits    waits[K]
+	causes   causes[K]
 	wrote    *ownevents.Ledger[K] // nil: own events wake
 	absent   func(key K) bool     // a reconcile of key would do nothing; nil: unknown
 	failures failures[K]

@@ -77,7 +77,7 @@ func (c *Controller[K]) retry(key K, priority *int) {
 // run of key ends the wait.
 func (c *Controller[K]) awaitCache(key K, w ConflictWaiter) {
 	var stop func()
-	if err := guarded(func() { stop = w.WhenPassed(func() { c.add(key, source.Cause{Source: cachePassed}) }) }); err != nil || stop == nil {
+	if err := guarded(func() { stop = w.WhenPassed(func() { c.add(key, source.Cause{Source: source.Cache}) }) }); err != nil || stop == nil {
 		return // the backoff remains
 	}
 	c.waits.begin(key, stop)

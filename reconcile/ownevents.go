@@ -70,6 +70,7 @@ func forgetCanceled[K comparable](c *Controller[K], key K) {
 	}
 	c.queue.Forget(key)
 	c.waits.end(key)
+	c.causes.take(key)
 	c.failures.record(key, action{}, nil)
 	if c.traces != nil {
 		c.traces.take(key)

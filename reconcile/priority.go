@@ -4,6 +4,8 @@
 package reconcile
 
 import (
+	"time"
+
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/workqueue"
 )
@@ -49,6 +51,7 @@ func (c *Controller[K]) add(key K, cause source.Cause) {
 		c.queue.Forget(key)
 		c.queue.Withdraw(key)
 	}
+	c.causes.add(key, cause, time.Now())
 	p := c.priority(key, cause)
 	if c.traces != nil {
 		c.traces.recordEvent(key, cause, p)

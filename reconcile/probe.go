@@ -3,7 +3,11 @@
 
 package reconcile
 
-import "time"
+import (
+	"time"
+
+	"github.com/flyball-dev/flyball/source"
+)
 
 // probe observes each reconcile of a controller. The worker calls both methods while it has the
 // key: begin before the reconcile, and end when the next run of the key has been decided. Time in
@@ -23,6 +27,7 @@ type ending struct {
 
 // setProbes sets the probes of c, in the order in which they begin. They end in reverse order.
 func (c *Controller[K]) setProbes() {
+	c.probes = append(c.probes, causing[K]{&c.causes})
 	if c.witness != nil {
 		c.probes = append(c.probes, witnessed[K]{c.witness})
 	}
@@ -64,9 +69,28 @@ func (f failed[K]) end(r *run[K], e ending) { f.record(r.key, e.action, e.err) }
 type traced[K comparable] struct{ *traces[K] }
 
 func (t traced[K]) begin(r *run[K]) {
-	r.Context, r.priority = t.traces.begin(r.Context, r.key, r.id(), r.since, r.controller.queue.NumRequeues(r.key)+1)
+	r.Context, r.priority = t.traces.begin(r.Context, r.key, r.id(), r.since, r.controller.queue.NumRequeues(r.key)+1, r.causes)
 }
 
 func (t traced[K]) end(r *run[K], e ending) {
 	t.traces.end(r.Context, r.key, r.priority, e.action, e.err)
+}
+
+// causing records why keys run, and run again.
+type causing[K comparable] struct{ *causes[K] }
+
+func (c causing[K]) begin(r *run[K]) { r.causes = c.take(r.key) }
+
+func (c causing[K]) end(r *run[K], e ending) {
+	if e.after == 0 && !e.backoff {
+		return
+	}
+	cause := source.Cause{Source: source.Timer, Reason: e.res.Reason}
+	if e.backoff {
+		cause.Source = source.Retry
+	}
+	if e.err != nil {
+		_ = guarded(func() { cause.Reason = e.err.Error() }) // it may panic
+	}
+	c.addAgain(r.key, cause, r.since.Add(e.took))
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// cachePassed is the source of a key that waited for the cache after a conflict.
-const cachePassed = "cache"
-
 func (c *Controller[K]) draw(key K) uint64 {
 	const top = 1 << 63
 	if c.sim != nil {
@@ -46,7 +43,7 @@ func keyed(limiter workqueue.RateLimiter, random func() float64) workqueue.RateL
 func (c *Controller[K]) reportAdded(key K, cause source.Cause) {
 	c.sim.Note(simhook.Note{
 		What: simhook.Enqueued, Kind: c.name, Key: keyText(key), Name: cause.Source,
-		Quiet: cause.Resync || cause.Type == 0 && cause.Source != cachePassed,
+		Quiet: cause.Resync || cause.Type == 0 && cause.Source != source.Cache,
 	})
 }
 

@@ -97,7 +97,7 @@ func (t *traces[K]) take(key K) origin {
 
 // begin starts the span of a run of key that began at since, and returns a context with
 // it. attempt is 1 without earlier failures. The priority is for end.
-func (t *traces[K]) begin(ctx context.Context, key K, id string, since time.Time, attempt int) (traced context.Context, priority int8) {
+func (t *traces[K]) begin(ctx context.Context, key K, id string, since time.Time, attempt int, why Causes) (traced context.Context, priority int8) {
 	o := t.take(key)
 	parent, first := ctx, trace.WithNewRoot()
 	if o.event.IsValid() {
@@ -112,6 +112,7 @@ func (t *traces[K]) begin(ctx context.Context, key K, id string, since time.Time
 		attribute.Int("flyball.priority", int(o.priority)),
 		attribute.Int("flyball.attempt", attempt),
 		attribute.Int("flyball.events", o.events),
+		attribute.String("flyball.cause", why.String()),
 	))
 	return traced, o.priority
 }

@@ -165,7 +165,7 @@ func (f *feed[T, K]) handle(typed kube.Event[T]) {
 		f.reportEvaluated(e.Key, 0)
 		return
 	}
-	cause := causeOf(f.source.name, e)
+	cause := causeOf(f.source.name, f.source.informer.Kind().GroupKind(), e)
 	f.keys = f.quiet(e, f.keysOf(e), cause)
 	f.reportEvaluated(e.Key, len(f.keys))
 	for _, key := range f.keys {
@@ -249,19 +249,19 @@ func states(e kube.Event[kube.Object]) []kube.Object {
 	return []kube.Object{e.Old, e.New}
 }
 
-func causeOf(name string, e kube.Event[kube.Object]) Cause {
-	c := Cause{Source: name, Type: e.Type, Object: e.Key, Initial: e.Initial, Resync: e.Resync}
+func causeOf(name string, kind schema.GroupKind, e kube.Event[kube.Object]) Cause {
+	c := Cause{Source: name, Kind: kind, Type: e.Type, Object: e.Key, Initial: e.Initial, Resync: e.Resync}
 	if e.Old != nil {
-		c.OldGeneration = e.Old.GetGeneration()
+		c.OldGeneration, c.OldVersion = e.Old.GetGeneration(), kube.ParseVersion(e.Old.GetResourceVersion())
 	}
 	if e.Old != nil && e.New != nil {
 		c.Deleting = e.Old.GetDeletionTimestamp().IsZero() && !e.New.GetDeletionTimestamp().IsZero()
 	}
 	switch {
 	case e.New != nil:
-		c.Generation = e.New.GetGeneration()
+		c.Generation, c.Version = e.New.GetGeneration(), kube.ParseVersion(e.New.GetResourceVersion())
 	case e.Type == kube.Undecoded && e.Undecodable.Metadata != nil:
-		c.Generation = e.Undecodable.Metadata.GetGeneration()
+		c.Generation, c.Version = e.Undecodable.Metadata.GetGeneration(), kube.ParseVersion(e.Undecodable.Metadata.GetResourceVersion())
 	}
 	return c
 }

@@ -110,9 +110,14 @@ func TestKind_AddsTheKeyOfEachEvent_R1(t *testing.T) {
 			{func() { s.Write(deployment("a", generation(3))) }, source.Cause{Type: kube.Added, Generation: 3}},
 		} {
 			step.do()
-			step.want.Source, step.want.Object = "kind Deployment", key
-			if keys, cause := c.take(); keys != "a" || cause != step.want {
-				t.Errorf("added %q because of %+v, want a because of %+v", keys, cause, step.want)
+			step.want.Source, step.want.Kind, step.want.Object = "kind Deployment", i.Kind().GroupKind(), key
+			keys, cause := c.take()
+			if has := cause.OldVersion > 0; has != (cause.Type != kube.Added) || cause.Type != kube.Deleted && cause.Version <= cause.OldVersion {
+				t.Errorf("%s: the versions are %d and %d", cause, cause.OldVersion, cause.Version)
+			}
+			step.want.OldVersion, step.want.Version = cause.OldVersion, cause.Version
+			if keys != "a" || cause != step.want {
+				t.Errorf("added %q because of %#v, want a because of %#v", keys, cause, step.want)
 			}
 		}
 		if !kind.Snapshot().Synced {

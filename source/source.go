@@ -33,40 +33,6 @@ type Source[K comparable] interface {
 	String() string
 }
 
-// Cause is why a key was added.
-type Cause struct {
-	// Source is the name of the source.
-	Source string
-	// Type of the event. Zero without an object.
-	Type kube.EventType
-	// Object of the event. It may be of another kind than the key's.
-	Object Key
-	// OldGeneration and Generation of the object before and after; 0 if it has
-	// none.
-	OldGeneration, Generation int64
-	// Deleting: the object's deletionTimestamp has appeared.
-	Deleting bool
-	// Initial: the object existed when the source started.
-	Initial bool
-	// Resync: nothing changed; the resync period has passed.
-	Resync bool
-}
-
-// Renewed reports whether the desired state of the object has changed: it is
-// new, gone or being deleted, or has another generation. A change of its
-// status, an initial object and a resync do not count.
-func (c Cause) Renewed() bool {
-	switch c.Type {
-	case kube.Added:
-		return !c.Initial
-	case kube.Deleted:
-		return true
-	case kube.Updated:
-		return c.Deleting || c.OldGeneration != 0 && c.Generation != c.OldGeneration
-	}
-	return false
-}
-
 // Snapshot is the state of a source.
 type Snapshot struct {
 	// Source is its name.
