@@ -19,9 +19,9 @@ import (
 type Causes struct {
 	// First and Last were added first and last. They are the same if Count is 1.
 	First, Last source.Cause
-	// Count is how many were added. 0: none is recorded, because more than 8,192 keys waited, or
-	// because the last one was added in the moment in which the reconcile before began, and is
-	// among its causes.
+	// Count is how many were added. 0: none is recorded. More than 8,192 keys waited, or 4,096 for
+	// timers and retries; or it was added in the moment in which the reconcile before began, and is
+	// among its causes; or the program itself has put the key into its queue.
 	Count int
 	// Since is when the first was added.
 	Since time.Time
@@ -60,7 +60,8 @@ func CausesOf(ctx context.Context) Causes {
 }
 
 const (
-	mostCaused  = 8192 // keys whose causes are recorded
+	mostCaused  = 8192           // keys whose causes are recorded
+	mostAgain   = mostCaused / 2 // of them keys that wait for a timer or a retry, which may be hours
 	mostFree    = 1024
 	mostSources = 8
 	mostReason  = 256 // bytes
@@ -72,6 +73,7 @@ type causes[K comparable] struct {
 	mu struct {
 		sync.Mutex
 		waiting map[K]*caused
+		again   int       // of them
 		free    []*caused // for reuse: most keys wait for a moment, with one cause
 	}
 }
@@ -109,15 +111,20 @@ func (c *causes[K]) record(key K, cause source.Cause, now time.Time, again bool)
 	defer c.mu.Unlock()
 	w := c.mu.waiting[key]
 	switch {
+	case w == nil && again && c.mu.again >= mostAgain:
 	case w == nil && len(c.mu.waiting) < mostCaused:
 		if w = c.newLocked(); c.mu.waiting == nil {
 			c.mu.waiting = make(map[K]*caused)
 		}
 		c.mu.waiting[key] = w
 		*w = caused{first: cause, since: now, again: again}
+		if again {
+			c.mu.again++
+		}
 	case w == nil || again:
 	case w.again:
 		*w = caused{first: cause, since: now}
+		c.mu.again--
 	default:
 		w.merge(cause)
 	}
@@ -162,6 +169,9 @@ func (c *causes[K]) take(key K) Causes {
 		return Causes{}
 	}
 	delete(c.mu.waiting, key)
+	if w.again {
+		c.mu.again--
+	}
 	out := Causes{First: w.first, Last: w.first, Count: 1, Since: w.since}
 	if w.more != nil {
 		out.Last, out.Count, out.Sources = w.more.last, w.more.count, w.more.sources

@@ -139,6 +139,27 @@ func TestCauses_AreBounded_R28(t *testing.T) {
 	}
 }
 
+// Keys that wait for a timer for hours leave room for the causes of events.
+func TestCauses_TimersLeaveRoomForEvents_R28(t *testing.T) {
+	const keys = 10_000
+	seen, _ := explained(t, func(context.Context, string) (reconcile.Result, error) {
+		return reconcile.After(24*time.Hour, "the daily look"), nil
+	}, func(add func(string, source.Cause)) {
+		for n := range keys {
+			add(fmt.Sprint(n), website)
+		}
+		time.Sleep(time.Minute)
+		add("new", config)
+		add("9999", config) // which waits
+		time.Sleep(time.Minute)
+	})
+	for _, c := range seen[keys:] {
+		if c.Count != 1 || c.First != config {
+			t.Errorf("while %d keys wait for a timer, the causes of an event are %+v", keys, c)
+		}
+	}
+}
+
 func TestCausesOf_OutsideOfAReconcile(t *testing.T) {
 	if c := reconcile.CausesOf(t.Context()); c.Count != 0 || c.String() != "not recorded" {
 		t.Errorf("got %+v", c)

@@ -14,10 +14,8 @@
 //	               │    └── now, after, with backoff ─ finish
 //	               └─────── when the cache has passed a conflict
 //
-// For makes the controller of a kind, whose function gets the object; New makes one for
-// keys of any type. Func explains the results of Reconcile. ChildSet applies the children
-// of a parent and prunes the rest, ChildName names them, and Conditions maintains the
-// conditions of a status: see docs/writing.md.
+// For makes the controller of a kind, New one for keys of any type. Func explains the
+// results of Reconcile. ChildSet, ChildName and Conditions: see docs/writing.md.
 //
 // # Promises
 //
@@ -25,7 +23,8 @@
 //	    and R16
 //	R2  workers start when all sources that were added to Watch by then have synced,
 //	    except those wrapped in source.Optional
-//	R3  a panic, and the end of a worker's goroutine, are errors of that reconcile
+//	R3  a panic is an error of that reconcile, counted and logged with its stack; so is a
+//	    reconcile that ends its goroutine, and another worker replaces it
 //	R4  own writes are visible to the next reconcile: the client shows them to the
 //	    informers before the write returns
 //	R5  a reconcile that overruns its soft deadline is reported once, with its stack; the
@@ -41,8 +40,10 @@
 //	    the set has made and that are not wanted, at the version that was read, after all
 //	    wanted ones have been applied; it takes over no object of another controller
 //	R10 a ChildSet deletes all children only if PruneAll asks for it explicitly
-//	R11 a repeated failure is logged in full once, then at a falling rate per key and message
-//	R12 a reconcile that returns a *kube.NotSettledError runs again when that is settled
+//	R11 a repeated failure is logged in full once, then at a falling rate for each key and
+//	    message, each line with the number of lines omitted before it
+//	R12 a reconcile that returns a *kube.NotSettledError holds no worker, is counted as
+//	    a conflict, and runs again when the effect of the write is known
 //	R14 R4 holds for the writes of any client made from the manager's configuration
 //	R15 the event of an own write wakes its key like any other event. With Options.OmitOwnEvents an
 //	    event wakes no key whose own reconciles have made all that it reports, by writes that
@@ -65,6 +66,5 @@
 //
 // # Testing
 //
-// For and New take a function: call it. A Controller works in a testing/synctest bubble,
-// where deadlines and backoff take no real time.
+// Call the function. A Controller works in a testing/synctest bubble, in its time.
 package reconcile

@@ -32,8 +32,8 @@ type Cause struct {
 	Kind schema.GroupKind
 	// Object of the event. It may be of another kind than the key's.
 	Object Key
-	// OldVersion and Version are the resourceVersions of the object before and after; 0 if it has
-	// none.
+	// OldVersion and Version are the resourceVersions of the object before and after; 0 if the
+	// source does not know them.
 	OldVersion, Version kube.Version
 	// OldGeneration and Generation of the object before and after; 0 if it has
 	// none.
@@ -44,7 +44,8 @@ type Cause struct {
 	Initial bool
 	// Resync: nothing changed; the resync period has passed.
 	Resync bool
-	// Reason is the error or the Reason of the Result before a Retry or Timer.
+	// Reason is the error or the Reason of the Result before a Retry or Timer, at most 256 bytes
+	// of it.
 	Reason string
 }
 

@@ -71,6 +71,10 @@ func (g *growth) checked() (*growth, error) {
 	if g == nil || len(g.objects) < 2 {
 		return nil, errors.New(`read the table: there is none that begins with "| objects |" or "| seconds |" and has two rows or more`)
 	}
+	taken := slices.DeleteFunc(slices.Concat(g.taken...), math.IsNaN)
+	if len(taken) == 0 || slices.Max(taken) <= 0 || slices.Max(g.objects) <= 0 {
+		return nil, errors.New("read the table: no value in it is positive")
+	}
 	return g, nil
 }
 

@@ -8,8 +8,8 @@
 //	go run ./hack/plot <docs/performance.md >docs/performance.svg
 //	cd hack/tools/bench && GOWORK=off go test -run '^$' -bench Queue . | GOWORK=off go run ./ratios | go run ../../plot >queue.svg
 //
-// With -growth it draws lines from the first table whose header begins with "| objects |": memory in MB by number of objects, one
-// column per line.
+// With -growth it draws lines from the first table whose header begins with "| objects |" or "| seconds |": memory in MB by number of
+// objects or over time, one column per line.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	lines := flag.Bool("growth", false, "draw lines from a table of memory by number of objects")
+	lines := flag.Bool("growth", false, "draw lines from a table of memory by number of objects or over time")
 	_ = commandline.Parse(flag.CommandLine, os.Args[1:]) // it exits
 	if err := run(os.Stdin, os.Stdout, *lines); err != nil {
 		fmt.Fprintln(os.Stderr, "plot:", err)

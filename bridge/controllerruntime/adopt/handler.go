@@ -103,7 +103,7 @@ func (s *handled[T, O]) Snapshot() source.Snapshot {
 }
 
 func (s *handled[T, O]) handle(ctx context.Context, o *out, e kube.Event[T]) {
-	q := queue{out: o, cause: source.Cause{Source: s.name, Type: e.Type, Object: e.Key, Initial: e.Initial, Resync: e.Resync}}
+	q := queue{out: o, cause: source.Cause{Source: s.name, Kind: s.informer.Kind().GroupKind(), Type: e.Type, Object: e.Key, Initial: e.Initial, Resync: e.Resync}}
 	old, _ := any(e.Old).(O)
 	now, _ := any(e.New).(O)
 	switch e.Type {

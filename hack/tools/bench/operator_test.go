@@ -259,20 +259,22 @@ func operatorNode(i int) *corev1.Node {
 	return n
 }
 
-// memoryGroups is where memory cgroups of version 1 are.
-const memoryGroups = "/sys/fs/cgroup/memory"
-
 // memoryGroup makes a memory cgroup with a limit; it skips the benchmark where it may not.
 func memoryGroup(b testing.TB, limit int64) string {
-	dir := fmt.Sprintf("%s/flyball-bench-%d", memoryGroups, os.Getpid())
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		b.Skipf("make a memory cgroup (of version 1): %v", err)
-	}
-	b.Cleanup(func() { os.Remove(dir) })
-	if err := os.WriteFile(filepath.Join(dir, "memory.limit_in_bytes"), []byte(strconv.FormatInt(limit, 10)), 0o644); err != nil {
-		b.Fatal(err)
+	dir, err := newMemoryGroup(b, limit)
+	if err != nil {
+		b.Skip(err)
 	}
 	return dir
+}
+
+func newMemoryGroup(b testing.TB, limit int64) (dir string, err error) {
+	dir = fmt.Sprintf("/sys/fs/cgroup/memory/flyball-bench-%d", os.Getpid())
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make a memory cgroup (of version 1): %w", err)
+	}
+	b.Cleanup(func() { os.Remove(dir) })
+	return dir, os.WriteFile(filepath.Join(dir, "memory.limit_in_bytes"), []byte(strconv.FormatInt(limit, 10)), 0o644)
 }
 
 // operatorKilled reports whether the limit kills the operator in one of three tries.

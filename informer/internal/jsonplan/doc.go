@@ -13,8 +13,8 @@
 // The reference is UnmarshalCaseSensitivePreserveInts of sigs.k8s.io/json, which
 // client-go uses. What a plan refuses is decoded by the reference, whose errors
 // name the field: texts that are not valid, objects that have a key twice, which
-// the reference merges, and deeply nested lists. Values that package costly finds
-// are refused. A type that a plan could decode
+// the reference merges, and deeply nested lists. Values that are costly to
+// decode (package decodelimit) are refused. A type that a plan could decode
 // differently has none.
 //
 // A type's own UnmarshalJSON and UnmarshalText are called as by the reference,

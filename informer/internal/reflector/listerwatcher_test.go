@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// recorder is a ListerWatcher of one object, with functions for a feed, that records its calls.
+// recorder is a ListerWatcher of one object, that records its calls.
 type recorder struct {
 	calls []string
 	err   error // of requests

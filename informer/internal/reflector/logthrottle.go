@@ -19,15 +19,15 @@ type logThrottle struct {
 
 // due reports whether a complaint at now is logged. After twice the interval
 // without a complaint, the trouble counts as new.
-func (n *logThrottle) due(now time.Time) bool {
-	if !n.next.IsZero() && now.Before(n.next) {
+func (t *logThrottle) due(now time.Time) bool {
+	if !t.next.IsZero() && now.Before(t.next) {
 		return false
 	}
-	if n.gap == 0 || now.Sub(n.next) > 2*n.gap {
-		n.gap = firstPause
+	if t.gap == 0 || now.Sub(t.next) > 2*t.gap {
+		t.gap = firstPause
 	} else {
-		n.gap = min(3*n.gap, longestPause)
+		t.gap = min(3*t.gap, longestPause)
 	}
-	n.next = now.Add(n.gap)
+	t.next = now.Add(t.gap)
 	return true
 }

@@ -173,7 +173,7 @@ type restListerWatcher struct {
 	scope       listwatch.Scope
 	kept        func() Kept
 	decoder     *Decoder    // of a resource, without its kind
-	plainAnswer atomic.Bool // the server does not serve metadata alone
+	plainAnswer atomic.Bool // the server refuses the parameters of accept
 }
 
 // NewListerWatcher returns a ListerWatcher for of in scope on the server of
@@ -332,8 +332,8 @@ func (lw *restListerWatcher) get(ctx context.Context, verb string, query url.Val
 // Kubernetes 1.38). Servers that do not know it ignore it.
 const dropManaged = ";drop=metadata.managedFields"
 
-// accept returns the Accept header. For metadata, the server sends nothing else
-// if it can.
+// accept returns the Accept header. The server sends metadata alone, and omits
+// managedFields, if it can and more is not wanted.
 func (lw *restListerWatcher) accept(verb string, kept Kept) string {
 	plain := lw.acceptPlain()
 	if lw.plainAnswer.Load() {

@@ -27,9 +27,9 @@ type wireStream struct {
 	decoder *Decoder
 	server  *Server
 
-	together bool // decode frames that have arrived together
-	raw      [][]byte
-	decoded  []decodedFrame // by the last call of decodeTogether
+	together bool           // decode frames that have arrived together
+	raw      [][]byte       // empty between calls of decodeTogether
+	decoded  []decodedFrame // by its last call
 	taken    int            // of decoded
 }
 
@@ -66,9 +66,12 @@ func (s *wireStream) Next() (listwatch.Frame[kube.Object], error) {
 	}
 	next := s.decoded[s.taken]
 	s.decoded[s.taken] = decodedFrame{}
-	s.taken++
+	if s.taken++; s.taken == len(s.decoded) {
+		s.decoded, s.taken = nil, 0
+	}
 	if next.InitialEventsEnd {
 		s.setTogether(false)
+		s.raw = nil
 	}
 	return next.Frame, next.err
 }
@@ -101,6 +104,7 @@ func (s *wireStream) decodeTogether(first []byte) {
 	}
 	work()
 	others.Wait()
+	clear(s.raw) // it would hold the buffer of the frames
 }
 
 // ended returns the error of a stream whose next frame cannot be read.

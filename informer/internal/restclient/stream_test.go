@@ -130,6 +130,32 @@ func TestStream_ReadsNoFurtherThanOneFrame(t *testing.T) {
 	}
 }
 
+// After the list, a watch that waits holds neither the buffer of the list nor what was decoded.
+func TestStream_AfterTheListHoldsNothingOfIt_D6(t *testing.T) {
+	d := decoderOf[*corev1.Pod](t, corev1.SchemeGroupVersion.WithKind("Pod"))
+	peer := fixture.ProtobufPeer(fixture.TestScheme())
+	var wire []byte
+	for n := range 1000 {
+		wire = append(wire, peer.Frame(t, listwatch.FrameAdded, fixture.SeedPod(fmt.Sprint(n)))...)
+	}
+	end := fixture.SeedPod("")
+	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	wire = append(wire, peer.Frame(t, listwatch.FrameBookmark, end)...)
+	s := NewStream(tContext, io.NopCloser(bytes.NewReader(wire)), true, d, nil)
+	s.setTogether(true)
+	for range 1001 {
+		if _, err := s.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Next(); err != io.EOF {
+		t.Fatalf("got %v, want the end of the stream", err)
+	}
+	if s.together || s.raw != nil || s.decoded != nil || cap(s.frames.Buf) > encoding.SmallBuffer {
+		t.Errorf("it holds %d raw and %d decoded frames, and a buffer of %d bytes", cap(s.raw), cap(s.decoded), cap(s.frames.Buf))
+	}
+}
+
 type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
