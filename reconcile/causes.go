@@ -48,7 +48,7 @@ func (c Causes) String() string {
 	return fmt.Sprintf("%s, and %d more", c.First, c.Count-1)
 }
 
-// CausesOf returns why the reconcile of ctx runs. It is the zero Causes outside of a reconcile. An
+// CausesOf returns why the reconcile of ctx runs; outside of one, and after its end, the zero Causes. An
 // event that is merged with others while its key waits is counted. A retry or the end of a
 // RequeueAfter is a cause only if nothing else was added. Use it to log and to explain, and not to
 // decide: a reconcile that acts by its cause misses what happened while nothing watched.
@@ -160,24 +160,45 @@ func (w *caused) merge(cause source.Cause) {
 	}
 }
 
-// take returns why key runs, and forgets it.
-func (c *causes[K]) take(key K) Causes {
+// take returns why key runs, until release; nil: nothing is recorded.
+func (c *causes[K]) take(key K) *caused {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.mu.waiting[key]
 	if w == nil {
-		return Causes{}
+		return nil
 	}
 	delete(c.mu.waiting, key)
 	if w.again {
 		c.mu.again--
 	}
+	return w
+}
+
+// of returns the causes in what take has returned.
+func (c *causes[K]) of(taken **caused) Causes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := *taken
+	if w == nil {
+		return Causes{}
+	}
 	out := Causes{First: w.first, Last: w.first, Count: 1, Since: w.since}
 	if w.more != nil {
 		out.Last, out.Count, out.Sources = w.more.last, w.more.count, w.more.sources
 	}
+	return out
+}
+
+// release ends the use of what take has returned: of then returns no causes.
+func (c *causes[K]) release(taken **caused) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := *taken
+	if *taken = nil; w == nil {
+		return
+	}
 	if *w = (caused{}); len(c.mu.free) < mostFree {
 		c.mu.free = append(c.mu.free, w)
 	}
-	return out
 }

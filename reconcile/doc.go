@@ -25,8 +25,7 @@
 //	    except those wrapped in source.Optional
 //	R3  a panic is an error of that reconcile, counted and logged with its stack; so is a
 //	    reconcile that ends its goroutine, and another worker replaces it
-//	R4  own writes are visible to the next reconcile: the client shows them to the
-//	    informers before the write returns
+//	R4  own writes are visible to the next reconcile, before the write returns
 //	R5  a reconcile that overruns its soft deadline is reported once, with its stack; the
 //	    hard deadline cancels its context with a *DeadlineError as cause
 //	R6  a stale-resourceVersion conflict is quiet, counted, and retried when the cache has

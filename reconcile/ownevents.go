@@ -70,7 +70,8 @@ func forgetCanceled[K comparable](c *Controller[K], key K) {
 	}
 	c.queue.Forget(key)
 	c.waits.end(key)
-	c.causes.take(key)
+	caused := c.causes.take(key)
+	c.causes.release(&caused)
 	c.failures.record(key, action{}, nil)
 	if c.traces != nil {
 		c.traces.take(key)

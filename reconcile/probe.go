@@ -69,7 +69,7 @@ func (f failed[K]) end(r *run[K], e ending) { f.record(r.key, e.action, e.err) }
 type traced[K comparable] struct{ *traces[K] }
 
 func (t traced[K]) begin(r *run[K]) {
-	r.Context, r.priority = t.traces.begin(r.Context, r.key, r.id(), r.since, r.controller.queue.NumRequeues(r.key)+1, r.causes)
+	r.Context, r.priority = t.traces.begin(r.Context, r.key, r.id(), r.since, r.controller.queue.NumRequeues(r.key)+1, r.whyItRuns())
 }
 
 func (t traced[K]) end(r *run[K], e ending) {
@@ -79,9 +79,10 @@ func (t traced[K]) end(r *run[K], e ending) {
 // causing records why keys run, and run again.
 type causing[K comparable] struct{ *causes[K] }
 
-func (c causing[K]) begin(r *run[K]) { r.causes = c.take(r.key) }
+func (c causing[K]) begin(r *run[K]) { r.caused = c.take(r.key) }
 
 func (c causing[K]) end(r *run[K], e ending) {
+	c.release(&r.caused)
 	if e.after == 0 && !e.backoff {
 		return
 	}

@@ -26,8 +26,8 @@ type run[K comparable] struct {
 	key        K
 	number     uint64
 	since      time.Time
-	causes     Causes
-	witnessed  func() // ends what the Witness began, if there is one
+	caused     *caused // read and written by the controller's causes
+	witnessed  func()  // ends what the Witness began, if there is one
 
 	named    sync.Once
 	overdue  bool // used only by the watch
@@ -46,7 +46,7 @@ func (r *run[K]) id() string { return strconv.FormatUint(r.number, 16) }
 
 func (r *run[K]) logger() logr.Logger {
 	r.named.Do(func() {
-		r.log = r.controller.log.WithValues("key", keyText(r.key), "reconcileID", r.id(), "cause", r.causes.String())
+		r.log = r.controller.log.WithValues("key", keyText(r.key), "reconcileID", r.id(), "cause", r.whyItRuns().String())
 		if r.controller.traces != nil {
 			r.log = r.log.WithValues("traceID", trace.SpanContextFromContext(r.Context).TraceID().String())
 		}
@@ -93,7 +93,7 @@ func (r *run[K]) Moved() { r.controller.counters.Moved() }
 // Name implements contextvalues.Task.
 func (r *run[K]) Name() (controller, key string) { return r.controller.name, keyText(r.key) }
 
-func (r *run[K]) whyItRuns() Causes { return r.causes }
+func (r *run[K]) whyItRuns() Causes { return r.controller.causes.of(&r.caused) }
 
 // loggerKey returns the key by which logr looks up the logger of a context.
 func loggerKey() any {
