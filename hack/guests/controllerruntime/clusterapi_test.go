@@ -22,7 +22,7 @@ var clusterAPI = foreign{
 	module:   "sigs.k8s.io/cluster-api@v1.14.2",
 	swaps:    clusterAPISwaps,
 	mod:      []string{"-dropreplace=sigs.k8s.io/cluster-api/api", "-require=sigs.k8s.io/cluster-api/api@v1.14.2"},
-	packages: "./...",
+	packages: []string{"./..."},
 }
 
 // clusterAPISuitesAtLeast is how many of its packages have a suite on a server. Finding fewer
@@ -72,7 +72,7 @@ func TestOperators_OnTheBridge(t *testing.T) {
 	for _, pkg := range all {
 		t.Run(strings.ReplaceAll(pkg, "/", "."), func(t *testing.T) {
 			t.Parallel()
-			binary, dir := build(t, at, pkg), filepath.Join(at, pkg)
+			binary, dir := clusterAPI.build(t, at, pkg), filepath.Join(at, pkg)
 			t.Run("simulated", func(t *testing.T) {
 				differs := clusterAPIDiffers[pkg]
 				passes(t, dir, binary, simulated, differs.test)
@@ -119,6 +119,9 @@ func passes(t *testing.T, dir, binary, binaries, leaveOut string) {
 			cmd.Args = append(cmd.Args, "-test.skip=^"+leaveOut+"$")
 		}
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), envtest.AssetsVariable+"="+binaries, mine)
+		if *peer {
+			cmd.Env = append(cmd.Env, onPeer)
+		}
 		said, err := cmd.CombinedOutput()
 		cancel()
 		if ended := endLeftovers(mine); ended != nil {

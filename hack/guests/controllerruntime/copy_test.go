@@ -6,6 +6,7 @@ package controllerruntime_test
 import (
 	"archive/zip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
@@ -28,7 +29,9 @@ type foreign struct {
 	swaps    map[string][]swap // the changes to its files
 	files    map[string]string // files that are added
 	mod      []string          // further arguments of go mod edit
-	packages string            // those for which go.mod and go.sum are completed
+	tags     string            // build tags of its suites
+	packages []string          // those for which go.mod and go.sum are completed
+	kept     string            // distinguishes two copies of one module
 }
 
 // bridgeImported adds the import of the bridge after another one.
@@ -53,10 +56,12 @@ func (f foreign) copied(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := copyFS(t, strings.ReplaceAll(name, "/", "-")+"-"+version, inside)
+	to := copyFS(t, f.kept+strings.ReplaceAll(name, "/", "-")+"-"+version, inside)
 	swapIn(t, to, f.swaps)
 	for name, text := range f.files {
-		if err := os.WriteFile(filepath.Join(to, name), []byte(text), 0o600); err != nil {
+		file := filepath.Join(to, name)
+		err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,7 +74,8 @@ func (f foreign) copied(t *testing.T) string {
 	outputIn(t, to, "go", append([]string{"mod", "edit", "-go=1.26.0", "-require=" + theBridge + "@v0.0.0",
 		"-replace=" + theBridge + "=" + filepath.Join(root, "bridge", "controllerruntime"),
 		"-replace=" + flyball + "=" + root, "-replace=" + flyball + "/simulate=" + filepath.Join(root, "simulate")}, f.mod...)...)
-	outputIn(t, to, "go", "list", "-mod=mod", "-deps", "-test", f.packages) // completes go.mod and go.sum
+	list := []string{"list", "-mod=mod", "-deps", "-test", "-tags=" + f.tags}
+	outputIn(t, to, "go", append(list, f.packages...)...) // completes go.mod and go.sum
 	return to
 }
 
@@ -89,10 +95,10 @@ func (f foreign) downloaded(t *testing.T) string {
 }
 
 // build builds the suite of a package of the copy in dir.
-func build(t *testing.T, dir, pkg string) (binary string) {
+func (f foreign) build(t *testing.T, dir, pkg string) (binary string) {
 	t.Helper()
 	binary = filepath.Join(t.TempDir(), "suite")
-	outputIn(t, dir, "go", "test", "-mod=mod", "-vet=off", "-c", "-ldflags=-s -w", "-o", binary, "./"+pkg)
+	outputIn(t, dir, "go", "test", "-mod=mod", "-vet=off", "-tags="+f.tags, "-c", "-ldflags=-s -w", "-o", binary, "./"+pkg)
 	return binary
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 )
 
-var peer = flag.Bool("peer", false, "run Karpenter's and RabbitMQ's suites on controller-runtime's own cache and client")
+var peer = flag.Bool("peer", false, "run the suites of Karpenter, RabbitMQ and ECK on controller-runtime's own cache and client")
 
 // Variables in the environment of a copy's suite.
 const (
@@ -58,7 +58,7 @@ func looks() int {
 	return 100
 }
 `},
-	packages: "./pkg/...",
+	packages: []string{"./pkg/..."},
 }
 
 // set returns the expression that is true if a variable of the environment is set.
@@ -99,12 +99,12 @@ var karpenterSuites = []struct {
 func TestKarpenter_OnTheBridge(t *testing.T) {
 	t.Parallel()
 	simulated, at := simulatedBinaries(t), karpenter.copied(t)
-	outputIn(t, at, "go", "build", "-mod=mod", karpenter.packages) // what the suites, which are built at once, have in common
+	outputIn(t, at, "go", "build", "-mod=mod", karpenter.packages[0]) // what the suites, which are built at once, have in common
 	for _, k := range karpenterSuites {
 		t.Run(strings.ReplaceAll(k.pkg, "/", "."), func(t *testing.T) {
 			t.Parallel()
 			pkg := "pkg/" + k.pkg
-			s := suite{name: k.pkg, dir: filepath.Join(at, pkg), binary: build(t, at, pkg)}
+			s := suite{name: k.pkg, dir: filepath.Join(at, pkg), binary: karpenter.build(t, at, pkg)}
 			t.Run("real", func(t *testing.T) { s.all(t, realBinaries(t), k.specs) })
 			t.Run("simulated", func(t *testing.T) { s.all(t, simulated, k.specs) })
 			t.Run("without-waits", func(t *testing.T) {

@@ -32,7 +32,7 @@ func options(opts ctrl.Options) ctrl.Options {
 	return bridge.Options(opts)
 }
 `},
-	packages: "./" + rabbitMQSuite,
+	packages: []string{"./" + rabbitMQSuite},
 }
 
 const (
@@ -44,7 +44,7 @@ const (
 func TestRabbitMQ_OnTheBridge(t *testing.T) {
 	t.Parallel()
 	simulated, at := simulatedBinaries(t), rabbitMQ.copied(t)
-	s := suite{name: "rabbitmq", dir: filepath.Join(at, rabbitMQSuite), binary: build(t, at, rabbitMQSuite)}
+	s := suite{name: "rabbitmq", dir: filepath.Join(at, rabbitMQSuite), binary: rabbitMQ.build(t, at, rabbitMQSuite)}
 	t.Run("real", func(t *testing.T) { s.all(t, realBinaries(t), rabbitMQSpecs) })
 	t.Run("simulated", func(t *testing.T) { s.all(t, simulated, rabbitMQSpecs) })
 }

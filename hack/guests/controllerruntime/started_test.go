@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllerruntime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+	crenvtest "sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// operatorNamespace is where the operators keep what is their own, such as their lease.
+const operatorNamespace = "operators"
+
+// started is an operator whose program is started.
+type started struct {
+	foreign
+	name          string
+	program       string            // the package of its program
+	line          map[string][]swap // the changes that flyball adopt does not make
+	flags         string            // of the linker
+	crds          []string          // the CRDs in the copy
+	args, env     []string
+	limitVariable string   // in its environment, for its memory limit
+	limit         int64    // the part of the peak that is the limit: 3 for a third
+	objects       string   // custom resources; NAMESPACE is a new one
+	names         []string // of copies of each
+	writes        string   // a regular expression of writes, such as "PUT /path", of its reconciles
+}
+
+// built builds the program without the line and with it, in a copy at a directory. Both have the
+// same libraries.
+func (o started) built(t *testing.T) (at string, programs map[bool]string) {
+	t.Helper()
+	programs = map[bool]string{}
+	o.kept = "started-"
+	// A package that imports the bridge, but not the program, lifts the libraries.
+	o.files = map[string]string{"lift/lift.go": "package lift\n\nimport _ \"" + theBridge + "\"\n"}
+	o.packages = append(slices.Clone(o.packages), "./lift")
+	at = o.copied(t)
+	for _, line := range []bool{false, true} {
+		if line {
+			o.adopt(t, at)
+		}
+		programs[line] = filepath.Join(t.TempDir(), o.name)
+		outputIn(t, at, "go", "build", "-mod=mod", "-ldflags=-s -w "+o.flags,
+			"-o", programs[line], "./"+o.program)
+	}
+	return at, programs
+}
+
+// adopt puts the line into the copy by flyball adopt, or by the swaps.
+func (o started) adopt(t *testing.T, at string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./flyball", "adopt", "-n", "-C", at)
+	cmd.Dir = filepath.Join("..", "..", "..", "cmd")
+	said, err := cmd.CombinedOutput()
+	switch {
+	case o.line == nil && err != nil:
+		t.Fatalf("%v\n%s", err, said)
+	case o.line == nil:
+		t.Logf("flyball adopt:\n%s", said)
+	case err == nil:
+		t.Fatalf("flyball adopt edits the program now; remove the swaps\n%s", said)
+	default:
+		swapIn(t, at, o.line)
+	}
+}
+
+// install installs the operator's CRDs, from its copy.
+func (o started) install(t *testing.T, config *rest.Config, at string) {
+	t.Helper()
+	var from crenvtest.CRDInstallOptions
+	for _, crd := range o.crds {
+		from.Paths = append(from.Paths, filepath.Join(at, crd))
+	}
+	if _, err := crenvtest.InstallCRDs(config, from); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// create creates the custom resources, and returns a function that removes them with the
+// operator's leases.
+func (o started) create(t *testing.T, config *rest.Config, number int) (remove func()) {
+	t.Helper()
+	c, err := crclient.New(config, crclient.Options{Scheme: clientscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := fmt.Sprintf("guests-%s-%d", o.name, number)
+	for _, name := range []string{operatorNamespace, namespace} {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := c.Create(t.Context(), ns); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+	var objects []*unstructured.Unstructured
+	for _, name := range o.names {
+		text := strings.NewReplacer("NAMESPACE", namespace, "NAME", name).Replace(o.objects)
+		objects = append(objects, documents(t, text)...)
+	}
+	for _, obj := range objects {
+		if err := c.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		ctx := context.WithoutCancel(t.Context())
+		for _, obj := range objects {
+			none := crclient.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+			patched, deleted := c.Patch(ctx, obj, none), c.Delete(ctx, obj)
+			if err := errors.Join(crclient.IgnoreNotFound(patched), crclient.IgnoreNotFound(deleted)); err != nil {
+				t.Error(err)
+			}
+		}
+		err := c.DeleteAllOf(ctx, &coordinationv1.Lease{}, crclient.InNamespace(operatorNamespace))
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// documents returns the objects of a text in YAML.
+func documents(t *testing.T, text string) (all []*unstructured.Unstructured) {
+	t.Helper()
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for {
+		obj := &unstructured.Unstructured{}
+		err := decoder.Decode(&obj.Object)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, obj)
+	}
+}
+
+// startedOperators are the operators whose starts are measured.
+var startedOperators = []started{
+	{
+		name:    "eck",
+		foreign: foreign{module: eck.module, packages: []string{"./cmd/..."}},
+		program: "cmd",
+		flags:   "-X github.com/elastic/cloud-on-k8s/v3/pkg/about.version=3.5.0",
+		line: map[string][]swap{"cmd/manager/main.go": {
+			{`ctrl.NewManager(cfg, opts)`, `ctrl.NewManager(cfg, bridge.Options(opts))`, 1},
+			bridgeImported(`"github.com/elastic/cloud-on-k8s/v3/pkg/about"`),
+		}},
+		crds:  []string{"config/crds/v1/all-crds.yaml"},
+		args:  []string{"manager", "--operator-namespace=" + operatorNamespace},
+		limit: 2,
+		names: []string{"a", "b", "c"},
+		objects: `
+apiVersion: elasticsearch.k8s.elastic.co/v1
+kind: Elasticsearch
+metadata: {name: NAME, namespace: NAMESPACE}
+spec:
+  version: 9.4.3
+  nodeSets:
+  - {name: default, count: 3, config: {node.store.allow_mmap: false}}
+---
+apiVersion: kibana.k8s.elastic.co/v1
+kind: Kibana
+metadata: {name: NAME, namespace: NAMESPACE}
+spec:
+  version: 9.4.3
+  count: 1
+  elasticsearchRef: {name: NAME}
+`,
+		writes: `^(POST|PUT|PATCH) .*/namespaces/guests-eck-[0-9]+/`,
+	},
+	{
+		name:    "karpenter",
+		foreign: foreign{module: karpenter.module, packages: []string{"./kwok/..."}},
+		program: "kwok",
+		line: map[string][]swap{"pkg/operator/operator.go": {
+			{`ctrl.NewManager(config, mgrOpts)`, `ctrl.NewManager(config, bridge.Options(mgrOpts))`, 1},
+			bridgeImported(`"sigs.k8s.io/karpenter/pkg/operator/options"`),
+		}},
+		crds: []string{"pkg/apis/crds", "kwok/apis/crds"},
+		env: []string{
+			"METRICS_PORT=0", "HEALTH_PROBE_PORT=0", "SYSTEM_NAMESPACE=" + operatorNamespace,
+			"LEADER_ELECTION_NAMESPACE=" + operatorNamespace,
+		},
+		limitVariable: "MEMORY_LIMIT",
+		limit:         3,
+		names:         []string{"a", "b"},
+		objects: `
+apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: NAME}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: NAME}
+spec:
+  template:
+    spec:
+      requirements:
+      - {key: kubernetes.io/os, operator: In, values: [linux]}
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: NAME}
+`,
+		writes: `^(PUT|PATCH) /apis/karpenter.sh/v1/nodepools/`,
+	},
+	{
+		name: "rabbitmq",
+		foreign: foreign{
+			module: rabbitMQ.module, packages: []string{"./cmd/..."},
+			mod: []string{"-require=sigs.k8s.io/controller-runtime@v0.25.2"},
+		},
+		program: "cmd",
+		crds:    []string{"config/crd/bases"},
+		args:    []string{"-metrics-bind-address=0", "-health-probe-bind-address=0"},
+		env:     []string{"OPERATOR_NAMESPACE=" + operatorNamespace},
+		limit:   2,
+		names:   []string{"a", "b", "c", "d", "e"},
+		objects: `
+apiVersion: rabbitmq.com/v1beta1
+kind: RabbitmqCluster
+metadata: {name: NAME, namespace: NAMESPACE}
+`,
+		writes: `^(POST|PUT|PATCH) .*/namespaces/guests-rabbitmq-[0-9]+/`,
+	},
+}
