@@ -44,19 +44,20 @@ type front struct {
 // requestCounts are numbers of requests.
 type requestCounts struct {
 	Verbs     map[string]int // by verb of Kubernetes; discovery is one
-	Conflicts int            // answers 409 to updates and patches
-	NoOps     int            // updates and patches after which the resourceVersion is as before
+	Conflicts map[string]int // answers 409 to updates and patches, by path
+	NoOps     map[string]int // updates and patches that leave the resourceVersion, by path
 }
 
-// all returns the number of requests but for discovery.
-func (c requestCounts) all() (n int) {
-	for verb, times := range c.Verbs {
-		if verb != "discovery" {
-			n += times
-		}
+// sum returns the number of all.
+func sum(counts map[string]int) (n int) {
+	for _, times := range counts {
+		n += times
 	}
 	return n
 }
+
+// all returns the number of requests but for discovery.
+func (c requestCounts) all() int { return sum(c.Verbs) - c.Verbs["discovery"] }
 
 // newFront starts a front of the server, which speaks HTTP/2 as the server does.
 func newFront(t *testing.T, config *rest.Config, writes string, first func(time.Time)) *front {
@@ -70,7 +71,7 @@ func newFront(t *testing.T, config *rest.Config, writes string, first func(time.
 		t.Fatal(err)
 	}
 	f := &front{server: transport, base: base, writes: regexp.MustCompile(writes), first: first}
-	f.mu.counts.Verbs = map[string]int{}
+	f.mu.counts = requestCounts{map[string]int{}, map[string]int{}, map[string]int{}}
 	f.proxy = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(base) },
 		Transport:     transport,
@@ -99,8 +100,7 @@ func (f *front) counted() requestCounts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.mu.counts
-	c.Verbs = maps.Clone(c.Verbs)
-	return c
+	return requestCounts{maps.Clone(c.Verbs), maps.Clone(c.Conflicts), maps.Clone(c.NoOps)}
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -126,10 +126,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if answer.status == http.StatusConflict {
-		f.mu.counts.Conflicts++
+		f.mu.counts.Conflicts[r.Method+" "+r.URL.Path]++
 	}
 	if noOp {
-		f.mu.counts.NoOps++
+		f.mu.counts.NoOps[r.Method+" "+r.URL.Path]++
 	}
 }
 

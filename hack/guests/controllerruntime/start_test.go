@@ -132,9 +132,10 @@ var startRows = []struct {
 	{"create", func(c startCost) float64 { return float64(c.requests.Verbs["create"]) }},
 	{"update", func(c startCost) float64 { return float64(c.requests.Verbs["update"]) }},
 	{"patch", func(c startCost) float64 { return float64(c.requests.Verbs["patch"]) }},
+	{"discovery", func(c startCost) float64 { return float64(c.requests.Verbs["discovery"]) }},
 	{"delete", func(c startCost) float64 { return float64(c.requests.Verbs["delete"]) }},
-	{"conflicts", func(c startCost) float64 { return float64(c.requests.Conflicts) }},
-	{"writes that change nothing", func(c startCost) float64 { return float64(c.requests.NoOps) }},
+	{"conflicts", func(c startCost) float64 { return float64(sum(c.requests.Conflicts)) }},
+	{"writes that change nothing", func(c startCost) float64 { return float64(sum(c.requests.NoOps)) }},
 }
 
 // table returns the medians of the runs of each side in Markdown.

@@ -14,8 +14,11 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -131,11 +134,22 @@ func (o started) create(t *testing.T, config *rest.Config, number int) (remove f
 				t.Error(err)
 			}
 		}
-		err := c.DeleteAllOf(ctx, &coordinationv1.Lease{}, crclient.InNamespace(operatorNamespace))
-		if err != nil {
-			t.Error(err)
+		for _, kind := range leftovers {
+			for _, ns := range []string{namespace, operatorNamespace} {
+				err := c.DeleteAllOf(ctx, kind, crclient.InNamespace(ns), crclient.GracePeriodSeconds(0))
+				if err != nil {
+					t.Error(err)
+				}
+			}
 		}
 	}
+}
+
+// leftovers are what operators have created, so that each start finds the same.
+var leftovers = []crclient.Object{
+	&coordinationv1.Lease{}, &corev1.Secret{}, &corev1.ConfigMap{}, &appsv1.StatefulSet{},
+	&appsv1.Deployment{}, &policyv1.PodDisruptionBudget{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
+	&corev1.ServiceAccount{}, &corev1.Event{},
 }
 
 // documents returns the objects of a text in YAML.
