@@ -22,6 +22,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/simulate"
@@ -55,6 +56,7 @@ func TestStart_CostsLess(t *testing.T) {
 	if *starts == 0 {
 		t.Skip("it needs an idle machine and an hour; run it with -starts 3")
 	}
+	ctrl.SetLogger(logr.Discard())
 	config := startServer(t)
 	fill(t, config)
 	for _, o := range startedOperators {
