@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,6 +33,7 @@ type foreign struct {
 	tags     string            // build tags of its suites
 	packages []string          // those for which go.mod and go.sum are completed
 	kept     string            // distinguishes two copies of one module
+	without  map[string]string // a file to remove, by the module that it requires
 }
 
 // bridgeImported adds the import of the bridge after another one.
@@ -39,8 +41,8 @@ func bridgeImported(other string) swap {
 	return swap{"\t" + other + "\n", "\t" + other + "\n\tbridge \"" + theBridge + "\"\n", 1}
 }
 
-// copied copies the module, changes it, and returns the copy's directory.
-func (f foreign) copied(t *testing.T) string {
+// unpacked copies the module as it is, and returns the copy's directory.
+func (f foreign) unpacked(t *testing.T) string {
 	t.Helper()
 	name, version, _ := strings.Cut(f.module, "@")
 	archive, err := zip.OpenReader(f.downloaded(t))
@@ -56,7 +58,21 @@ func (f foreign) copied(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := copyFS(t, f.kept+strings.ReplaceAll(name, "/", "-")+"-"+version, inside)
+	return copyFS(t, f.kept+strings.ReplaceAll(name, "/", "-")+"-"+version, inside)
+}
+
+// copied copies the module, changes it, and returns the copy's directory.
+func (f foreign) copied(t *testing.T) string {
+	t.Helper()
+	to, mod := f.unpacked(t), slices.Clone(f.mod)
+	for module, file := range f.without {
+		at := foreign{module: module}.unpacked(t)
+		if err := os.Remove(filepath.Join(at, file)); err != nil {
+			t.Fatal(err)
+		}
+		name, _, _ := strings.Cut(module, "@")
+		mod = append(mod, "-replace="+name+"="+at)
+	}
 	swapIn(t, to, f.swaps)
 	for name, text := range f.files {
 		file := filepath.Join(to, name)
@@ -73,7 +89,7 @@ func (f foreign) copied(t *testing.T) string {
 	// patch release.
 	outputIn(t, to, "go", append([]string{"mod", "edit", "-go=1.26.0", "-require=" + theBridge + "@v0.0.0",
 		"-replace=" + theBridge + "=" + filepath.Join(root, "bridge", "controllerruntime"),
-		"-replace=" + flyball + "=" + root, "-replace=" + flyball + "/simulate=" + filepath.Join(root, "simulate")}, f.mod...)...)
+		"-replace=" + flyball + "=" + root, "-replace=" + flyball + "/simulate=" + filepath.Join(root, "simulate")}, mod...)...)
 	list := []string{"list", "-mod=mod", "-deps", "-test", "-tags=" + f.tags}
 	outputIn(t, to, "go", append(list, f.packages...)...) // completes go.mod and go.sum
 	return to

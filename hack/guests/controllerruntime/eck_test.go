@@ -42,6 +42,9 @@ var eckSuites = []string{
 	"pkg/controller/license/trial",
 }
 
+// eckChance is a test of client-go's queue alone, which allows it ten milliseconds.
+const eckChance = "TestDelayingQueueInvariants"
+
 // TestECK_OnTheBridge runs ECK's suites with the one line.
 func TestECK_OnTheBridge(t *testing.T) {
 	t.Parallel()
@@ -50,8 +53,8 @@ func TestECK_OnTheBridge(t *testing.T) {
 		t.Run(strings.ReplaceAll(pkg, "/", "."), func(t *testing.T) {
 			t.Parallel()
 			binary, dir := eck.build(t, at, pkg), filepath.Join(at, pkg)
-			t.Run("real", func(t *testing.T) { passes(t, dir, binary, realBinaries(t), "") })
-			t.Run("simulated", func(t *testing.T) { passes(t, dir, binary, simulated, "") })
+			t.Run("real", func(t *testing.T) { passes(t, dir, binary, realBinaries(t), eckChance) })
+			t.Run("simulated", func(t *testing.T) { passes(t, dir, binary, simulated, eckChance) })
 		})
 	}
 }

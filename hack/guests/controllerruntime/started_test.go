@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -22,12 +24,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	crenvtest "sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/flyball-dev/flyball/internal/authority"
 )
 
 // operatorNamespace is where the operators keep what is their own, such as their lease.
@@ -39,36 +44,56 @@ type started struct {
 	name          string
 	program       string            // the package of its program
 	line          map[string][]swap // the changes that flyball adopt does not make
+	noOps         string            // the file with the line, if it makes writes that change nothing
 	flags         string            // of the linker
 	crds          []string          // the CRDs in the copy
 	args, env     []string
-	limitVariable string   // in its environment, for its memory limit
-	limit         int64    // the part of the peak that is the limit: 3 for a third
-	objects       string   // custom resources; NAMESPACE is a new one
-	names         []string // of copies of each
-	writes        string   // a regular expression of writes, such as "PUT /path", of its reconciles
+	prepared      func(*testing.T) (args []string) // may be nil
+	limitVariable string                           // in its environment, for its memory limit
+	limit         int64                            // the part of the peak that is the limit: 3 for a third
+	objects       string                           // custom resources; NAMESPACE is a new one
+	names         []string                         // of copies of each
+	made          schema.GroupVersionKind          // objects that the operator makes for them, with finalizers
+	writes        string                           // a regular expression of writes, such as "PUT /path", of its reconciles
 }
 
-// built builds the program without the line and with it, in a copy at a directory. Both have the
-// same libraries.
-func (o started) built(t *testing.T) (at string, programs map[bool]string) {
+// The programs of an operator.
+const (
+	asItIs    = "as it is"
+	withLine  = "with the line"
+	withNoOps = "with the line and OmitNoOps"
+)
+
+// built builds the programs, in a copy at a directory. All have the same libraries.
+func (o started) built(t *testing.T) (at string, programs map[string]string) {
 	t.Helper()
-	programs = map[bool]string{}
+	programs = map[string]string{}
 	o.kept = "started-"
 	// A package that imports the bridge, but not the program, lifts the libraries.
 	o.files = map[string]string{"lift/lift.go": "package lift\n\nimport _ \"" + theBridge + "\"\n"}
 	o.packages = append(slices.Clone(o.packages), "./lift")
 	at = o.copied(t)
-	for _, line := range []bool{false, true} {
-		if line {
+	for _, program := range []string{asItIs, withLine, withNoOps} {
+		switch {
+		case program == withLine:
 			o.adopt(t, at)
+		case program == withNoOps && o.noOps == "":
+			continue
+		case program == withNoOps:
+			swapIn(t, at, map[string][]swap{o.noOps: {omitsNoOps}})
 		}
-		programs[line] = filepath.Join(t.TempDir(), o.name)
+		programs[program] = filepath.Join(t.TempDir(), o.name)
 		outputIn(t, at, "go", "build", "-mod=mod", "-ldflags=-s -w "+o.flags,
-			"-o", programs[line], "./"+o.program)
+			"-o", programs[program], "./"+o.program)
 	}
 	return at, programs
 }
+
+// omitsNoOps sets OmitNoOps where the line is.
+var omitsNoOps = swap{"bridge.Options(", `func(opts ctrl.Options) ctrl.Options {
+	opts.NewClient = bridge.ClientOptions{OmitNoOps: true}.NewClient
+	return bridge.Options(opts)
+}(`, 1}
 
 // adopt puts the line into the copy by flyball adopt, which edits main packages alone, or by the
 // swaps.
@@ -126,6 +151,16 @@ func (o started) create(t *testing.T, config *rest.Config, number int) (remove f
 	}
 	return func() {
 		ctx := context.WithoutCancel(t.Context())
+		if !o.made.Empty() {
+			made := &unstructured.UnstructuredList{}
+			made.SetGroupVersionKind(o.made)
+			if err := c.List(ctx, made, crclient.InNamespace(namespace)); err != nil {
+				t.Error(err)
+			}
+			for i := range made.Items {
+				objects = append(objects, &made.Items[i])
+			}
+		}
 		for _, obj := range objects {
 			none := crclient.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 			patched, deleted := c.Patch(ctx, obj, none), c.Delete(ctx, obj)
@@ -242,6 +277,7 @@ spec:
 			mod: []string{"-require=sigs.k8s.io/controller-runtime@v0.25.2"},
 		},
 		program: "cmd",
+		noOps:   "cmd/main.go",
 		crds:    []string{"config/crd/bases"},
 		args:    []string{"-metrics-bind-address=0", "-health-probe-bind-address=0"},
 		env:     []string{"OPERATOR_NAMESPACE=" + operatorNamespace},
@@ -254,4 +290,84 @@ metadata: {name: NAME, namespace: NAMESPACE}
 `,
 		writes: `^(POST|PUT|PATCH) .*/namespaces/guests-rabbitmq-[0-9]+/`,
 	},
+	{
+		name: "kueue",
+		foreign: foreign{
+			module: "sigs.k8s.io/kueue@v0.17.0", packages: []string{"./cmd/kueue"},
+			// It names types that Kubernetes 0.36 has removed.
+			without: map[string]string{
+				"github.com/kubeflow/trainer/v2@v2.2.0": "pkg/apis/trainer/v1alpha1/zz_generated.openapi.go",
+			},
+		},
+		program:  "cmd/kueue",
+		crds:     []string{"config/components/crd/bases"},
+		args:     []string{"--feature-gates=VisibilityOnDemand=false"}, // a server of its own
+		prepared: kueueConfig,
+		limit:    3,
+		names:    []string{"a", "b"},
+		made:     schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"},
+		objects: `
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: NAME}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: NAME}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - {name: NAME, resources: [{name: cpu, nominalQuota: 9}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: NAME, namespace: NAMESPACE}
+spec: {clusterQueue: NAME}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: NAME, namespace: NAMESPACE, labels: {kueue.x-k8s.io/queue-name: NAME}}
+spec:
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: a, image: a, resources: {requests: {cpu: 1}}}]
+`,
+		writes: `^(POST|PUT|PATCH) /apis/kueue.x-k8s.io/`,
+	},
+}
+
+// kueueConfig writes Kueue's configuration, with the certificate that in a cluster is mounted.
+func kueueConfig(t *testing.T) (args []string) {
+	t.Helper()
+	dir := t.TempDir()
+	by, err := authority.New(time.Now(), "guests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := by.Server(time.Now(), "localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "config.yaml")
+	for file, text := range map[string]string{
+		filepath.Join(dir, "tls.crt"): string(pair.Cert), filepath.Join(dir, "tls.key"): string(pair.Key),
+		config: `apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+namespace: ` + operatorNamespace + `
+health: {healthProbeBindAddress: ":0"}
+metrics: {bindAddress: "0"}
+webhook: {port: 19443, certDir: ` + dir + `}
+leaderElection: {leaderElect: true, resourceName: kueue, resourceNamespace: ` + operatorNamespace + `}
+integrations: {frameworks: [batch/job, pod]}
+`,
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{"--config=" + config}
 }
