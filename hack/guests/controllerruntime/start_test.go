@@ -67,7 +67,8 @@ func TestStart_CostsLess(t *testing.T) {
 		t.Run(o.name, func(t *testing.T) {
 			at, programs := o.built(t)
 			if o.prepared != nil {
-				o.args = append(slices.Clone(o.args), o.prepared(t)...)
+				args, env := o.prepared(t)
+				o.args, o.env = slices.Concat(o.args, args), slices.Concat(o.env, env)
 			}
 			o.install(t, config, at)
 			runs, limit := make([][]startCost, len(sides)), int64(0)
@@ -159,7 +160,7 @@ func table(runs [][]startCost) string {
 			fmt.Fprint(&b, " | ", side.name)
 		}
 	}
-	fmt.Fprint(&b, " |\n|---", strings.Repeat("|---", strings.Count(b.String(), "|")-2), "|\n")
+	fmt.Fprint(&b, " |\n|---", strings.Repeat("|---", strings.Count(b.String(), "|")-1), "|\n")
 	for _, row := range startRows {
 		fmt.Fprint(&b, "| ", row.name)
 		for _, all := range runs {

@@ -48,13 +48,13 @@ type started struct {
 	flags         string            // of the linker
 	crds          []string          // the CRDs in the copy
 	args, env     []string
-	prepared      func(*testing.T) (args []string) // may be nil
-	limitVariable string                           // in its environment, for its memory limit
-	limit         int64                            // the part of the peak that is the limit: 3 for a third
-	objects       string                           // custom resources; NAMESPACE is a new one
-	names         []string                         // of copies of each
-	made          schema.GroupVersionKind          // objects that the operator makes for them, with finalizers
-	writes        string                           // a regular expression of writes, such as "PUT /path", of its reconciles
+	prepared      func(*testing.T) (args, env []string) // more of them; may be nil
+	limitVariable string                                // in its environment, for its memory limit
+	limit         int64                                 // the part of the peak that is the limit: 3 for a third
+	objects       string                                // custom resources; NAMESPACE is a new one
+	names         []string                              // of copies of each
+	made          schema.GroupVersionKind               // objects that the operator makes for them, with finalizers
+	writes        string                                // a regular expression of writes, such as "PUT /path", of its reconciles
 }
 
 // The programs of an operator.
@@ -294,6 +294,10 @@ metadata: {name: NAME, namespace: NAMESPACE}
 		name: "kueue",
 		foreign: foreign{
 			module: "sigs.k8s.io/kueue@v0.17.0", packages: []string{"./cmd/kueue"},
+			swaps: map[string][]swap{"cmd/kueue/main.go": {{
+				`metricsCertPath := "/etc/kueue/metrics/certs"`,
+				`metricsCertPath := os.Getenv("` + kueueCertificate + `")`, 1,
+			}}},
 			// It names types that Kubernetes 0.36 has removed.
 			without: map[string]string{
 				"github.com/kubeflow/trainer/v2@v2.2.0": "pkg/apis/trainer/v1alpha1/zz_generated.openapi.go",
@@ -340,8 +344,11 @@ spec:
 	},
 }
 
+// kueueCertificate is a variable in the environment of Kueue, for a directory.
+const kueueCertificate = "FLYBALL_GUESTS_CERTIFICATE"
+
 // kueueConfig writes Kueue's configuration, with the certificate that in a cluster is mounted.
-func kueueConfig(t *testing.T) (args []string) {
+func kueueConfig(t *testing.T) (args, env []string) {
 	t.Helper()
 	dir := t.TempDir()
 	by, err := authority.New(time.Now(), "guests")
@@ -361,6 +368,7 @@ namespace: ` + operatorNamespace + `
 health: {healthProbeBindAddress: ":0"}
 metrics: {bindAddress: "0"}
 webhook: {port: 19443, certDir: ` + dir + `}
+internalCertManagement: {enable: false}
 leaderElection: {leaderElect: true, resourceName: kueue, resourceNamespace: ` + operatorNamespace + `}
 integrations: {frameworks: [batch/job, pod]}
 `,
@@ -369,5 +377,5 @@ integrations: {frameworks: [batch/job, pod]}
 			t.Fatal(err)
 		}
 	}
-	return []string{"--config=" + config}
+	return []string{"--config=" + config}, []string{kueueCertificate + "=" + dir}
 }
