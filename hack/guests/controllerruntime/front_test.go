@@ -157,7 +157,8 @@ func (f *front) version(path string) string {
 
 // verbs are those of requests that are not reads.
 var verbs = map[string]string{
-	http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
+	http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch",
+	http.MethodDelete: "delete",
 }
 
 // requested returns what a request asks for, and the path of its object without a subresource.

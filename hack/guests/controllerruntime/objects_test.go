@@ -155,12 +155,14 @@ func shopNode(n int) crclient.Object {
 	at := metav1.Unix(1_790_000_000, 0)
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: nodeName(n), Labels: map[string]string{
-			"kubernetes.io/hostname": nodeName(n), "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
+			"kubernetes.io/hostname": nodeName(n), "kubernetes.io/arch": "amd64",
+			"kubernetes.io/os": "linux",
 		}},
 		Spec: corev1.NodeSpec{ProviderID: fmt.Sprintf("cloud:///zone-%d/i-%017x", n%3, n)},
 	}
 	capacity := corev1.ResourceList{}
-	for name, amount := range map[corev1.ResourceName]string{"cpu": "64", "memory": "256Gi", "pods": "110"} {
+	amounts := map[corev1.ResourceName]string{"cpu": "64", "memory": "256Gi", "pods": "110"}
+	for name, amount := range amounts {
 		capacity[name] = resource.MustParse(amount)
 	}
 	node.Status.Capacity, node.Status.Allocatable = capacity, capacity
@@ -196,10 +198,10 @@ func shopPod(n int) crclient.Object {
 	p.Spec.NodeName = nodeName(n)
 	p.Spec.ServiceAccountName = fmt.Sprint("app-", owner)
 	for i := range 4 {
+		from := &corev1.ConfigMapVolumeSource{}
+		from.Name = fmt.Sprintf("app-%d-%d", owner, i)
 		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{
-			Name: fmt.Sprint("volume-", i), VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: fmt.Sprintf("app-%d-%d", owner, i)},
-			}},
+			Name: fmt.Sprint("volume-", i), VolumeSource: corev1.VolumeSource{ConfigMap: from},
 		})
 	}
 	at := metav1.Unix(1_790_000_000+int64(n), 0)
@@ -213,11 +215,14 @@ func shopPod(n int) crclient.Object {
 			State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}},
 		})
 	}
-	p.Status.Phase, p.Status.StartTime, p.Status.QOSClass = corev1.PodRunning, &at, corev1.PodQOSBurstable
+	p.Status.Phase, p.Status.QOSClass = corev1.PodRunning, corev1.PodQOSBurstable
+	p.Status.StartTime = &at
 	p.Status.HostIP = fmt.Sprintf("10.1.0.%d", n%shopNodes)
 	p.Status.PodIP = fmt.Sprintf("10.0.%d.%d", n/256%256, n%256)
 	p.Status.PodIPs = []corev1.PodIP{{IP: p.Status.PodIP}}
-	for _, kind := range []corev1.PodConditionType{"PodScheduled", "Initialized", "ContainersReady", "Ready"} {
+	for _, kind := range []corev1.PodConditionType{
+		"PodScheduled", "Initialized", "ContainersReady", "Ready",
+	} {
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
 			Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: at,
 		})
@@ -241,7 +246,8 @@ func shopContainer(name, image string, owner int) corev1.Container {
 	}
 	for i := range 10 {
 		c.Env = append(c.Env, corev1.EnvVar{
-			Name: fmt.Sprintf("SETTING_%02d", i), Value: fmt.Sprintf("https://service-%d.example.com/%d", i, owner),
+			Name:  fmt.Sprintf("SETTING_%02d", i),
+			Value: fmt.Sprintf("https://service-%d.example.com/%d", i, owner),
 		})
 	}
 	for i := range 4 {

@@ -29,7 +29,7 @@ import (
 )
 
 var (
-	starts    = flag.Int("starts", 0, "measure this many starts of each operator, with and without the line")
+	starts    = flag.Int("starts", 0, "measure this many starts of each operator on each side")
 	startLogs = flag.Bool("logs", false, "print the end of the log of each measured operator")
 	startOn   = flag.String("on", "real", "the `server` of the measured operators: real or simulated")
 )
@@ -148,7 +148,7 @@ var startRows = []struct {
 	{"discovery", func(c startCost) float64 { return float64(c.requests.Verbs["discovery"]) }},
 	{"delete", func(c startCost) float64 { return float64(c.requests.Verbs["delete"]) }},
 	{"conflicts", func(c startCost) float64 { return float64(sum(c.requests.Conflicts)) }},
-	{"writes that change nothing", func(c startCost) float64 { return float64(sum(c.requests.NoOps)) }},
+	{"no-op writes", func(c startCost) float64 { return float64(sum(c.requests.NoOps)) }},
 }
 
 // table returns the medians of the runs of each side in Markdown.

@@ -41,20 +41,27 @@ const operatorNamespace = "operators"
 // started is an operator whose program is started.
 type started struct {
 	foreign
-	name          string
-	program       string            // the package of its program
-	line          map[string][]swap // the changes that flyball adopt does not make
-	noOps         string            // the file with the line, if it makes writes that change nothing
-	flags         string            // of the linker
-	crds          []string          // the CRDs in the copy
-	args, env     []string
-	prepared      func(*testing.T) (args, env []string) // more of them; may be nil
-	limitVariable string                                // in its environment, for its memory limit
-	limit         int64                                 // the part of the peak that is the limit: 3 for a third
-	objects       string                                // custom resources; NAMESPACE is a new one
-	names         []string                              // of copies of each
-	made          schema.GroupVersionKind               // objects that the operator makes for them, with finalizers
-	writes        string                                // a regular expression of writes, such as "PUT /path", of its reconciles
+	name    string
+	program string            // the package of its program
+	line    map[string][]swap // the changes that flyball adopt does not make
+	noOps   string            // the file with the line, if it makes writes that change nothing
+	flags   string            // of the linker
+	crds    []string          // the CRDs in the copy
+	args    []string
+	env     []string
+	// prepared returns more arguments and variables. Nil: there are none.
+	prepared func(*testing.T) (args, env []string)
+	// limit is the part of the peak that is the memory limit: 3 for a third. limitVariable is
+	// set to the limit.
+	limit         int64
+	limitVariable string
+	// objects are custom resources, for each of names. NAMESPACE in them is a new one.
+	objects string
+	names   []string
+	// made is a kind of objects that the operator makes for them, with finalizers. Zero: none.
+	made schema.GroupVersionKind
+	// writes is a regular expression of writes, such as "PUT /path", that only reconciles make.
+	writes string
 }
 
 // The programs of an operator.
@@ -163,9 +170,10 @@ func (o started) create(t *testing.T, config *rest.Config, number int) (remove f
 		}
 		for _, obj := range objects {
 			none := crclient.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-			patched, deleted := c.Patch(ctx, obj, none), c.Delete(ctx, obj)
-			if err := errors.Join(crclient.IgnoreNotFound(patched), crclient.IgnoreNotFound(deleted)); err != nil {
-				t.Error(err)
+			for _, err := range []error{c.Patch(ctx, obj, none), c.Delete(ctx, obj)} {
+				if crclient.IgnoreNotFound(err) != nil {
+					t.Error(err)
+				}
 			}
 		}
 		for _, kind := range leftovers {
@@ -293,15 +301,11 @@ metadata: {name: NAME, namespace: NAMESPACE}
 	{
 		name: "kueue",
 		foreign: foreign{
-			module: "sigs.k8s.io/kueue@v0.17.0", packages: []string{"./cmd/kueue"},
+			module: kueue.module, without: kueue.without, packages: []string{"./cmd/kueue"},
 			swaps: map[string][]swap{"cmd/kueue/main.go": {{
 				`metricsCertPath := "/etc/kueue/metrics/certs"`,
 				`metricsCertPath := os.Getenv("` + kueueCertificate + `")`, 1,
 			}}},
-			// It names types that Kubernetes 0.36 has removed.
-			without: map[string]string{
-				"github.com/kubeflow/trainer/v2@v2.2.0": "pkg/apis/trainer/v1alpha1/zz_generated.openapi.go",
-			},
 		},
 		program:  "cmd/kueue",
 		crds:     []string{"config/components/crd/bases"},
@@ -369,7 +373,10 @@ health: {healthProbeBindAddress: ":0"}
 metrics: {bindAddress: "0"}
 webhook: {port: 19443, certDir: ` + dir + `}
 internalCertManagement: {enable: false}
-leaderElection: {leaderElect: true, resourceName: kueue, resourceNamespace: ` + operatorNamespace + `}
+leaderElection:
+  leaderElect: true
+  resourceName: kueue
+  resourceNamespace: ` + operatorNamespace + `
 integrations: {frameworks: [batch/job, pod]}
 `,
 	} {
