@@ -12,7 +12,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 )
 
-var peer = flag.Bool("peer", false, "run the suites of Karpenter, RabbitMQ and ECK on controller-runtime's own cache and client")
+var peer = flag.Bool("peer", false, "run the suites of Karpenter, RabbitMQ, ECK and Kueue on controller-runtime's own cache and client")
 
 // Variables in the environment of a copy's suite.
 const (
