@@ -32,7 +32,7 @@ import (
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	crenvtest "sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
 // operatorNamespace is where the operators keep what is their own, such as their lease.
@@ -355,7 +355,7 @@ const kueueCertificate = "FLYBALL_GUESTS_CERTIFICATE"
 func kueueConfig(t *testing.T) (args, env []string) {
 	t.Helper()
 	dir := t.TempDir()
-	by, err := authority.New(time.Now(), "guests")
+	by, err := keypair.NewAuthority(time.Now(), "guests")
 	if err != nil {
 		t.Fatal(err)
 	}
