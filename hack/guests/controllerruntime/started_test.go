@@ -43,7 +43,6 @@ type started struct {
 	foreign
 	name    string
 	program string            // the package of its program
-	line    map[string][]swap // the changes that flyball adopt does not make
 	noOps   string            // the file with the line, if it makes writes that change nothing
 	flags   string            // of the linker
 	crds    []string          // the CRDs in the copy
@@ -102,14 +101,9 @@ var omitsNoOps = swap{"bridge.Options(", `func(opts ctrl.Options) ctrl.Options {
 	return bridge.Options(opts)
 }(`, 1}
 
-// adopt puts the line into the copy by flyball adopt, which edits main packages alone, or by the
-// swaps.
+// adopt puts the line into the copy.
 func (o started) adopt(t *testing.T, at string) {
 	t.Helper()
-	if o.line != nil {
-		swapIn(t, at, o.line)
-		return
-	}
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./flyball", "adopt", "-n", "-C", at)
 	cmd.Dir = filepath.Join("..", "..", "..", "cmd")
 	said, err := cmd.CombinedOutput()
@@ -218,10 +212,6 @@ var startedOperators = []started{
 		foreign: foreign{module: eck.module, packages: []string{"./cmd/..."}},
 		program: "cmd",
 		flags:   "-X github.com/elastic/cloud-on-k8s/v3/pkg/about.version=3.5.0",
-		line: map[string][]swap{"cmd/manager/main.go": {
-			{`ctrl.NewManager(cfg, opts)`, `ctrl.NewManager(cfg, bridge.Options(opts))`, 1},
-			bridgeImported(`"github.com/elastic/cloud-on-k8s/v3/pkg/about"`),
-		}},
 		crds:  []string{"config/crds/v1/all-crds.yaml"},
 		args:  []string{"manager", "--operator-namespace=" + operatorNamespace},
 		limit: 2,
@@ -249,10 +239,6 @@ spec:
 		name:    "karpenter",
 		foreign: foreign{module: karpenter.module, packages: []string{"./kwok/..."}},
 		program: "kwok",
-		line: map[string][]swap{"pkg/operator/operator.go": {
-			{`ctrl.NewManager(config, mgrOpts)`, `ctrl.NewManager(config, bridge.Options(mgrOpts))`, 1},
-			bridgeImported(`"sigs.k8s.io/karpenter/pkg/operator/options"`),
-		}},
 		crds: []string{"pkg/apis/crds", "kwok/apis/crds"},
 		env: []string{
 			"METRICS_PORT=0", "HEALTH_PROBE_PORT=0", "SYSTEM_NAMESPACE=" + operatorNamespace,

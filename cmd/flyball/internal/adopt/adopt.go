@@ -40,7 +40,7 @@ type Command struct {
 const usage = `usage: flyball adopt [flags]
 
 Edits the operator in this directory, which is written with controller-runtime, to run on Flyball's
-informers: in main packages and in suite_test.go, bridge.Options goes around the options of
+informers: in packages and in suite_test.go, bridge.Options goes around the options of
 ctrl.NewManager and manager.New. Then go get and go mod tidy complete go.mod.
 
 `

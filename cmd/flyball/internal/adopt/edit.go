@@ -25,7 +25,7 @@ type Result struct {
 	Wrapped int
 }
 
-// Edit wraps the options of each manager that a main package or a test suite makes by
+// Edit wraps the options of each manager that a package or a test suite makes by
 // bridge.Options, and imports the bridge. Names in taken are those that the package declares. A
 // file that does not parse, or cannot be edited, is an error, and its text stays.
 func Edit(file File, taken map[string]bool) (Result, error) {
@@ -136,8 +136,6 @@ func (s *source) unfit(call *ast.CallExpr) string {
 		return "the file is generated"
 	case s.isTest() && !s.isSuite():
 		return "the file is not a test suite"
-	case !s.isTest() && s.Tree.Name.Name != "main":
-		return "its package is not main"
 	case len(call.Args) != 2:
 		return "its arguments are those that another call returns"
 	}
