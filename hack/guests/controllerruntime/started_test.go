@@ -42,10 +42,10 @@ const operatorNamespace = "operators"
 type started struct {
 	foreign
 	name    string
-	program string            // the package of its program
-	noOps   string            // the file with the line, if it makes writes that change nothing
-	flags   string            // of the linker
-	crds    []string          // the CRDs in the copy
+	program string   // the package of its program
+	noOps   string   // the file with the line, if it makes writes that change nothing
+	flags   string   // of the linker
+	crds    []string // the CRDs in the copy
 	args    []string
 	env     []string
 	// prepared returns more arguments and variables. Nil: there are none.
@@ -212,10 +212,10 @@ var startedOperators = []started{
 		foreign: foreign{module: eck.module, packages: []string{"./cmd/..."}},
 		program: "cmd",
 		flags:   "-X github.com/elastic/cloud-on-k8s/v3/pkg/about.version=3.5.0",
-		crds:  []string{"config/crds/v1/all-crds.yaml"},
-		args:  []string{"manager", "--operator-namespace=" + operatorNamespace},
-		limit: 2,
-		names: []string{"a", "b", "c"},
+		crds:    []string{"config/crds/v1/all-crds.yaml"},
+		args:    []string{"manager", "--operator-namespace=" + operatorNamespace},
+		limit:   2,
+		names:   []string{"a", "b", "c"},
 		objects: `
 apiVersion: elasticsearch.k8s.elastic.co/v1
 kind: Elasticsearch
@@ -239,7 +239,7 @@ spec:
 		name:    "karpenter",
 		foreign: foreign{module: karpenter.module, packages: []string{"./kwok/..."}},
 		program: "kwok",
-		crds: []string{"pkg/apis/crds", "kwok/apis/crds"},
+		crds:    []string{"pkg/apis/crds", "kwok/apis/crds"},
 		env: []string{
 			"METRICS_PORT=0", "HEALTH_PROBE_PORT=0", "SYSTEM_NAMESPACE=" + operatorNamespace,
 			"LEADER_ELECTION_NAMESPACE=" + operatorNamespace,
