@@ -36,11 +36,16 @@ export function versions(changelog) {
 export function generate() {
   fs.mkdirSync(path.join(root, generated), { recursive: true })
   const write = (name, text) => fs.writeFileSync(path.join(root, generated, name), text)
-  write('index.md', home(read('README.md')))
-  write('tour.md', tour(read('README.md')))
+  write('index.md', pictures(home(read('README.md'))))
+  write('tour.md', pictures(tour(read('README.md'))))
   const packages = libraryPackages()
   write('concepts.md', concepts(packages))
   write('packages.md', reference(packages))
+}
+
+// pictures makes the paths of the README's pictures relative to the generated pages.
+function pictures(text) {
+  return text.replaceAll(/(!\[[^\]]*\]\()(?!https?:)/g, `$1${path.posix.relative(generated, '.')}/`)
 }
 
 // files lists the files that are pages.
