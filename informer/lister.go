@@ -230,15 +230,8 @@ func (l Lister[T]) read(r *store.Row) (_ T, ok bool) {
 func (l Lister[T]) rows(index, value string) iter.Seq[*store.Row] {
 	return func(yield func(*store.Row) bool) {
 		s, found := look(l.v.current, func() store.Found { return l.v.store.Lookup(index, value) })
-		rowsOf(s, found)(yield)
-	}
-}
-
-// rowsOf yields what s sees of found.
-func rowsOf(s *listerView, found store.Found) iter.Seq[*store.Row] {
-	return func(yield func(*store.Row) bool) {
-		for i := range found.Positions.Len() { // without the closure of All
-			if r := found.Rows.At(int(*found.Positions.At(i))); sees(s, r) && !yield(r) {
+		for i := range found.Len() {
+			if r := found.At(i); sees(s, r) && !yield(r) {
 				return
 			}
 		}
@@ -260,9 +253,9 @@ func (l Lister[T]) ByIndex(name, value string) (iter.Seq[T], error) {
 		if l.v.current.Load() != s {
 			continue
 		}
-		return func(yield func(T) bool) { // as objects of rowsOf, with one closure
-			for i := range found.Positions.Len() {
-				r := found.Rows.At(int(*found.Positions.At(i)))
+		return func(yield func(T) bool) { // objects of rows would take four closures
+			for i := range found.Len() {
+				r := found.At(i)
 				if !sees(s, r) {
 					continue
 				}
@@ -290,12 +283,12 @@ func (l Lister[T]) any(name string, values []string) iter.Seq[*store.Row] {
 		s, all := look(l.v.current, func() []store.Found { return l.v.store.Lookups(name, values) })
 		yielded := make(map[uint32]bool)
 		for _, f := range all {
-			for at := range f.Positions.All() {
-				r := f.Rows.At(int(*at))
-				if !sees(s, r) || yielded[*at] {
+			for i := range f.Len() {
+				r, at := f.At(i), *f.Positions.At(i)
+				if !sees(s, r) || yielded[at] {
 					continue
 				}
-				yielded[*at] = true
+				yielded[at] = true
 				if !yield(r) {
 					return
 				}

@@ -48,10 +48,10 @@ func (c Causes) String() string {
 	return fmt.Sprintf("%s, and %d more", c.First, c.Count-1)
 }
 
-// CausesOf returns why the reconcile of ctx runs; outside of one, and after its end, the zero Causes. An
-// event that is merged with others while its key waits is counted. A retry or the end of a
-// RequeueAfter is a cause only if nothing else was added. Use it to log and to explain, and not to
-// decide: a reconcile that acts by its cause misses what happened while nothing watched.
+// CausesOf returns why the reconcile of ctx runs; outside of one, and after its end, the zero
+// Causes. An event that is merged with others while its key waits is counted. A retry or the end of
+// a RequeueAfter is a cause only if nothing else was added. Use it to log and to explain, and not
+// to decide: a reconcile that acts by its cause misses what happened while nothing watched.
 func CausesOf(ctx context.Context) Causes {
 	if r, ok := contextvalues.TaskOf(ctx).(interface{ whyItRuns() Causes }); ok {
 		return r.whyItRuns()

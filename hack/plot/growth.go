@@ -71,11 +71,16 @@ func (g *growth) checked() (*growth, error) {
 	if g == nil || len(g.objects) < 2 {
 		return nil, errors.New(`read the table: there is none that begins with "| objects |" or "| seconds |" and has two rows or more`)
 	}
-	taken := slices.DeleteFunc(slices.Concat(g.taken...), math.IsNaN)
+	taken := g.values()
 	if len(taken) == 0 || slices.Max(taken) <= 0 || slices.Max(g.objects) <= 0 {
 		return nil, errors.New("read the table: no value in it is positive")
 	}
 	return g, nil
+}
+
+// values returns all that is taken.
+func (g *growth) values() []float64 {
+	return slices.DeleteFunc(slices.Concat(g.taken...), math.IsNaN)
 }
 
 // Sizes in pixels of a plot of growth.
@@ -99,7 +104,7 @@ func (g *growth) draw() string {
 	}
 	begin(&b, growthHeight, title)
 	text(&b, 16, 26, "text", "start", explained)
-	taken := slices.DeleteFunc(slices.Concat(g.taken...), math.IsNaN)
+	taken := g.values()
 	x := scale{slices.Min(g.objects), slices.Max(g.objects), growthLeft, growthRight, g.linear}
 	y := scale{slices.Min(taken), slices.Max(taken), growthBottom, growthTop, g.linear}
 	for _, tick := range x.ticks() {

@@ -41,6 +41,28 @@ func bridgeImported(other string) swap {
 	return swap{"\t" + other + "\n", "\t" + other + "\n\tbridge \"" + theBridge + "\"\n", 1}
 }
 
+// theOptions returns a file of a package with the function options: it puts the line where it is
+// called, except on the peer.
+func theOptions(pkg string) string {
+	return "package " + pkg + `
+
+import (
+	"os"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	bridge "` + theBridge + `"
+)
+
+func options(opts manager.Options) manager.Options {
+	if ` + set(onPeer) + ` {
+		return opts
+	}
+	return bridge.Options(opts)
+}
+`
+}
+
 // unpacked copies the module as it is, and returns the copy's directory.
 func (f foreign) unpacked(t *testing.T) string {
 	t.Helper()

@@ -15,23 +15,7 @@ var eck = foreign{
 	swaps: map[string][]swap{"pkg/utils/test/integration.go": {
 		{`manager.New(Config, opts)`, `manager.New(Config, options(opts))`, 1},
 	}},
-	files: map[string]string{"pkg/utils/test/flyball.go": `package test
-
-import (
-	"os"
-
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-
-	bridge "` + theBridge + `"
-)
-
-func options(opts manager.Options) manager.Options {
-	if ` + set(onPeer) + ` {
-		return opts
-	}
-	return bridge.Options(opts)
-}
-`},
+	files:    map[string]string{"pkg/utils/test/flyball.go": theOptions("test")},
 	tags:     "integration",
 	packages: []string{"./pkg/..."},
 }

@@ -15,23 +15,7 @@ var kueue = foreign{
 		{`ctrl.NewManager(cfg, mgrOptions)`, `ctrl.NewManager(cfg, options(mgrOptions))`, 1},
 		{`"config", "components", "crd", "_output")`, `"config", "components", "crd", "bases")`, 1},
 	}},
-	files: map[string]string{"test/integration/framework/flyball.go": `package framework
-
-import (
-	"os"
-
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-
-	bridge "` + theBridge + `"
-)
-
-func options(opts manager.Options) manager.Options {
-	if ` + set(onPeer) + ` {
-		return opts
-	}
-	return bridge.Options(opts)
-}
-`},
+	files: map[string]string{"test/integration/framework/flyball.go": theOptions("framework")},
 	// It names types that Kubernetes 0.36 has removed.
 	without: map[string]string{
 		"github.com/kubeflow/trainer/v2@v2.2.0": "pkg/apis/trainer/v1alpha1/zz_generated.openapi.go",

@@ -15,23 +15,7 @@ var rabbitMQ = foreign{
 		{`ctrl.NewManager(cfg, ctrl.Options{`, `ctrl.NewManager(cfg, options(ctrl.Options{`, 1},
 		{"\t\t\tBindAddress: \"0\",\n\t\t},\n\t})\n", "\t\t\tBindAddress: \"0\",\n\t\t},\n\t}))\n", 1},
 	}},
-	files: map[string]string{rabbitMQSuite + "/flyball_test.go": `package controllers_test
-
-import (
-	"os"
-
-	ctrl "sigs.k8s.io/controller-runtime"
-
-	bridge "` + theBridge + `"
-)
-
-func options(opts ctrl.Options) ctrl.Options {
-	if ` + set(onPeer) + ` {
-		return opts
-	}
-	return bridge.Options(opts)
-}
-`},
+	files:    map[string]string{rabbitMQSuite + "/flyball_test.go": theOptions("controllers_test")},
 	packages: []string{"./" + rabbitMQSuite},
 }
 

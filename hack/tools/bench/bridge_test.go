@@ -303,14 +303,18 @@ func usedSoFar(t *testing.T) (cpu time.Duration, peakRSS int64) {
 }
 
 // residentNow returns the resident memory of this process, 0 where there is no /proc.
-func residentNow(t *testing.T) int64 {
-	text, err := os.ReadFile("/proc/self/statm")
-	if errors.Is(err, os.ErrNotExist) {
+func residentNow(t *testing.T) int64 { return residentOf(t, os.Getpid()) }
+
+// residentOf returns the resident memory of a process, 0 where there is no /proc and after its end.
+func residentOf(t *testing.T, pid int) int64 {
+	file := fmt.Sprintf("/proc/%d/statm", pid)
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return 0
 	}
 	fields := strings.Fields(string(text))
 	if err != nil || len(fields) < 2 {
-		t.Fatalf("read /proc/self/statm: %q, %v", text, err)
+		t.Fatalf("read %s: %q, %v", file, text, err)
 	}
 	n, err := strconv.ParseInt(fields[1], 10, 64)
 	if err != nil {

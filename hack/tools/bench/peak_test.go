@@ -187,8 +187,8 @@ func residentOverTime(t *testing.T, binary, kubeconfig, group string) (mb []floa
 			return mb // killed
 		case <-tick.C:
 		}
-		if pages := residentPages(t, run.Process.Pid); pages > 0 {
-			mb = append(mb, float64(pages*os.Getpagesize())/1e6)
+		if resident := residentOf(t, run.Process.Pid); resident > 0 {
+			mb = append(mb, float64(resident)/1e6)
 		}
 	}
 	if err := run.Process.Kill(); err != nil {
@@ -196,17 +196,4 @@ func residentOverTime(t *testing.T, binary, kubeconfig, group string) (mb []floa
 	}
 	<-ended
 	return mb
-}
-
-// residentPages returns 0 if the process has just ended.
-func residentPages(t *testing.T, pid int) int {
-	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0
-	}
-	pages, err := strconv.Atoi(strings.Fields(string(statm))[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pages
 }

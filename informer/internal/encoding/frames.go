@@ -118,12 +118,7 @@ func (f *FrameReader) Ready() []byte {
 		if f.skipping || end < 0 {
 			return nil
 		}
-		line := bytes.TrimSuffix(unread[:end], []byte("\r"))
-		if _, _, ok := SplitCompactEvent(line); !ok {
-			return nil
-		}
-		f.r += end + 1
-		return line
+		return f.takeLine(end)
 	}
 	if len(unread) < prefix {
 		return nil
@@ -151,9 +146,7 @@ func (f *FrameReader) lengthDelimited() ([]byte, error) {
 	if err := f.need(prefix + int(length)); err != nil {
 		return nil, err
 	}
-	frame := f.Buf[f.r+prefix : f.r+prefix+int(length)]
-	f.r += prefix + int(length)
-	return frame, nil
+	return f.Ready(), nil
 }
 
 // jsonText reads one JSON object. The API server writes each on one line; other
@@ -206,12 +199,7 @@ func (f *FrameReader) line() ([]byte, error) {
 	for {
 		text := f.Buf[f.r:f.w]
 		if i := bytes.IndexByte(text[seen:], '\n'); i >= 0 {
-			line := bytes.TrimSuffix(text[:seen+i], []byte("\r"))
-			if _, _, ok := SplitCompactEvent(line); !ok {
-				return nil, nil
-			}
-			f.r += seen + i + 1
-			return line, nil
+			return f.takeLine(seen + i), nil
 		}
 		if known := min(len(text), len(compactStart)); string(text[:known]) != compactStart[:known] {
 			return nil, nil
@@ -223,6 +211,17 @@ func (f *FrameReader) line() ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// takeLine returns the next line, which has length bytes, if it is one whole event,
+// else nil.
+func (f *FrameReader) takeLine(length int) []byte {
+	line := bytes.TrimSuffix(f.Buf[f.r:f.r+length], []byte("\r"))
+	if _, _, ok := SplitCompactEvent(line); !ok {
+		return nil
+	}
+	f.r += length + 1
+	return line
 }
 
 // more reads at least one more byte into the buffer.

@@ -335,32 +335,30 @@ const dropManaged = ";drop=metadata.managedFields"
 // accept returns the Accept header. The server sends metadata alone, and omits
 // managedFields, if it can and more is not wanted.
 func (lw *restListerWatcher) accept(verb string, kept Kept) string {
-	plain := lw.acceptPlain()
-	if lw.plainAnswer.Load() {
-		return plain
-	}
-	wanted := plain
-	if lw.decoder.metadataOnly {
-		as := ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-		if verb == "list" {
-			as = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-		}
-		wanted = ContentProtobuf + as + "," + ContentJSON + as
+	parameters := ""
+	switch {
+	case !lw.decoder.metadataOnly:
+	case verb == "list":
+		parameters = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	default:
+		parameters = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	}
 	if !kept.ManagedFields {
-		wanted = strings.ReplaceAll(wanted, ",", dropManaged+",") + dropManaged
+		parameters += dropManaged
 	}
-	if wanted == plain {
-		return plain
+	if parameters == "" || lw.plainAnswer.Load() {
+		return lw.acceptPlain()
 	}
-	return wanted + "," + plain
+	return lw.acceptWith(parameters) + "," + lw.acceptPlain()
 }
 
-func (lw *restListerWatcher) acceptPlain() string {
+func (lw *restListerWatcher) acceptPlain() string { return lw.acceptWith("") }
+
+func (lw *restListerWatcher) acceptWith(parameters string) string {
 	if lw.decoder.protobuf {
-		return ContentProtobuf + "," + ContentJSON
+		return ContentProtobuf + parameters + "," + ContentJSON + parameters
 	}
-	return ContentJSON
+	return ContentJSON + parameters
 }
 
 // CloseIdleConnections closes the connections that no request uses.

@@ -28,12 +28,12 @@ type wireStream struct {
 	server  *Server
 
 	together bool           // decode frames that have arrived together
-	raw      [][]byte       // empty between calls of decodeTogether
-	decoded  []decodedFrame // by its last call
+	decoded  []decodedFrame // by the last call of decodeTogether
 	taken    int            // of decoded
 }
 
 type decodedFrame struct {
+	raw []byte // until it is decoded
 	listwatch.Frame[kube.Object]
 	err error
 }
@@ -71,7 +71,6 @@ func (s *wireStream) Next() (listwatch.Frame[kube.Object], error) {
 	}
 	if next.InitialEventsEnd {
 		s.setTogether(false)
-		s.raw = nil
 	}
 	return next.Frame, next.err
 }
@@ -81,30 +80,28 @@ func (s *wireStream) decode(raw []byte) decodedFrame {
 	if err != nil {
 		err = &encoding.GarbledFrame{Err: err} // the start of the next frame is known
 	}
-	return decodedFrame{frame, err}
+	return decodedFrame{Frame: frame, err: err}
 }
 
 // decodeTogether decodes first and the frames that have arrived after it. It
 // does not read, so that no frame waits for later ones.
 func (s *wireStream) decodeTogether(first []byte) {
-	s.raw = append(s.raw[:0], first)
+	s.decoded = append(s.decoded, decodedFrame{raw: first})
 	for raw := s.frames.Ready(); raw != nil; raw = s.frames.Ready() {
-		s.raw = append(s.raw, raw)
+		s.decoded = append(s.decoded, decodedFrame{raw: raw})
 	}
-	s.decoded, s.taken = make([]decodedFrame, len(s.raw)), 0
 	var next atomic.Int64
 	work := func() {
-		for i := int(next.Add(1)) - 1; i < len(s.raw); i = int(next.Add(1)) - 1 {
-			s.decoded[i] = s.decode(s.raw[i])
+		for i := int(next.Add(1)) - 1; i < len(s.decoded); i = int(next.Add(1)) - 1 {
+			s.decoded[i] = s.decode(s.decoded[i].raw)
 		}
 	}
 	var others sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(s.raw)) - 1 {
+	for range min(runtime.GOMAXPROCS(0), len(s.decoded)) - 1 {
 		others.Go(work)
 	}
 	work()
 	others.Wait()
-	clear(s.raw) // it would hold the buffer of the frames
 }
 
 // ended returns the error of a stream whose next frame cannot be read.

@@ -301,6 +301,12 @@ type Found struct {
 	Positions vectorView[uint32]
 }
 
+// Len returns the number of rows.
+func (f Found) Len() int { return f.Positions.Len() }
+
+// At returns the i-th row, read-only.
+func (f Found) At(i int) *Row { return f.Rows.At(int(*f.Positions.At(i))) }
+
 // Lookup returns what an index has for a value.
 func (x *Indexer) Lookup(name, value string) (f Found) {
 	i := x.Find(name)
