@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/flyball-dev/flyball/internal/applied"
 	"github.com/flyball-dev/flyball/internal/redact"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -63,6 +64,11 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 	if err := checkWhole(c.opts.Observer, at, object); err != nil {
 		return err
 	}
+	like := object
+	if isNil(like) {
+		like = c.whole(nil, at.kind)
+	}
+	c.traces.addSpan(ctx, tree, at.kind, applied.Key{Kind: at.kind.GroupKind(), Object: at.key, Owner: at.fieldOwner, Subresource: sub}, like)
 	body, err := json.Marshal(tree)
 	if err != nil {
 		return at.wrap(err)
@@ -71,10 +77,6 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 		return at.wrap(err)
 	}
 	at.version = versionIn(types.ApplyPatchType, body)
-	like := object
-	if isNil(like) {
-		like = c.whole(nil, at.kind)
-	}
 	_, claimsStatus := tree[statusName]
 	wish := intentOf(c, at, body, claimsStatus, like)
 	if held := wish.known(); held != nil {

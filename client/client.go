@@ -43,6 +43,12 @@ type sharer interface {
 	Shares(obj kube.Object) bool
 }
 
+// cacher is an Observer that shows what its readers read, as
+// *informer.SharedInformerFactory does.
+type cacher interface {
+	Cached(kind schema.GroupVersionKind, key kube.Key, like kube.Object) kube.Object
+}
+
 // Options of a Client. The zero Options are fit for production.
 type Options struct {
 	// Observer receives the results of this client's writes. Nil: none, and Listers
@@ -69,6 +75,11 @@ type Options struct {
 	// the error at once. C8 lists the requests that are retried. 0: 30 seconds.
 	// Negative: no retries.
 	RetryWithin time.Duration
+	// PropagateTrace writes the span of the reconcile into the kube.TraceContextAnnotation of each
+	// object that the reconcile creates, by Create or Apply, unless the object has one: so the
+	// reconciles of the child belong to the trace of its parent's. Later applies keep the value.
+	// Without spans (see reconcile.Options.TracerProvider) it does nothing.
+	PropagateTrace bool
 	// Logger logs each distinct warning of the server once, unless the context of the
 	// call carries a logger. Zero: lines on stderr.
 	Logger logr.Logger
@@ -95,6 +106,7 @@ type connection struct {
 
 	applies applied.Memory
 	handed  memo.Memo[applied.Key, bool]
+	traces  traces
 
 	mu struct {
 		sync.Mutex
@@ -130,6 +142,10 @@ func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (*Client, error
 	own.Transport = retryAfterReader{bodylimit.Ensure(own.Transport)}
 	c.http = &own
 	c.mapper = newMapper(c.discover)
+	c.traces.on = opts.PropagateTrace
+	if cache, ok := opts.Observer.(cacher); ok {
+		c.traces.cached = cache.Cached
+	}
 	c.mu.rest = map[schema.GroupVersion]*rest.RESTClient{}
 	return c, nil
 }

@@ -10,19 +10,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/internal/applied"
 	"github.com/flyball-dev/flyball/internal/memo"
 	"github.com/flyball-dev/flyball/kube"
 )
-
-// cacher is an Observer that shows what its readers read, as
-// *informer.SharedInformerFactory does.
-type cacher interface {
-	Cached(kind schema.GroupVersionKind, key kube.Key, like kube.Object) kube.Object
-}
 
 // IfChanged omits an apply whose outcome is known, and returns nil: C16 says when. obj is
 // then set to a copy of the object in the cache. Whatever is not known is sent: the first

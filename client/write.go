@@ -78,7 +78,11 @@ func (c *Client) put(ctx context.Context, v verb, sub, method string, obj kube.O
 	if err := checkWhole(c.opts.Observer, at, obj); err != nil {
 		return err
 	}
-	body, contentType, err := encode(obj, at.kind, c.protobuf(obj))
+	sent := obj
+	if v == verbCreate && sub == "" {
+		sent = c.traces.withSpan(ctx, obj)
+	}
+	body, contentType, err := encode(sent, at.kind, c.protobuf(obj))
 	if err != nil {
 		return at.wrap(err)
 	}

@@ -77,6 +77,9 @@ func reportUndecodable(log logr.Logger, deltas []store.Delta) {
 func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, error)) (done []store.Change) {
 	c.critical.Lock()
 	changes, err := apply()
+	for i := range changes {
+		changes[i].Own = own
+	}
 	for _, r := range lists.Reached {
 		c.projection.recordStored(r.Version)
 	}

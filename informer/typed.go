@@ -32,7 +32,7 @@ func object[T kube.Object](obj T) kube.Object {
 func eventAs[T kube.Object](e kube.Event[kube.Object]) kube.Event[T] {
 	return kube.Event[T]{
 		Type: e.Type, Key: e.Key, Old: as[T](e.Old), New: as[T](e.New), Undecodable: e.Undecodable,
-		Initial: e.Initial, Resync: e.Resync, Relisted: e.Relisted, Healed: e.Healed, FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope,
+		Initial: e.Initial, Resync: e.Resync, Relisted: e.Relisted, Healed: e.Healed, FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope, Own: e.Own,
 	}
 }
 

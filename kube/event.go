@@ -3,6 +3,11 @@
 
 package kube
 
+// TraceContextAnnotation of an object names the trace that it was written for, by the convention of
+// OpenTelemetry's users: JSON with the headers of W3C Trace Context, such as
+// {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}.
+const TraceContextAnnotation = "opentelemetry.io/trace-context"
+
 // EventType is the kind of a change, as one handler saw it.
 type EventType uint8
 
@@ -65,6 +70,9 @@ type Event[T Object] struct {
 	// LeftScope: a Deleted because the object no longer matches the scope; it
 	// may still exist.
 	LeftScope bool
+	// Own: this process has made the change, and each that is merged with it, by a
+	// write whose answer, or a read after it, the informer had before its watch had it.
+	Own bool
 }
 
 // Latest returns New, or Old for Deleted and Undecoded. It is zero if the

@@ -20,8 +20,7 @@ type Causes struct {
 	// First and Last were added first and last. They are the same if Count is 1.
 	First, Last source.Cause
 	// Count is how many were added. 0: none is recorded. More than 8,192 keys waited, or 4,096 for
-	// timers and retries; or it was added in the moment in which the reconcile before began, and is
-	// among its causes; or the program itself has put the key into its queue.
+	// timers and retries; or the program itself has put the key into its queue.
 	Count int
 	// Since is when the first was added.
 	Since time.Time
@@ -103,6 +102,14 @@ func (c *causes[K]) addAgain(key K, cause source.Cause, now time.Time) {
 	c.record(key, cause, now, true)
 }
 
+// repeat makes key, which runs again at once, wait for the last cause of the run that ends: it was
+// recorded when a worker had the key already, but not yet its causes.
+func (c *causes[K]) repeat(key K, taken *caused, now time.Time) {
+	if taken != nil {
+		c.record(key, taken.last(), now, true)
+	}
+}
+
 func (c *causes[K]) record(key K, cause source.Cause, now time.Time, again bool) {
 	if key != key { // a NaN could not be found again
 		return
@@ -175,6 +182,14 @@ func (c *causes[K]) take(key K) *caused {
 	return w
 }
 
+// last returns the last cause.
+func (w *caused) last() source.Cause {
+	if w.more != nil {
+		return w.more.last
+	}
+	return w.first
+}
+
 // of returns the causes in what take has returned.
 func (c *causes[K]) of(taken **caused) Causes {
 	c.mu.Lock()
@@ -183,9 +198,9 @@ func (c *causes[K]) of(taken **caused) Causes {
 	if w == nil {
 		return Causes{}
 	}
-	out := Causes{First: w.first, Last: w.first, Count: 1, Since: w.since}
-	if w.more != nil {
-		out.Last, out.Count, out.Sources = w.more.last, w.more.count, w.more.sources
+	out := Causes{First: w.first, Count: 1, Since: w.since}
+	if out.Last = w.last(); w.more != nil {
+		out.Count, out.Sources = w.more.count, w.more.sources
 	}
 	return out
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
+	"github.com/flyball-dev/flyball/workqueue"
 )
 
 // explained runs a controller with one worker that calls f, and test with a function that adds
@@ -158,6 +159,53 @@ func TestCauses_TimersLeaveRoomForEvents_R28(t *testing.T) {
 			t.Errorf("while %d keys wait for a timer, the causes of an event are %+v", keys, c)
 		}
 	}
+}
+
+// lateQueue is a queue whose Add waits for a moment in which the key can be taken.
+type lateQueue struct {
+	*workqueue.Queue[string]
+	late func() // nil: it does not wait
+}
+
+func (q *lateQueue) Add(key string) {
+	if q.late != nil {
+		q.late()
+	}
+	q.Queue.Add(key)
+}
+
+// A worker may take a key between the record of a cause and the addition that it is for. It
+// then runs once more, for that cause.
+func TestCauses_AddedAsTheKeyIsTaken_R28(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []reconcile.Causes
+		queue := &lateQueue{Queue: workqueue.New(workqueue.Options[string]{})}
+		s := newNaming(func(func(string, source.Cause)) {})
+		c := reconcile.New("website", func(ctx context.Context, key string) (reconcile.Result, error) {
+			seen = append(seen, reconcile.CausesOf(ctx))
+			time.Sleep(time.Minute)
+			return reconcile.Result{}, nil
+		}, reconcile.KeyedOptions[string]{Workers: 1, Queue: queue})
+		c.Watch(s)
+		start(t, c)
+		synctest.Wait()
+		s.name("other", website)
+		synctest.Wait() // the worker has it
+		s.name("a", website)
+		synctest.Wait()
+		queue.late = func() { time.Sleep(90 * time.Second) } // the worker takes a after 60
+		s.name("a", config)
+		time.Sleep(time.Hour)
+		if len(seen) != 3 {
+			t.Fatalf("%d reconciles, want 3", len(seen))
+		}
+		if run := seen[1]; run.Count != 2 || run.First != website || run.Last != config {
+			t.Errorf("the run that has taken the key names %+v", run)
+		}
+		if run := seen[2]; run.Count != 1 || run.First != config {
+			t.Errorf("the run of the late addition names %+v", run)
+		}
+	})
 }
 
 func TestCausesOf_OutsideOfAReconcile(t *testing.T) {

@@ -82,7 +82,11 @@ type causing[K comparable] struct{ *causes[K] }
 func (c causing[K]) begin(r *run[K]) { r.caused = c.take(r.key) }
 
 func (c causing[K]) end(r *run[K], e ending) {
-	c.release(&r.caused)
+	defer c.release(&r.caused)
+	if again, ok := r.controller.queue.(interface{ HeldDirty(K) bool }); ok && again.HeldDirty(r.key) {
+		c.repeat(r.key, r.caused, r.since.Add(e.took))
+		return // the next run decides again
+	}
 	if e.after == 0 && !e.backoff {
 		return
 	}

@@ -93,6 +93,9 @@ func (r *run[K]) Moved() { r.controller.counters.Moved() }
 // Name implements contextvalues.Task.
 func (r *run[K]) Name() (controller, key string) { return r.controller.name, keyText(r.key) }
 
+// TraceContext returns the span of r for a kube.TraceContextAnnotation. Empty: there is none.
+func (r *run[K]) TraceContext() string { return spanIn(r.Context) }
+
 func (r *run[K]) whyItRuns() Causes { return r.controller.causes.of(&r.caused) }
 
 // loggerKey returns the key by which logr looks up the logger of a context.

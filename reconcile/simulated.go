@@ -59,7 +59,16 @@ func (c *Controller[K]) reportTaken(key K) {
 type simulated[K comparable] struct{ *Controller[K] }
 
 func (s simulated[K]) begin(r *run[K]) {
-	s.sim.Note(simhook.Note{What: simhook.Begun, Kind: s.name, Key: keyText(r.key)})
+	why := r.whyItRuns()
+	note := simhook.Note{What: simhook.Begun, Kind: s.name, Key: keyText(r.key), Count: why.Count}
+	for _, c := range []source.Cause{why.First, why.Last} {
+		if c.Kind.Kind != "" && len(note.Causes) < why.Count {
+			note.Causes = append(note.Causes, simhook.Cause{
+				Kind: c.Kind.String(), Key: keyText(c.Object), OldVersion: uint64(c.OldVersion), Version: uint64(c.Version),
+			})
+		}
+	}
+	s.sim.Note(note)
 }
 
 // reportIdle lets the simulation call for the key, as a resync would.

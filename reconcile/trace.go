@@ -5,12 +5,14 @@ package reconcile
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flyball-dev/flyball/source"
@@ -53,7 +55,8 @@ func (t *traces[K]) recordEvent(key K, cause source.Cause, priority int) {
 		return
 	}
 	now, prio := time.Now(), inQueue(priority)
-	_, span := t.tracer.Start(context.Background(), "event "+cause.Source, trace.WithNewRoot(), trace.WithTimestamp(now), trace.WithAttributes(
+	parent, first := parentIn(cause.TraceContext)
+	_, span := t.tracer.Start(parent, "event "+cause.Source, first, trace.WithTimestamp(now), trace.WithAttributes(
 		attribute.String("flyball.controller", t.controller),
 		attribute.String("flyball.key", keyText(key)),
 		attribute.String("flyball.event", cause.Type.String()),
@@ -74,6 +77,35 @@ func (t *traces[K]) recordEvent(key K, cause source.Cause, priority int) {
 	o.events++
 	o.priority = max(o.priority, prio)
 	t.mu.origins[key] = o
+}
+
+// mostTraceContext bounds the annotation that is read, in bytes. tracestate has up to 512.
+const mostTraceContext = 2048
+
+// parentIn returns the context of the span that a kube.TraceContextAnnotation names, or an empty
+// one for a new trace, and the option that goes with it.
+func parentIn(annotation string) (context.Context, trace.SpanStartOption) {
+	ctx := context.Background()
+	var headers propagation.MapCarrier
+	if annotation == "" || len(annotation) > mostTraceContext || json.Unmarshal([]byte(annotation), &headers) != nil {
+		return ctx, trace.WithNewRoot()
+	}
+	ctx = propagation.TraceContext{}.Extract(ctx, headers)
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx, trace.WithNewRoot()
+	}
+	return ctx, trace.WithSpanKind(trace.SpanKindInternal)
+}
+
+// spanIn returns the span of ctx for a kube.TraceContextAnnotation. Empty: there is none.
+func spanIn(ctx context.Context) string {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return ""
+	}
+	headers := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, headers)
+	text, _ := json.Marshal(headers) // a map of strings
+	return string(text)
 }
 
 // inQueue converts a priority to the range of the queue.

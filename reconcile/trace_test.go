@@ -16,7 +16,9 @@ import (
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/internal/testing/logtest"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
@@ -230,5 +232,42 @@ func TestTrace_CostsNothingWithoutAProvider(t *testing.T) {
 	running.Wait()
 	if each > 3.5 {
 		t.Errorf("a reconcile costs %.1f allocations, want 3", each)
+	}
+}
+
+// An object that names the trace for which it was written makes its reconciles belong to that.
+func TestTrace_OfTheObjectIsTheParent(t *testing.T) {
+	const trace128, span64 = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	for annotation, want := range map[string]string{
+		`{"traceparent":"00-` + trace128 + `-` + span64 + `-01","baggage":"x=y"}`: span64,
+		`{"traceparent":"nonsense"}`: "",
+		`["traceparent"]`:            "",
+		`{"traceparent":"00-` + trace128 + `-` + span64 + `-01","more":"` + strings.Repeat("x", 4096) + `"}`: "",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var spans logtest.SpanRecorder
+			var inside string
+			s := newNaming(func(func(string, source.Cause)) {})
+			c := reconcile.New("website", func(ctx context.Context, key string) (reconcile.Result, error) {
+				inside = contextvalues.TraceContextOf(ctx)
+				return reconcile.Result{}, nil
+			}, reconcile.KeyedOptions[string]{TracerProvider: &spans})
+			c.Watch(s)
+			start(t, c)
+			synctest.Wait()
+			s.name("a", source.Cause{Source: "kind Website", Type: kube.Added, TraceContext: annotation})
+			synctest.Wait()
+			events, runs := spans.Named("event kind Website"), spans.Named("reconcile website")
+			if len(events) != 1 || len(runs) != 1 || !runs[0].IsOf(events[0]) {
+				t.Fatalf("%d events, %d reconciles; want one of each, in one trace", len(events), len(runs))
+			}
+			parent := events[0].Parent
+			if got := parent.IsValid(); got != (want != "") || got && (parent.SpanID().String() != want || !parent.IsRemote()) {
+				t.Errorf("the parent of the event is %s for %s", parent.SpanID(), annotation)
+			}
+			if id := runs[0].SpanContext().SpanID().String(); !strings.Contains(inside, id) {
+				t.Errorf("the reconcile with the span %s writes %s", id, inside)
+			}
+		})
 	}
 }

@@ -44,6 +44,10 @@ type Cause struct {
 	Initial bool
 	// Resync: nothing changed; the resync period has passed.
 	Resync bool
+	// Own: the event follows only writes of this process; see kube.Event.
+	Own bool
+	// TraceContext is the object's kube.TraceContextAnnotation. Empty: it has none.
+	TraceContext string
 	// Reason is the error or the Reason of the Result before a Retry or Timer, at most 256 bytes
 	// of it.
 	Reason string
@@ -65,7 +69,7 @@ func (c Cause) Renewed() bool {
 }
 
 // String returns the cause in a few words, such as "updated Deployment shop/web (generation 3 to
-// 4)", "listed Website shop/web", "retry: connection refused" or the name of the source.
+// 4, own write)", "listed Website shop/web", "retry: connection refused" or the name of the source.
 func (c Cause) String() string {
 	if c.Type == 0 {
 		if c.Reason == "" {
@@ -78,11 +82,18 @@ func (c Cause) String() string {
 		said = append(said, c.Kind.Kind)
 	}
 	said = append(said, strings.TrimPrefix(c.Object.String(), "/"))
+	var how []string
 	switch {
 	case c.Deleting:
-		said = append(said, "(being deleted)")
+		how = append(how, "being deleted")
 	case c.OldGeneration != 0 && c.Generation != c.OldGeneration && c.Generation != 0:
-		said = append(said, fmt.Sprintf("(generation %d to %d)", c.OldGeneration, c.Generation))
+		how = append(how, fmt.Sprintf("generation %d to %d", c.OldGeneration, c.Generation))
+	}
+	if c.Own {
+		how = append(how, "own write")
+	}
+	if len(how) > 0 {
+		said = append(said, "("+strings.Join(how, ", ")+")")
 	}
 	return strings.Join(said, " ")
 }

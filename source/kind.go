@@ -216,7 +216,7 @@ func untyped[T kube.Object](e kube.Event[T]) kube.Event[kube.Object] {
 	var none T
 	u := kube.Event[kube.Object]{
 		Type: e.Type, Key: e.Key, Initial: e.Initial, Resync: e.Resync, Healed: e.Healed,
-		FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope, Undecodable: e.Undecodable,
+		FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope, Own: e.Own, Undecodable: e.Undecodable,
 	}
 	if any(e.Old) != any(none) {
 		u.Old = e.Old
@@ -249,8 +249,14 @@ func states(e kube.Event[kube.Object]) []kube.Object {
 	return []kube.Object{e.Old, e.New}
 }
 
+// CauseOf returns the cause of the keys that a source adds for an event of an object of a kind. name
+// is that of the source. An empty kind is not known.
+func CauseOf[T kube.Object](name string, kind schema.GroupKind, e kube.Event[T]) Cause {
+	return causeOf(name, kind, untyped(e))
+}
+
 func causeOf(name string, kind schema.GroupKind, e kube.Event[kube.Object]) Cause {
-	c := Cause{Source: name, Kind: kind, Type: e.Type, Object: e.Key, Initial: e.Initial, Resync: e.Resync}
+	c := Cause{Source: name, Kind: kind, Type: e.Type, Object: e.Key, Initial: e.Initial, Resync: e.Resync, Own: e.Own}
 	if e.Old != nil {
 		c.OldGeneration, c.OldVersion = e.Old.GetGeneration(), kube.ParseVersion(e.Old.GetResourceVersion())
 	}
@@ -260,6 +266,7 @@ func causeOf(name string, kind schema.GroupKind, e kube.Event[kube.Object]) Caus
 	switch {
 	case e.New != nil:
 		c.Generation, c.Version = e.New.GetGeneration(), kube.ParseVersion(e.New.GetResourceVersion())
+		c.TraceContext = e.New.GetAnnotations()[kube.TraceContextAnnotation]
 	case e.Type == kube.Undecoded && e.Undecodable.Metadata != nil:
 		c.Generation, c.Version = e.Undecodable.Metadata.GetGeneration(), kube.ParseVersion(e.Undecodable.Metadata.GetResourceVersion())
 	}

@@ -101,13 +101,14 @@ func merged[K comparable](key K, before, after Cause) Cause {
 	}
 	after.Deleting = after.Deleting || before.Deleting
 	after.Resync = after.Resync && before.Resync
+	after.Own = after.Own && before.Own
 	if before.Type != 0 && after.Type == before.Type {
-		after.OldGeneration = before.OldGeneration
+		after.OldGeneration, after.OldVersion = before.OldGeneration, before.OldVersion
 	}
 	if after.Renewed() || !before.Renewed() {
 		return after
 	}
-	after.Type, after.OldGeneration = before.Type, before.OldGeneration
+	after.Type, after.OldGeneration, after.OldVersion = before.Type, before.OldGeneration, before.OldVersion
 	if after.Generation == 0 {
 		after.Generation = before.Generation
 	}

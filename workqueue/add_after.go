@@ -114,6 +114,15 @@ func (q *Queue[K]) NumRequeues(key K) int {
 	return q.mu.state.failures(key, hash)
 }
 
+// HeldDirty reports whether a worker has key and it becomes ready again after Done.
+func (q *Queue[K]) HeldDirty(key K) bool {
+	hash := q.hash(key)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := q.mu.state.find(key, hash)
+	return n != 0 && q.mu.state.at(n).state() == HeldDirty
+}
+
 // Withdraw removes the deadline of key, and reports whether there was one. A ready or held key stays so, and its failures
 // stay counted.
 func (q *Queue[K]) Withdraw(key K) bool {

@@ -155,3 +155,21 @@ func TestStats_CountsAndMeasures(t *testing.T) {
 		}
 	})
 }
+
+func TestQueue_HeldDirty(t *testing.T) {
+	q := workqueue.New(workqueue.Options[string]{})
+	q.Add("a")
+	if q.HeldDirty("a") || q.HeldDirty("b") {
+		t.Error("a ready key, or an unknown one, is held and dirty")
+	}
+	key, _ := q.Get()
+	before := q.HeldDirty(key)
+	q.Add(key)
+	if during := q.HeldDirty(key); before || !during {
+		t.Errorf("held: %v, and added meanwhile: %v; want false and true", before, during)
+	}
+	q.Done(key)
+	if q.HeldDirty(key) {
+		t.Error("it is held and dirty after Done")
+	}
+}

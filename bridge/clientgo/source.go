@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -98,45 +99,39 @@ type feed[K comparable] struct {
 }
 
 func (f feed[K]) OnAdd(obj any, initial bool) {
-	f.forward(source.Cause{Type: kube.Added, Initial: initial}, nil, obj)
+	f.forward(kube.Event[kube.Object]{Type: kube.Added, Initial: initial}, nil, obj)
 }
 
 func (f feed[K]) OnUpdate(before, after any) {
-	f.forward(source.Cause{Type: kube.Updated}, before, after)
+	f.forward(kube.Event[kube.Object]{Type: kube.Updated}, before, after)
 }
 
-func (f feed[K]) OnDelete(obj any) { f.forward(source.Cause{Type: kube.Deleted}, obj, nil) }
+func (f feed[K]) OnDelete(obj any) { f.forward(kube.Event[kube.Object]{Type: kube.Deleted}, obj, nil) }
 
 // forward adds the keys of both states, each once. If the mapper panics, the
 // remaining keys of this event are lost.
-func (f feed[K]) forward(cause source.Cause, before, after any) {
+func (f feed[K]) forward(e kube.Event[kube.Object], before, after any) {
 	if f.over() {
 		return
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			f.log.Error(fmt.Errorf("panic: %v", p), "Mapper panicked; keys of this event are lost",
-				"object", cause.Object, "stack", string(debug.Stack()))
+				"object", e.Key, "stack", string(debug.Stack()))
 		}
 	}()
-	cause.Source = f.source.name
-	old, now := f.object(before), f.object(after)
-	for _, obj := range []kube.Object{old, now} {
+	e.Old, e.New = f.object(before), f.object(after)
+	for _, obj := range []kube.Object{e.Old, e.New} {
 		if obj != nil {
-			cause.Object = kube.KeyOf(obj)
+			e.Key = kube.KeyOf(obj)
 		}
 	}
-	if old != nil {
-		cause.OldGeneration = old.GetGeneration()
+	if e.Old != nil && e.New != nil {
+		e.Resync = e.Old.GetResourceVersion() != "" && e.Old.GetResourceVersion() == e.New.GetResourceVersion()
 	}
-	if now != nil {
-		cause.Generation = now.GetGeneration()
-	}
-	if old != nil && now != nil {
-		cause.Resync = old.GetResourceVersion() != "" && old.GetResourceVersion() == now.GetResourceVersion()
-	}
+	cause := source.CauseOf(f.source.name, schema.GroupKind{}, e)
 	added := make(map[K]bool)
-	for _, obj := range []kube.Object{old, now} {
+	for _, obj := range []kube.Object{e.Old, e.New} {
 		if obj == nil {
 			continue
 		}

@@ -22,6 +22,15 @@ func TaskOf(ctx context.Context) Task {
 	return t
 }
 
+// TraceContextOf returns the span of the reconcile that ctx belongs to, as the text of a
+// kube.TraceContextAnnotation. Empty: there is none.
+func TraceContextOf(ctx context.Context) string {
+	if t, ok := TaskOf(ctx).(interface{ TraceContext() string }); ok {
+		return t.TraceContext()
+	}
+	return ""
+}
+
 // Moved reports progress to the reconcile that ctx belongs to, if there is one.
 func Moved(ctx context.Context) {
 	if t := TaskOf(ctx); t != nil {

@@ -52,7 +52,7 @@ var broad = map[string]int{
 	"informer/internal/store.Indexer": 62, // the cache, its indexes and what decides what enters it
 	"reconcile.Controller":            43, // the life cycle, its sources and its workers
 	"simulate/internal/kinds.Kind":    41, // what each part of the server asks of a kind
-	"simulate/kit.History":            53, // the questions that invariants ask of a run
+	"simulate/kit.History":            54, // the questions that invariants ask of a run
 }
 
 func TestHouse_TypesAreNarrow(t *testing.T) {

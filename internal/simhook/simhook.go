@@ -100,14 +100,24 @@ type Note struct {
 	Whole bool
 	// Quiet: nothing changed, as in a resync.
 	Quiet bool
-	// Count of the keys or events that followed.
+	// Count of the keys or events that followed, or of the causes of a reconcile.
 	Count int
+	// Causes of a reconcile, the first and the last, that name an object.
+	Causes []Cause
 	// After is the time until the next run.
 	After time.Duration
 	// Text of the reconcile's error.
 	Text string
 	// Wake calls for the key of Idle or Ended.
 	Wake func()
+}
+
+// Cause is the event of an object for which a reconcile runs. A version of 0 is not known.
+type Cause struct {
+	Kind       string `json:"kind"`
+	Key        string `json:"key"`
+	OldVersion uint64 `json:"oldVersion,omitempty"`
+	Version    uint64 `json:"version,omitempty"`
 }
 
 type hooksKey struct{}

@@ -58,6 +58,5 @@
 //
 // # Testing
 //
-// Each invariant is tested with a history that violates it. The rest is tested through
-// Run, with correct and incorrect programs.
+// Each invariant is tested with a history that violates it, the rest through Run.
 package kit

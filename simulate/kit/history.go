@@ -86,8 +86,11 @@ type Event struct {
 	Whole bool `json:"whole,omitempty"`
 	// Quiet means that nothing changed, or that a crashed or stopped process has exited.
 	Quiet bool `json:"quiet,omitempty"`
-	// Count of resulting keys, of what is left, or of what is held.
+	// Count of resulting keys, of what is left, of what is held, or of the causes of a
+	// reconcile.
 	Count int `json:"count,omitempty"`
+	// Causes of a reconcile, the first and the last, that are events of objects.
+	Causes []Cause `json:"causes,omitempty"`
 	// After is the time until the next run of a key.
 	After time.Duration `json:"after,omitempty"`
 	// Holder of a Lease, for changed.
@@ -104,6 +107,9 @@ type Event struct {
 	Code int    `json:"code,omitempty"`
 	Text string `json:"text,omitempty"`
 }
+
+// Cause is the event of an object for which a reconcile ran. A version of 0 is not known.
+type Cause = simhook.Cause
 
 // String returns the event as a line.
 func (e Event) String() string {

@@ -111,7 +111,7 @@ func (p *process) Note(n simhook.Note) {
 	p.w.record.add(Event{
 		What: string(n.What), Who: p.name, Kind: n.Kind, Name: n.Name, Key: strings.TrimPrefix(n.Key, "/"), // as keyText writes it
 		UID: n.UID, Version: n.Version,
-		Reached: n.Reached, Own: n.Own, Whole: n.Whole, Quiet: n.Quiet, Count: n.Count, After: n.After, Text: n.Text,
+		Reached: n.Reached, Own: n.Own, Whole: n.Whole, Quiet: n.Quiet, Count: n.Count, Causes: n.Causes, After: n.After, Text: n.Text,
 	})
 }
 

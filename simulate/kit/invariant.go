@@ -34,6 +34,7 @@ var invariants = []struct {
 	{"V26", eventsLeadToTheEnd},
 	{"V24", doneIsDone}, // before V17, which it explains
 	{"V17", whatIsWantedLasts},
+	{"V29", reconcilesAreExplained},
 	{"V22", sharedObjectsStayAsTheyAre},
 	{"V23", nothingUnseenIsErased},
 }

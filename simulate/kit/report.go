@@ -11,6 +11,7 @@ import (
 	"html"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -69,7 +70,7 @@ func (h *History) Differs(again *History) (how string, event int) {
 			return "the other ends before\n    " + h.Events[i].String(), i
 		}
 		e, other := h.Events[i], again.Events[there[n]]
-		if e.Text, other.Text = "", ""; e != other {
+		if e.Text, other.Text = "", ""; !reflect.DeepEqual(e, other) {
 			return fmt.Sprintf("here\n    %s\nand there\n    %s", h.Events[i], again.Events[there[n]]), i
 		}
 	}

@@ -103,25 +103,21 @@ func (s *handled[T, O]) Snapshot() source.Snapshot {
 }
 
 func (s *handled[T, O]) handle(ctx context.Context, o *out, e kube.Event[T]) {
-	q := queue{out: o, cause: source.Cause{Source: s.name, Kind: s.informer.Kind().GroupKind(), Type: e.Type, Object: e.Key, Initial: e.Initial, Resync: e.Resync}}
+	q := queue{out: o, cause: source.CauseOf(s.name, s.informer.Kind().GroupKind(), e)}
 	old, _ := any(e.Old).(O)
 	now, _ := any(e.New).(O)
 	switch e.Type {
 	case kube.Added:
-		q.cause.Generation = now.GetGeneration()
 		c := event.TypedCreateEvent[O]{Object: now, IsInInitialList: e.Initial}
 		if s.pass(func(p predicate.TypedPredicate[O]) bool { return p.Create(c) }) {
 			s.handler.Create(ctx, c, q)
 		}
 	case kube.Updated:
-		q.cause.OldGeneration, q.cause.Generation = old.GetGeneration(), now.GetGeneration()
-		q.cause.Deleting = old.GetDeletionTimestamp().IsZero() && !now.GetDeletionTimestamp().IsZero()
 		u := event.TypedUpdateEvent[O]{ObjectOld: old, ObjectNew: now}
 		if s.pass(func(p predicate.TypedPredicate[O]) bool { return p.Update(u) }) {
 			s.handler.Update(ctx, u, q)
 		}
 	case kube.Deleted:
-		q.cause.OldGeneration = old.GetGeneration()
 		d := event.TypedDeleteEvent[O]{Object: old, DeleteStateUnknown: e.FinalStateUnknown}
 		if s.pass(func(p predicate.TypedPredicate[O]) bool { return p.Delete(d) }) {
 			s.handler.Delete(ctx, d, q)

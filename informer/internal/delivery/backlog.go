@@ -97,6 +97,7 @@ const (
 	isRelisted // with isResync: because of a list
 	isInitial
 	isMark
+	isOwn // each change since the handler was given the object
 )
 
 func (m *pendingFlags) set(flag pendingFlags, on bool) {
@@ -139,6 +140,7 @@ func (b *backlog) Push(c store.Change, filter *store.ScopeSet, initial bool) {
 		p.flags.set(isInitial, initial)
 		p.flags.set(isResync, c.Resync)
 		p.flags.set(isRelisted, c.Relisted)
+		p.flags.set(isOwn, c.Own)
 		if was {
 			p.given, p.givenUID, p.hasGiven = c.Old, c.OldUID, true
 		}
@@ -151,6 +153,7 @@ func (b *backlog) Push(c store.Change, filter *store.ScopeSet, initial bool) {
 		b.append(p)
 	default:
 		p.flags.set(isResync, false)
+		p.flags.set(isOwn, c.Own && p.flags.has(isOwn))
 	}
 	p.turn(c, is, isBad)
 	if p.delivered() {
@@ -298,11 +301,12 @@ func (p *pending) events(buf []kube.Event[kube.Object]) []kube.Event[kube.Object
 		bad = *p.bad
 	}
 	knew, ok := p.knew()
+	own := p.flags.has(isOwn)
 	ended := ok && (!p.hasNow && bad.now == nil || knew != p.nowUID || p.hasGiven && !p.hasNow)
 	if ended {
 		e := kube.Event[kube.Object]{
 			Type: kube.Deleted, Key: p.key, Old: p.given,
-			FinalStateUnknown: p.flags.has(endUnseen), LeftScope: p.flags.has(endLeft),
+			FinalStateUnknown: p.flags.has(endUnseen), LeftScope: p.flags.has(endLeft), Own: own,
 		}
 		if !p.hasGiven {
 			e.Undecodable = bad.given
@@ -313,9 +317,9 @@ func (p *pending) events(buf []kube.Event[kube.Object]) []kube.Event[kube.Object
 	switch known := p.hasGiven && !ended; {
 	case !p.hasNow:
 	case !known:
-		buf = append(buf, kube.Event[kube.Object]{Type: kube.Added, Key: p.key, New: p.now, Initial: initial})
+		buf = append(buf, kube.Event[kube.Object]{Type: kube.Added, Key: p.key, New: p.now, Initial: initial, Own: own})
 	case bad.now == nil || any(p.given) != any(p.now):
-		buf = append(buf, kube.Event[kube.Object]{Type: kube.Updated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync(), Relisted: p.relisted(), Healed: p.bad != nil && bad.now == nil})
+		buf = append(buf, kube.Event[kube.Object]{Type: kube.Updated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync(), Relisted: p.relisted(), Healed: p.bad != nil && bad.now == nil, Own: own})
 	}
 	if bad.now != nil && (bad.now != bad.given || ended || p.flags.has(isResync)) {
 		buf = append(buf, kube.Event[kube.Object]{

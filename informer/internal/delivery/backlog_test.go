@@ -320,3 +320,39 @@ func TestBacklog_RelistIsAnUpdateToItself(t *testing.T) {
 		t.Errorf("told %+v, want an update whose cause is the change", got)
 	}
 }
+
+// An event is that of an own write only if each change that is merged into it is.
+func TestBacklog_TellsOwnWrites(t *testing.T) {
+	own := func(c store.Change) store.Change {
+		c.Own = true
+		return c
+	}
+	made, changed := became("a", "", "u@1"), became("a", "u@1", "u@2")
+	for name, row := range map[string]struct {
+		changes []store.Change
+		every   []bool // of a handler of every event that is not merged
+		merged  bool
+	}{
+		"of others":             {[]store.Change{made}, []bool{false}, false},
+		"own":                   {[]store.Change{own(made)}, []bool{true}, true},
+		"own twice":             {[]store.Change{own(made), own(changed)}, []bool{true, true}, true},
+		"own after another":     {[]store.Change{made, own(changed)}, []bool{false, true}, false},
+		"another after own":     {[]store.Change{own(made), changed}, []bool{true, false}, false},
+		"an own deletion":       {[]store.Change{own(became("a", "u@1", ""))}, []bool{true}, true},
+		"deleted by an outside": {[]store.Change{became("a", "u@1", "")}, []bool{false}, false},
+	} {
+		b, s := newBacklog(), newEventStream(Options{})
+		for _, c := range row.changes {
+			b.Push(c, store.ScopesOf(0), false)
+			s.Push(c, store.ScopesOf(0), false)
+		}
+		if e := drain(b); len(e) != 1 || e[0].Own != row.merged {
+			t.Errorf("%s: merged %+v, want own: %v", name, e, row.merged)
+		}
+		for i, e := range drain(s) {
+			if e.Own != row.every[i] {
+				t.Errorf("%s: event %d is own: %v, want %v", name, i, e.Own, row.every[i])
+			}
+		}
+	}
+}

@@ -70,7 +70,7 @@ func (s *eventStream) Push(c store.Change, filter *store.ScopeSet, initial bool)
 		return
 	case was && is && c.OldUID == c.NewUID:
 		if !c.Same && !(c.Resync && isBad != nil) {
-			e := kube.Event[kube.Object]{Type: kube.Updated, Key: c.Key, Old: c.Old, New: c.New, Resync: resync, Relisted: c.Relisted, Healed: wasBad != nil && isBad == nil}
+			e := kube.Event[kube.Object]{Type: kube.Updated, Key: c.Key, Old: c.Old, New: c.New, Resync: resync, Relisted: c.Relisted, Healed: wasBad != nil && isBad == nil, Own: c.Own}
 			s.mergeable(e, onlyHere(&c), full)
 		}
 	default:
@@ -99,7 +99,7 @@ func (s *eventStream) cameOrWent(c *store.Change, was, is bool, wasBad, isBad *k
 	delete(s.update, c.Key)
 	switch ended := wasBad != nil && (!is && isBad == nil || c.OldUID != c.NewUID); {
 	case was:
-		e := kube.Event[kube.Object]{Type: kube.Deleted, Key: c.Key, LeftScope: c.LeftScope}
+		e := kube.Event[kube.Object]{Type: kube.Deleted, Key: c.Key, LeftScope: c.LeftScope, Own: c.Own}
 		e.Old, e.FinalStateUnknown = c.End()
 		s.add(e, onlyHere(c))
 	case ended:
@@ -108,7 +108,7 @@ func (s *eventStream) cameOrWent(c *store.Change, was, is bool, wasBad, isBad *k
 		s.add(e, 0)
 	}
 	if is {
-		s.add(kube.Event[kube.Object]{Type: kube.Added, Key: c.Key, New: c.New, Initial: initial}, 0)
+		s.add(kube.Event[kube.Object]{Type: kube.Added, Key: c.Key, New: c.New, Initial: initial, Own: c.Own}, 0)
 	}
 }
 
@@ -139,7 +139,7 @@ func (s *eventStream) mergeable(e kube.Event[kube.Object], bytes uint32, full bo
 				s.bytes += int64(bytes)
 			}
 			at.New, at.Undecodable, at.Resync, at.Healed = e.New, e.Undecodable, false, at.Healed || e.Healed
-			at.Relisted = at.Relisted && e.Relisted
+			at.Relisted, at.Own = at.Relisted && e.Relisted, at.Own && e.Own
 			s.merged++
 			return
 		}

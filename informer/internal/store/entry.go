@@ -36,6 +36,7 @@ type Change struct {
 	Bytes    uint32 // of Old, as in Item; 0: unknown
 	// finalStateUnknown and LeftScope qualify the end of an object.
 	finalStateUnknown, LeftScope bool
+	Own                          bool     // from the answer to an own write
 	Trouble                      *Trouble // nil: it was and is decodable
 }
 
