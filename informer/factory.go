@@ -71,13 +71,17 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 		return nil, fmt.Errorf("make informer factory: %w", err)
 	}
 	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: restclient.NewResolver(server)}
-	server.Memory = headroom.New(opts.memoryBudget(), f.held)
+	limit := opts.memoryBudget()
+	if opts.MemoryBudget == 0 && opts.Compact.WhenFull {
+		f.relief.Limit = opts.memoryBudget
+		if limit <= 0 {
+			limit = headroom.None // the process may be given one while it runs
+		}
+	}
+	server.Memory = headroom.New(limit, f.held)
 	if server.Memory != nil {
 		f.relief.Budget, f.relief.Kinds = server.Memory, f.packable
 		f.relief.Sweep = func() { server.Parts().Stats() }
-		if opts.MemoryBudget == 0 && opts.Compact.WhenFull {
-			f.relief.Limit = opts.memoryBudget
-		}
 		_ = f.group.Go(f.relief.Run)
 		// Otherwise the next try would find the parts of the dropped objects in the table,
 		// until they are collected, and count them as shared.

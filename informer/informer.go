@@ -131,8 +131,8 @@ func (i *SharedInformer[T]) AddIndex(name string, f IndexFunc[T]) error {
 }
 
 // SetTransform makes f modify every object before it is stored, for instance to
-// drop unused fields. f owns its argument; name, namespace, UID and
-// resourceVersion must stay. An object that f refuses or panics on becomes
+// drop unused fields. f owns its argument; type, name, namespace, UID and
+// resourceVersion must stay. An object that f refuses, replaces by another or panics on becomes
 // undecodable, its last accepted state stays in lists, and f is retried after a
 // second and then at intervals that double up to five minutes. A nil f removes
 // the transform. It is an error after the informer has started. The transform

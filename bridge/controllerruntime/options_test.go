@@ -4,17 +4,24 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
@@ -176,6 +183,158 @@ func TestCacheOptions_PackedObjectsReadTheSame(t *testing.T) {
 	}
 	if packed == 0 {
 		t.Error("nothing is packed")
+	}
+}
+
+// Each option of cache.ByObject means the same beside a limit: reads are those of a cache without
+// one, after the start and after changes.
+func TestCacheOptions_ByObjectIsTheSameBesideALimit_D6(t *testing.T) {
+	some := func(name string) cache.ByObject {
+		switch by := (cache.ByObject{}); name {
+		case "Label":
+			by.Label = labels.SelectorFromSet(labels.Set{"even": "true"})
+			return by
+		case "Field":
+			by.Field = fields.OneTermNotEqualSelector("metadata.name", "n1")
+			return by
+		case "Transform":
+			by.Transform = func(in any) (any, error) {
+				in.(metav1.Object).SetAnnotations(map[string]string{"by": "transform"})
+				return in, nil
+			}
+			return by
+		case "TransformStripManagedFields":
+			by.Transform = cache.TransformStripManagedFields()
+			return by
+		case "UnsafeDisableDeepCopy":
+			by.UnsafeDisableDeepCopy = new(true)
+			return by
+		case "EnableWatchBookmarks":
+			by.EnableWatchBookmarks = new(false)
+			return by
+		case "SyncPeriod":
+			by.SyncPeriod = new(time.Minute)
+			return by
+		default:
+			by.Namespaces = map[string]cache.Config{"default": {LabelSelector: labels.SelectorFromSet(labels.Set{"even": "true"})}, "other": {}}
+			return by
+		}
+	}
+	for _, name := range []string{
+		"Label", "Field", "Transform", "TransformStripManagedFields", "UnsafeDisableDeepCopy", "EnableWatchBookmarks", "SyncPeriod", "Namespaces",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := simtest.New(t, nil, append(largeMaps("default", 1), largeMaps("other", 1)[:20]...)...)
+				var caches []*kinds
+				for _, limit := range []int64{-1, 1_200_000} {
+					made, err := CacheOptions{MemoryLimit: limit}.NewCache(server.Config, cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: some(name)}})
+					if err == nil {
+						err = made.IndexField(t.Context(), &corev1.ConfigMap{}, "even", func(obj client.Object) []string { return []string{obj.GetLabels()["even"]} })
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					run(t, made)
+					caches = append(caches, made.(*kinds))
+				}
+				sameReads(t, caches)
+				for _, obj := range largeMaps("default", 2)[:50] {
+					put(t, server, obj)
+				}
+				if err := server.Remove(configMaps, types.NamespacedName{Namespace: "default", Name: "n60"}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				sameReads(t, caches)
+				if s := caches[1].factory.Snapshot()[0]; s.Packed == 0 {
+					t.Error("nothing is packed")
+				}
+			})
+		})
+	}
+}
+
+// largeMaps are 300 ConfigMaps of 10 kB.
+func largeMaps(namespace string, generation int) (objects []runtime.Object) {
+	for i := range 300 {
+		objects = append(objects, &corev1.ConfigMap{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("n", i), Labels: map[string]string{"even": fmt.Sprint(i%2 == 0)}},
+			Data:       map[string]string{"text": strings.Repeat(fmt.Sprintf("%03d/%d ", i, generation), 1500)},
+		})
+	}
+	return objects
+}
+
+// sameReads compares lists and gets of two caches.
+func sameReads(t *testing.T, caches []*kinds) {
+	t.Helper()
+	var lists, gets [2]string
+	for i, c := range caches {
+		for _, opts := range [][]client.ListOption{{}, {client.InNamespace("default")}, {client.MatchingFields{"even": "true"}}, {client.MatchingLabels{"even": "false"}}} {
+			var list corev1.ConfigMapList
+			if err := c.List(t.Context(), &list, opts...); err != nil {
+				t.Fatal(err)
+			}
+			lists[i] += sortedText(t, &list)
+		}
+		for n := range 100 {
+			var cm corev1.ConfigMap
+			err := c.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: fmt.Sprint("n", n)}, &cm)
+			gets[i] += fmt.Sprintln(cm.ObjectMeta, cm.Data, err)
+		}
+	}
+	if lists[0] != lists[1] || gets[0] != gets[1] || len(lists[0]) < 100_000 {
+		t.Errorf("a cache with a limit reads other objects than one without: %d and %d bytes of lists, %d and %d of gets", len(lists[1]), len(lists[0]), len(gets[1]), len(gets[0]))
+	}
+}
+
+// A kind of which even the metadata does not fit is not read in part: reads end with their context
+// and the state says why. Another kind, and what comes by a watch, is cached.
+func TestCacheOptions_WhatDoesNotFitPackedIsNamed_D6(t *testing.T) {
+	noise := func(n int) string {
+		text := make([]byte, n)
+		for i := range text {
+			text[i] = byte('a' + rand.IntN(26))
+		}
+		return string(text)
+	}
+	for name, objects := range map[string][]runtime.Object{
+		"the metadata":   largeMaps("default", 1),
+		"a large object": {configMap("default", "n0", map[string]string{"text": noise(900_000)})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := simtest.New(t, nil, objects...)
+				made, err := CacheOptions{MemoryLimit: 8_000}.NewCache(server.Config, cache.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				run(t, made)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				key := types.NamespacedName{Namespace: "default", Name: "n0"}
+				if err := made.Get(ctx, key, &corev1.ConfigMap{}); !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "DoesNotFit") || !strings.Contains(err.Error(), "budget") {
+					t.Errorf("a read of what does not fit: %v, want that, and why", err)
+				}
+				if err := made.List(ctx, &corev1.ConfigMapList{}); err == nil {
+					t.Error("a list of what does not fit succeeds")
+				}
+				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "n0"}}
+				if err := made.Get(t.Context(), key, secret); !apierrors.IsNotFound(err) {
+					t.Errorf("a read of a kind without objects: %v", err)
+				}
+				secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+				secret.Data = map[string][]byte{"text": []byte(noise(300_000))}
+				put(t, server, secret)
+				time.Sleep(time.Minute)
+				var got corev1.Secret
+				if err := made.Get(t.Context(), key, &got); err != nil || !bytes.Equal(got.Data["text"], secret.Data["text"]) {
+					t.Errorf("an object that came by a watch, larger than the limit, is read with %d bytes and %v", len(got.Data["text"]), err)
+				}
+			})
+		})
 	}
 }
 

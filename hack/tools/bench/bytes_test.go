@@ -17,9 +17,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/flyball-dev/flyball/bridge/clientgo"
 	"github.com/flyball-dev/flyball/hack/tools/bench/internal/cluster"
+	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/cputime"
 )
 
@@ -132,6 +137,39 @@ func podHeaps(b *testing.B, form cluster.Form, owners int) {
 			}
 		})
 	}
+}
+
+// BenchmarkInformer_HeapDecoded reports the live heap per Pod of informers whose objects a
+// ListerWatcher of the user's has decoded: one of client-go's clients.
+func BenchmarkInformer_HeapDecoded(b *testing.B) {
+	pods := cluster.NewPods(cluster.PodOptions{Count: wirePods(b), ManagedFields: true})
+	w := podWire(b, cluster.Protobuf, pods)
+	for _, name := range []string{"flyball-channel", "flyball-clientgo", "client-go"} {
+		b.Run(name, func(b *testing.B) {
+			heaps(b, w, pods.Len(), func() (<-chan struct{}, func(context.Context)) {
+				client, err := kubernetes.NewForConfig(w.config())
+				if err != nil {
+					b.Fatal(err)
+				}
+				core := client.CoreV1().RESTClient()
+				lw := cache.ToListWatcherWithWatchListSemantics(cache.NewListWatchFromClient(core, "pods", "", fields.Everything()), core)
+				i := onListWatch(b, name, lw)
+				return i.handle(func(*corev1.Pod) {}), i.run
+			})
+		})
+	}
+}
+
+// onListWatch returns a contestant on a ListerWatcher of client-go.
+func onListWatch(b testing.TB, name string, lw cache.ListerWatcher) contestant {
+	if name == "client-go" {
+		return newClientGo(b, cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
+	}
+	i := informer.New(clientgo.NewListerWatcher[*corev1.Pod](lw), podKind, informer.Options{})
+	if name == "flyball-clientgo" {
+		return newClientGo(b, clientgo.NewSharedIndexInformer(i, clientgo.Options{}))
+	}
+	return newFlyballOf(b, i, informer.HandlerOptions{}, i.Run)
 }
 
 // leverHeaps are heaps of Pods of 1,000 owners by number of Pods, for each contestant and each

@@ -6,6 +6,7 @@ package base
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,17 +22,54 @@ func IsNil[T kube.Object](obj T) bool {
 	return any(obj) == any(none)
 }
 
+// CallTransform returns what transform makes of obj. A panic is an error, as is an object that is
+// not the same one: of another type, name, namespace, UID or resourceVersion.
 func CallTransform[T kube.Object](transform func(T) (T, error), obj T) (_ T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{value: p, Stack: string(debug.Stack())}
 		}
 	}()
+	was := identityOf(obj)
 	obj, err = transform(obj)
-	if err == nil && IsNil(obj) {
+	switch {
+	case err != nil:
+	case IsNil(obj):
 		err = errors.New("the function returned no object")
+	default:
+		err = was.check(obj)
 	}
 	return obj, err
+}
+
+// identity is what a transform must leave as it is.
+type identity struct {
+	typ                           reflect.Type
+	namespace, name, uid, version string
+}
+
+func identityOf(obj kube.Object) identity {
+	return identity{reflect.TypeOf(obj), obj.GetNamespace(), obj.GetName(), string(obj.GetUID()), obj.GetResourceVersion()}
+}
+
+// check returns an error if obj, which a transform has returned, has another identity.
+func (was identity) check(obj kube.Object) error {
+	is := identityOf(obj)
+	if is == was {
+		return nil
+	}
+	if is.typ != was.typ {
+		return fmt.Errorf("the function returned a %s for a %s; it must return the type of its argument", is.typ, was.typ)
+	}
+	for _, field := range [][3]string{
+		{"namespace", was.namespace, is.namespace}, {"name", was.name, is.name},
+		{"UID", was.uid, is.uid}, {"resourceVersion", was.version, is.version},
+	} {
+		if field[1] != field[2] {
+			return fmt.Errorf("the function changed the %s from %q to %q; it must stay", field[0], field[1], field[2])
+		}
+	}
+	return nil
 }
 
 // PanicError is a panic of a user's function. Its text omits the stack, since

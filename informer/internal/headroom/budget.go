@@ -5,6 +5,7 @@ package headroom
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,9 @@ type Budget struct {
 	}
 }
 
+// None is the limit of a budget that has none yet.
+const None = math.MaxInt64
+
 // New returns a budget of limit bytes. held returns what the stores have; it is
 // called without a lock of the budget. Nil: limit is not above 0.
 func New(limit int64, held func() int64) *Budget {
@@ -44,6 +48,14 @@ func (b *Budget) Limit() int64 {
 	if b == nil {
 		return 0
 	}
+	limit := b.limit()
+	if limit == None {
+		return 0
+	}
+	return limit
+}
+
+func (b *Budget) limit() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.state.limit
@@ -52,7 +64,7 @@ func (b *Budget) Limit() int64 {
 // SetLimit changes the budget, such as when the limit of the process has changed. Not above 0: it
 // stays.
 func (b *Budget) SetLimit(limit int64) {
-	if b == nil || limit <= 0 || limit == b.Limit() {
+	if b == nil || limit <= 0 || limit == b.limit() {
 		return
 	}
 	b.setLimit(limit)

@@ -84,12 +84,16 @@ func (r *Relief) Pack(asking any, needs int64) bool {
 	return true
 }
 
-// costliest returns the kind to pack next. ok: there is one.
+// costliest returns the kind to pack next. ok: there is one. The list that asks would be refused
+// otherwise, so its kind is packed even if it is small.
 func costliest(kinds []Packable, asking any, needs int64) (found Packable, ok bool) {
 	most := 0.0
 	for _, k := range kinds {
 		if k.ID == asking {
 			k.Heap = max(k.Heap, needs)
+			if !ok && needs > 0 {
+				found, ok = k, true
+			}
 		}
 		if k.Heap < leastPacked {
 			continue

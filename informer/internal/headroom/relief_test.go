@@ -4,13 +4,17 @@
 package headroom
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"math"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
+	"time"
 )
 
 func cgroupOf(bytes int64) fs.FS {
@@ -46,6 +50,76 @@ func TestPacer_KeepsToTheCgroup_D6(t *testing.T) {
 	}
 }
 
+// A limit of the process that appears, falls or grows while it runs is the budget's: what does not
+// fit any more is packed, and what fits is listed.
+func TestRelief_FollowsTheLimitOfTheProcess_D6(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := debug.SetMemoryLimit(-1)
+		defer debug.SetMemoryLimit(before)
+		const mb = 1 << 20
+		var limit, held atomic.Int64
+		held.Store(40 * mb)
+		b := New(None, held.Load)
+		var packed atomic.Bool
+		pack := Packable{ID: "kind", Heap: 40 * mb, Objects: 100, Pack: func(string) bool {
+			held.Store(8 * mb)
+			packed.Store(true)
+			return true
+		}}
+		r := &Relief{Budget: b, Limit: limit.Load, Sweep: func() {}, Kinds: func() []Packable {
+			if packed.Load() {
+				return nil
+			}
+			return []Packable{pack}
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(time.Minute)
+		if packed.Load() || b.Limit() != 0 {
+			t.Errorf("without a limit the budget is %d, and it is packed: %v", b.Limit(), packed.Load())
+		}
+		limit.Store(50 * mb)
+		time.Sleep(relieveEvery)
+		if packed.Load() || b.Limit() != 50*mb {
+			t.Errorf("below the limit the budget is %d, and it is packed: %v", b.Limit(), packed.Load())
+		}
+		limit.Store(30 * mb)
+		time.Sleep(relieveEvery)
+		if !packed.Load() || b.Exceeded() {
+			t.Errorf("above a limit that fell it is packed: %v, and too large: %v", packed.Load(), b.Exceeded())
+		}
+		list := b.Claim()
+		for range 2 { // the second try shows what the list needs
+			if err := list.Enter(ctx, func(Hold) {}); err != nil {
+				t.Fatal(err)
+			}
+			if err := list.Grow(25*mb, 0, func() float64 { return 0 }); err == nil {
+				t.Error("a list takes more than there is")
+			}
+			list.Done(false)
+		}
+		admitted := make(chan error, 1)
+		go func() { admitted <- list.Enter(ctx, func(Hold) {}) }()
+		limit.Store(100 * mb)
+		time.Sleep(relieveEvery)
+		synctest.Wait()
+		select {
+		case err := <-admitted:
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Error("a list waits although the limit has grown")
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // What takes most memory per read is packed first, and nothing that does not pay.
 func TestRelief_CostliestKindFirst_D6(t *testing.T) {
 	var packed []string
@@ -69,5 +143,11 @@ func TestRelief_CostliestKindFirst_D6(t *testing.T) {
 	}
 	if want := "[listed unread read]"; fmt.Sprint(packed) != want {
 		t.Errorf("packed are %v, want %s", packed, want)
+	}
+	if r.Pack(nil, 0) {
+		t.Error("a small kind is packed although no list needs the memory")
+	}
+	if !r.Pack("small", 1<<20) || !slices.Contains(packed, "small") {
+		t.Error("a list of a small kind is refused, and the kind is not packed")
 	}
 }
