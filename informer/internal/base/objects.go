@@ -44,30 +44,21 @@ func CallTransform[T kube.Object](transform func(T) (T, error), obj T) (_ T, err
 
 // identity is what a transform must leave as it is.
 type identity struct {
-	typ                           reflect.Type
-	namespace, name, uid, version string
+	typ    reflect.Type
+	fields [4]string
 }
 
 func identityOf(obj kube.Object) identity {
-	return identity{reflect.TypeOf(obj), obj.GetNamespace(), obj.GetName(), string(obj.GetUID()), obj.GetResourceVersion()}
+	return identity{reflect.TypeOf(obj), [4]string{obj.GetNamespace(), obj.GetName(), string(obj.GetUID()), obj.GetResourceVersion()}}
 }
 
 // check returns an error if obj, which a transform has returned, has another identity.
 func (was identity) check(obj kube.Object) error {
-	is := identityOf(obj)
-	if is == was {
-		return nil
-	}
-	if is.typ != was.typ {
+	switch is := identityOf(obj); {
+	case is.typ != was.typ:
 		return fmt.Errorf("the function returned a %s for a %s; it must return the type of its argument", is.typ, was.typ)
-	}
-	for _, field := range [][3]string{
-		{"namespace", was.namespace, is.namespace}, {"name", was.name, is.name},
-		{"UID", was.uid, is.uid}, {"resourceVersion", was.version, is.version},
-	} {
-		if field[1] != field[2] {
-			return fmt.Errorf("the function changed the %s from %q to %q; it must stay", field[0], field[1], field[2])
-		}
+	case is != was:
+		return fmt.Errorf("the function changed namespace, name, UID or resourceVersion from %q to %q; they must stay", was.fields, is.fields)
 	}
 	return nil
 }

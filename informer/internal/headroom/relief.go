@@ -45,15 +45,20 @@ type Packable struct {
 const leastPacked = 2 << 20
 
 // relieveEvery is how often the budget is looked at beside the lists: changes that come by a watch
-// are always stored, and the limit of the process may change.
-const relieveEvery = 10 * time.Second
+// are always stored, and the limit of the process may change. In the first minute, when lists
+// arrive, it is each second.
+const relieveEvery, relieveFirst = 10 * time.Second, 60
 
 // Run packs what changes of the stores and of the limit make necessary, until ctx ends. If Limit
 // is set, the collector of garbage keeps to the limit of the process's cgroup.
 func (r *Relief) Run(ctx context.Context) error {
 	var p pacer
 	defer p.end()
-	for ok := true; ok; ok = sleep.For(ctx, relieveEvery) {
+	pause := time.Second
+	for n, ok := 0, true; ok; ok = sleep.For(ctx, pause) {
+		if n++; n > relieveFirst {
+			pause = relieveEvery
+		}
 		if r.Limit != nil {
 			p.update(os.DirFS("/"))
 			r.Budget.SetLimit(r.Limit())

@@ -53,9 +53,10 @@ func TestPacer_KeepsToTheCgroup_D6(t *testing.T) {
 // The collector leaves room in the cgroup while little is live, and works no more than it must when
 // much is.
 func TestPaced_GrowsWithWhatIsLive_D6(t *testing.T) {
-	for live, want := range map[int64]int64{0: 700, 400: 700, 500: 750, 900: 910} {
-		if got := paced(1000, live); got != want {
-			t.Errorf("with %d live of 1000 the collector works more from %d on, want %d", live, got, want)
+	for live, want := range map[int64]int64{0: 700, 350: 700, 400: 800, 900: 910} {
+		got := paced(1000<<20, live<<20)
+		if (got+1<<19)>>20 != want || !isPaced(got) || isPaced(got+1) {
+			t.Errorf("with %d of 1000 live the collector works more from %d on, want %d", live, got>>20, want)
 		}
 	}
 }
