@@ -51,7 +51,7 @@ func TestHouse_SizeOfTheHouse(t *testing.T) {
 		{"lines of Go without tests", lines, 139_100},
 		{"tests at the root", rootTests, 0},
 		{"functions with more than 15 branches", branchy, 28},
-		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 36_460},
+		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 36_560},
 	} {
 		t.Logf("%7d %s", c.now, c.what)
 		if c.now > c.max {
