@@ -196,6 +196,7 @@ func TestCauses_AddedAsTheKeyIsTaken_R28(t *testing.T) {
 		queue.late = func() { time.Sleep(90 * time.Second) } // the worker takes a after 60
 		s.name("a", config)
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if len(seen) != 3 {
 			t.Fatalf("%d reconciles, want 3", len(seen))
 		}
