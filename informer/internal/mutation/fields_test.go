@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-dev/flyball/internal/fielddiff"
 )
 
 func podOfAllKinds() *corev1.Pod {
@@ -67,8 +69,8 @@ func TestDifferences_NameTheFields_B4(t *testing.T) {
 	for i := range 100 {
 		is.Labels[fmt.Sprint(i)] = ""
 	}
-	if got := len(differences(was, is)); got != mostFields {
-		t.Errorf("%d fields are named, want %d at most", got, mostFields)
+	if got := len(differences(was, is)); got != fielddiff.Most {
+		t.Errorf("%d fields are named, want %d at most", got, fielddiff.Most)
 	}
 }
 
