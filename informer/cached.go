@@ -9,19 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/compact"
-	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/kube"
 )
 
 // Cached returns what an informer of the factory holds of key: an object of the Go type of
-// like, and of exactly that kind. It is shared, and must not be modified. Nil: there is no
-// such informer, it does not hold the object, the effect of an own write on it is unknown, or
-// one of its watches is not live. Cached starts no informer, asks no server and does not
-// block.
+// like, of any type if that is nil, and of exactly that kind. It is shared, and must not be
+// modified. Nil: there is no such informer, it does not hold the object, the effect of an own
+// write on it is unknown, or one of its watches is not live. Cached starts no informer, asks no
+// server and does not block.
 func (f *SharedInformerFactory) Cached(kind schema.GroupVersionKind, key kube.Key, like kube.Object) kube.Object {
 	t := reflect.TypeOf(like)
-	for _, c := range f.cores() {
-		if c.object == t && c.gvk() == kind {
+	f.mu.Lock()
+	order := f.mu.order // copied on removal
+	f.mu.Unlock()
+	for _, c := range order {
+		if (like == nil || c.object == t) && c.gvk() == kind {
 			return cachedIn(c, key)
 		}
 	}
@@ -35,7 +37,7 @@ func cachedIn(c *core, key kube.Key) kube.Object {
 	default:
 	}
 	for _, w := range c.critical.watchedNow() {
-		if r := c.critical.reflectorOf(w); r == nil || r.State().State != state.Live {
+		if r := c.critical.reflectorOf(w); r == nil || !r.IsLive() {
 			return nil
 		}
 	}

@@ -140,6 +140,14 @@ func (r *Reflector) State() state.Scope {
 	return own
 }
 
+// IsLive reports whether the State is state.Live, at less cost.
+func (r *Reflector) IsLive() bool {
+	if t := r.follows.Load(); t != nil {
+		return t.State().State == state.Live
+	}
+	return r.Status.isLive()
+}
+
 // Run lists and watches until ctx ends, retries all failures, and returns nil.
 // It starts no goroutine.
 func (r *Reflector) Run(ctx context.Context) error {

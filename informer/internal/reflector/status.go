@@ -84,6 +84,12 @@ func (s *reflectorStatus) snapshot() state.Scope {
 	return current
 }
 
+func (s *reflectorStatus) isLive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.state.State == state.Live
+}
+
 // trying records that a step of phase begins. A state of trouble stays until
 // the server answers.
 func (s *reflectorStatus) trying(phase steps.Phase) {
