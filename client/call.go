@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -58,9 +59,10 @@ type call struct {
 	uid      types.UID // of the caller's object; may be empty
 	version  string    // resourceVersion sent as a precondition; may be empty
 	resource resource
-	lost     bool          // an attempt may have taken effect although it failed
-	run      ownevents.Run // the reconcile that makes the call; nil: none
-	code     int           // of the answer
+	lost     bool               // an attempt may have taken effect although it failed
+	task     contextvalues.Task // the reconcile that makes the call; nil: none
+	run      ownevents.Run      // task, if it has a ledger
+	code     int                // of the answer
 }
 
 // newCall prepares a call on obj. It checks everything that can be checked before the
@@ -88,6 +90,7 @@ func (c *Client) newCallAt(ctx context.Context, v verb, sub string, key kube.Key
 // prepare fills in the options and the resource of a call whose kind and key are set.
 func (c *Client) prepare(ctx context.Context, at *call, options []Option) error {
 	var err error
+	at.task = contextvalues.TaskOf(ctx)
 	at.run = ownevents.RunOf(ctx)
 	if at.callOptions, err = c.collect(at.verb, options); err != nil {
 		return at.wrap(err)

@@ -23,6 +23,9 @@ func (c *Client) observe(at *call, w kube.Written) {
 	if c.watched(at) && (w.Key.Name != "" || at.verb == verbDeleteAllOf) {
 		at.own(w)
 		c.opts.Observer.Observe(w)
+		if at.task != nil {
+			at.task.Effected(w, kube.ParseVersion(at.version))
+		}
 	}
 }
 

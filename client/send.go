@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
@@ -107,11 +108,15 @@ type attempt struct {
 
 	lost bool // it is not known whether the server has carried out the attempt
 
+	call     *call    // that it belongs to
 	observer Observer // of the write; nil: none
 }
 
 // ReportsTo implements effects.Reporter: the Observer learns of the write from the call.
 func (t *attempt) ReportsTo() any { return t.observer }
+
+// Kind implements effects.Reporter.
+func (t *attempt) Kind() schema.GroupVersionKind { return t.call.kind }
 
 // pause returns how long to wait before the next attempt, and whether there may be one.
 // It depends only on the result of the last attempt.
@@ -135,7 +140,7 @@ func (at *call) pause(t attempt) (wait time.Duration, again bool) {
 func (c *Client) send(ctx context.Context, at *call, limit time.Duration, once func(context.Context) error) error {
 	var before error
 	for left := c.opts.RetryWithin; ; {
-		t := try(ctx, limit, c.opts.Observer, once)
+		t := try(ctx, at, limit, c.opts.Observer, once)
 		at.lost = at.lost || t.lost
 		at.code = t.code
 		wait, again := at.pause(t)
@@ -150,8 +155,8 @@ func (c *Client) send(ctx context.Context, at *call, limit time.Duration, once f
 	}
 }
 
-func try(ctx context.Context, limit time.Duration, observer Observer, once func(context.Context) error) attempt {
-	t, ended := attempt{observer: observer}, ctx.Err() != nil
+func try(ctx context.Context, at *call, limit time.Duration, observer Observer, once func(context.Context) error) attempt {
+	t, ended := attempt{call: at, observer: observer}, ctx.Err() != nil
 	limited := effects.WithReporter(ctx, &t)
 	if limit > 0 {
 		var cancel context.CancelFunc

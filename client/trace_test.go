@@ -27,6 +27,8 @@ type spanned struct {
 
 func (s spanned) TraceContext() string { return s.span }
 
+func (spanned) Effected(kube.Written, kube.Version) {}
+
 func inSpan(t *testing.T, name string) context.Context {
 	return context.WithValue(t.Context(), contextvalues.TaskKey{}, spanned{span: `{"traceparent":"` + name + `"}`})
 }

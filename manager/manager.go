@@ -143,6 +143,7 @@ func (m *Manager) connect(opts Options) error {
 	if err != nil {
 		return err
 	}
+	cfg.Wrap(writes.Recording(m.informers).Wrap) // informers have their clients, and send nothing for reconciles
 	m.userStandbyConfig = rest.CopyConfig(cfg)
 	m.userStandbyConfig.Wrap(writes.Wrap)
 	m.userConfig = m.userStandbyConfig

@@ -168,7 +168,7 @@ func TestTrace_WithoutAProviderNothingStandsInTheWay(t *testing.T) {
 	}
 	without := transports(newManager(t, manager.Options{TracerProvider: (*logtest.SpanRecorder)(nil), Propagator: propagation.TraceContext{}}))
 	with := transports(newManager(t, manager.Options{TracerProvider: &logtest.SpanRecorder{}}))
-	if without != 3 || with != 4 {
-		t.Errorf("%d transports without a provider and %d with one, want 3, which bound answers, count requests and observe writes, and 4", without, with)
+	if without != 4 || with != 5 {
+		t.Errorf("%d transports without a provider and %d with one, want 4, which bound answers, count and record requests and observe writes, and 5", without, with)
 	}
 }

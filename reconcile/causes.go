@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -96,9 +95,7 @@ func (c *causes[K]) add(key K, cause source.Cause, now time.Time) { c.record(key
 
 // addAgain records why a key runs again if no event comes before.
 func (c *causes[K]) addAgain(key K, cause source.Cause, now time.Time) {
-	if len(cause.Reason) > mostReason {
-		cause.Reason = strings.ToValidUTF8(cause.Reason[:mostReason], "") + "…"
-	}
+	cause.Reason = cut(cause.Reason, mostReason)
 	c.record(key, cause, now, true)
 }
 

@@ -4,6 +4,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +97,12 @@ type KeyedOptions[K comparable] struct {
 	// simulate/kit finds such reconciles in tests (V24). At run time only a resync shows them,
 	// and logs the first one; it is off by default (informer.Options.Resync).
 	OmitOwnEvents bool
+	// RecordRuns is how many past runs of each key Runs returns. 0: 8. Negative: none, and nothing
+	// is recorded. See promise R29.
+	RecordRuns int
+	// RecordBytes bounds the memory of the past runs of all keys. 0: 4 MiB. At least 128 KiB. If it is
+	// full, the keys that have not run for longest keep only their last run, and then none.
+	RecordBytes int
 	// CrashOnPanic makes a panic of a reconcile end the process after it is logged.
 	// Otherwise it is an error of that reconcile.
 	CrashOnPanic bool
@@ -129,6 +136,7 @@ type Controller[K comparable] struct {
 	sources  sources[K]
 	waits    waits[K]
 	causes   causes[K]
+	recorder *recorder[K]         // of past runs; nil: none
 	wrote    *ownevents.Ledger[K] // nil: own events wake
 	absent   func(key K) bool     // a reconcile of key would do nothing; nil: unknown
 	failures failures[K]
@@ -162,10 +170,10 @@ func New[K comparable](name string, f Func[K], opts KeyedOptions[K]) *Controller
 	}
 	c.counters.took.Bounds = bounds[:]
 	c.watchdog = &watchdog[K]{
-		workers: make([]worker[K], max(orDefault(opts.Workers, defaultWorkers), 0)),
-		soft:    orDefault(opts.SoftDeadline, defaultSoftDeadline),
-		hard:    orDefault(opts.HardDeadline, defaultHardDeadline),
-		drain:   orDefault(opts.DrainTimeout, defaultDrainTimeout),
+		workers: make([]worker[K], max(cmp.Or(opts.Workers, defaultWorkers), 0)),
+		soft:    cmp.Or(opts.SoftDeadline, defaultSoftDeadline),
+		hard:    cmp.Or(opts.HardDeadline, defaultHardDeadline),
+		drain:   cmp.Or(opts.DrainTimeout, defaultDrainTimeout),
 		overdue: &c.counters.overdue,
 		wake:    make(chan struct{}, 1),
 	}
@@ -176,6 +184,10 @@ func New[K comparable](name string, f Func[K], opts KeyedOptions[K]) *Controller
 		c.provider = opts.TracerProvider
 	}
 	c.chooseQueue(opts)
+	var err error
+	if c.recorder, err = newRecorder[K](opts.RecordRuns, opts.RecordBytes); err != nil {
+		c.misused(err)
+	}
 	if name == "" {
 		c.misused(errors.New("the name is empty; name what it reconciles, such as reconcile.New(\"website\", …)"))
 	}
@@ -192,13 +204,6 @@ func New[K comparable](name string, f Func[K], opts KeyedOptions[K]) *Controller
 		c.misused(fmt.Errorf("Options.Workers is %d; give a number above zero, or 0 for %d", opts.Workers, defaultWorkers))
 	}
 	return c
-}
-
-func orDefault[N int | time.Duration](n, zero N) N {
-	if n == 0 {
-		return zero
-	}
-	return n
 }
 
 // Name returns the controller's name.
@@ -262,7 +267,8 @@ func isNil(s any) bool {
 // end it first stops sources and queue; reconciles in flight may continue for
 // Options.DrainTimeout, then their contexts are cancelled. They are cancelled at once if
 // the cause of ctx's end is ErrCutOff, and when the manager loses its leadership. Run
-// returns when everything that it started has ended, with nil if ctx ended it. Keys that
+// returns when everything that it started has ended, with nil if ctx ended it, and logs the
+// name of a reconcile that ignores its context. A panic of a source is its error. Keys that
 // wait at the end are not reconciled; after the next start they come again with the first
 // list. Run runs once.
 func (c *Controller[K]) Run(ctx context.Context) error {
@@ -271,6 +277,7 @@ func (c *Controller[K]) Run(ctx context.Context) error {
 		return err
 	}
 	defer c.waits.endAll()
+	defer c.recorder.close()
 	ctx = logr.NewContext(ctx, c.log)
 	if !alone {
 		c.work(ctx)

@@ -252,6 +252,15 @@ func TestController_RemembersMisuse(t *testing.T) {
 		"negative workers": {func() *reconcile.Controller[string] {
 			return reconcile.New("test", nothing, reconcile.KeyedOptions[string]{Workers: -1})
 		}, "Workers is -1"},
+		"records without room": {func() *reconcile.Controller[string] {
+			return reconcile.New("test", nothing, reconcile.KeyedOptions[string]{RecordBytes: 100})
+		}, "RecordBytes is 100"},
+		"room for no records": {func() *reconcile.Controller[string] {
+			return reconcile.New("test", nothing, reconcile.KeyedOptions[string]{RecordRuns: -1, RecordBytes: 1 << 20})
+		}, "leave one of them out"},
+		"negative room for records": {func() *reconcile.Controller[string] {
+			return reconcile.New("test", nothing, reconcile.KeyedOptions[string]{RecordBytes: -1})
+		}, "set RecordRuns to -1"},
 		"nil source": {func() *reconcile.Controller[string] {
 			c := reconcile.New("test", nothing, reconcile.KeyedOptions[string]{})
 			c.Watch(nil)

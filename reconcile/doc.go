@@ -19,10 +19,8 @@
 //
 // # Promises
 //
-//	R1  each event leads to a reconcile that begins after the store shows it, except for R15
-//	    and R16
-//	R2  workers start when all sources that were added to Watch by then have synced,
-//	    except those wrapped in source.Optional
+//	R1  each event leads to a reconcile that begins after the store shows it, but for R15 and R16
+//	R2  workers start when all sources added to Watch by then have synced, but for source.Optional
 //	R3  a panic is an error of that reconcile, counted and logged with its stack; so is a
 //	    reconcile that ends its goroutine, and another worker replaces it
 //	R4  own writes are visible to the next reconcile, before the write returns
@@ -49,19 +47,17 @@
 //	    named the version before or created the object; a foreign write always wakes
 //	R16 a controller of For is not woken for a key without an object, unless it retries,
 //	    and the queue of a standby keeps no such key
-//	R17 a child of Once is created if the server has none, and its content is never
-//	    rewritten by the set
+//	R17 a child of Once is created if the server has none, and the set never rewrites its content
 //	R18 an object of For that is gone when it is written is not an error
 //	R25 Recreate deletes only what cannot be updated and could be created, once per content
 //	R26 a cleanup of Finalize may write its own object; a changed spec runs it again
 //	R28 CausesOf, logger and span name what was added for the key since its last run began
+//	R29 Runs has each key's last runs in bounded memory: causes, result, requests, fields changed
 //
 // # Concurrency
 //
-// New starts nothing. Run starts the sources, waits for them, and starts the workers; it
-// returns when everything has ended, and logs the name of a reconcile that ignores its
-// context. A source that returns an error or panics ends the controller with that error.
-// At most one worker has a key. Every method is safe for concurrent use; only Run blocks.
+// New starts nothing. At most one worker has a key. Every method is safe for concurrent
+// use; only Run blocks.
 //
 // # Testing
 //

@@ -46,10 +46,7 @@ func (f *failures[K]) record(key K, a action, err error) {
 	}
 	text := ""
 	if failed {
-		if p := guarded(func() { text = err.Error() }); p != nil {
-			text = p.Error()
-		}
-		if len(text) > longestFailure {
+		if text = errorText(err); len(text) > longestFailure {
 			text = strings.Clone(strings.ToValidUTF8(text[:longestFailure], "")) // does not retain the rest
 		}
 	}
@@ -64,6 +61,17 @@ func (f *failures[K]) record(key K, a action, err error) {
 		delete(f.mu.of, key)
 	}
 	f.some.Store(len(f.mu.of) > 0)
+}
+
+// errorText returns the text of err, or that of its panic. Empty: err is nil.
+func errorText(err error) (text string) {
+	if err == nil {
+		return ""
+	}
+	if p := guarded(func() { text = err.Error() }); p != nil {
+		return p.Error()
+	}
+	return text
 }
 
 func (f *failures[K]) all() []Failure[K] {

@@ -27,13 +27,13 @@ func (r *run[K]) endOwn(outcome Outcome) {
 	c := r.controller
 	idle, found := c.wrote.End(r.key, outcome == OutcomeDone)
 	if idle && c.sim != nil {
-		c.reportIdle(r.key)
+		simulated[K]{c}.reportIdle(r.key)
 	}
 	if found == nil {
 		return
 	}
 	if c.sim != nil {
-		c.reportUnfinished(r.key, found)
+		simulated[K]{c}.reportUnfinished(r.key, found)
 	}
 	c.unfinished.Do(func() {
 		r.logger().Info("Reconcile was done too early: the next one wrote more, and nothing else had "+

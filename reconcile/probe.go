@@ -28,6 +28,9 @@ type ending struct {
 // setProbes sets the probes of c, in the order in which they begin. They end in reverse order.
 func (c *Controller[K]) setProbes() {
 	c.probes = append(c.probes, causing[K]{&c.causes})
+	if c.recorder != nil {
+		c.probes = append(c.probes, recording[K]{c.recorder})
+	}
 	if c.witness != nil {
 		c.probes = append(c.probes, witnessed[K]{c.witness})
 	}
@@ -95,7 +98,25 @@ func (c causing[K]) end(r *run[K], e ending) {
 		cause.Source = source.Retry
 	}
 	if e.err != nil {
-		_ = guarded(func() { cause.Reason = e.err.Error() }) // it may panic
+		cause.Reason = errorText(e.err)
 	}
 	c.addAgain(r.key, cause, r.since.Add(e.took))
+}
+
+// recording records runs, with what they send.
+type recording[K comparable] struct{ *recorder[K] }
+
+func (c recording[K]) begin(r *run[K]) {
+	if rec := c.recorder.begin(r.key); rec != nil {
+		rec.id = r.number
+		r.sending.begin(rec, r.since)
+	}
+}
+
+func (c recording[K]) end(r *run[K], e ending) {
+	if rec := r.sending.end(); rec != nil {
+		rec.setCauses(r.whyItRuns(), r.since)
+		rec.setEnd(e.action, e.res.Reason, errorText(e.err), e.took)
+		c.recorder.end(r.key, rec)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flyball-dev/flyball/internal/contextvalues"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // run is one reconcile, and its context. Values that most reconciles do not need are
@@ -28,6 +29,7 @@ type run[K comparable] struct {
 	since      time.Time
 	caused     *caused // read and written by the controller's causes
 	witnessed  func()  // ends what the Witness began, if there is one
+	sending    sending // its requests
 
 	named    sync.Once
 	overdue  bool // used only by the watch
@@ -95,6 +97,18 @@ func (r *run[K]) Name() (controller, key string) { return r.controller.name, key
 
 // TraceContext returns the span of r for a kube.TraceContextAnnotation. Empty: there is none.
 func (r *run[K]) TraceContext() string { return spanIn(r.Context) }
+
+// Records implements contextvalues.Task.
+func (r *run[K]) Records() bool { return r.controller.recorder != nil }
+
+// Sent implements contextvalues.Task.
+func (r *run[K]) Sent(q contextvalues.Request) (number int) { return r.sending.sent(q) }
+
+// Answered implements contextvalues.Task.
+func (r *run[K]) Answered(number int, a contextvalues.Answer) { r.sending.answered(number, a) }
+
+// Effected implements contextvalues.Task.
+func (r *run[K]) Effected(w kube.Written, from kube.Version) { r.sending.effected(w, from) }
 
 func (r *run[K]) whyItRuns() Causes { return r.controller.causes.of(&r.caused) }
 

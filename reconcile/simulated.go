@@ -51,10 +51,6 @@ func reportCanceled[K comparable](c *Controller[K], key K) {
 	c.sim.Note(simhook.Note{What: simhook.Canceled, Kind: c.name, Key: keyText(key)})
 }
 
-func (c *Controller[K]) reportTaken(key K) {
-	c.sim.Note(simhook.Note{What: simhook.Taken, Kind: c.name, Key: keyText(key)})
-}
-
 // simulated reports the begin and the end of each reconcile to a simulation.
 type simulated[K comparable] struct{ *Controller[K] }
 
@@ -71,27 +67,27 @@ func (s simulated[K]) begin(r *run[K]) {
 	s.sim.Note(note)
 }
 
+func (s simulated[K]) reportTaken(key K) {
+	s.sim.Note(simhook.Note{What: simhook.Taken, Kind: s.name, Key: keyText(key)})
+}
+
 // reportIdle lets the simulation call for the key, as a resync would.
-func (c *Controller[K]) reportIdle(key K) {
-	c.sim.Note(simhook.Note{What: simhook.Idle, Kind: c.name, Key: keyText(key), Wake: c.waker(key)})
+func (s simulated[K]) reportIdle(key K) {
+	s.sim.Note(simhook.Note{What: simhook.Idle, Kind: s.name, Key: keyText(key), Wake: s.waker(key)})
 }
 
-func (c *Controller[K]) waker(key K) func() {
-	return func() { c.add(key, source.Cause{Source: "simulation", Resync: true}) }
+func (s simulated[K]) waker(key K) func() {
+	return func() { s.add(key, source.Cause{Source: "simulation", Resync: true}) }
 }
 
-func (c *Controller[K]) reportUnfinished(key K, u *ownevents.Unfinished) {
-	c.sim.Note(simhook.Note{
-		What: simhook.Unfinished, Kind: c.name, Key: keyText(key), Name: u.Last.String(), Text: u.More.String(),
+func (s simulated[K]) reportUnfinished(key K, u *ownevents.Unfinished) {
+	s.sim.Note(simhook.Note{
+		What: simhook.Unfinished, Kind: s.name, Key: keyText(key), Name: u.Last.String(), Text: u.More.String(),
 	})
 }
 
 func (s simulated[K]) end(r *run[K], e ending) {
-	text := ""
-	if e.err != nil {
-		if p := guarded(func() { text = e.err.Error() }); p != nil {
-			text = p.Error()
-		}
-	}
-	s.sim.Note(simhook.Note{What: simhook.Ended, Kind: s.name, Key: keyText(r.key), Name: string(e.outcome), After: e.after, Text: text, Wake: s.waker(r.key)})
+	s.sim.Note(simhook.Note{
+		What: simhook.Ended, Kind: s.name, Key: keyText(r.key), Name: string(e.outcome), After: e.after, Text: errorText(e.err), Wake: s.waker(r.key),
+	})
 }

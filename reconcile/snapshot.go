@@ -98,3 +98,22 @@ func (c *Controller[K]) Stacks(before time.Time) map[string]string {
 // Failures copies all under a lock; Snapshot has the
 // numbers of outcomes.
 func (c *Controller[K]) Failures() []Failure[K] { return c.failures.all() }
+
+// Runs returns the last runs of key that have ended, the newest last, as far as Options.RecordRuns
+// and RecordBytes keep them. Nil: none is recorded, as before Run and after its end. It copies
+// them under a lock that each run takes for a moment. A key that is not equal to itself (a NaN)
+// has none.
+func (c *Controller[K]) Runs(key K) []PastRun { return c.recorder.runs(key) }
+
+// RunsOf is Runs for code that does not know the type of the keys: key is one as in the logs. It
+// compares it with each recorded key.
+func (c *Controller[K]) RunsOf(key string) []PastRun {
+	if k, ok := c.recorder.find(key); ok {
+		return c.Runs(k)
+	}
+	return nil
+}
+
+// RecordedKeys returns a page of the keys that have past runs. It reads a few hundred keys under one
+// lock, so that 100,000 keys delay no reconcile: keys that are new meanwhile are missing.
+func (c *Controller[K]) RecordedKeys(q KeysQuery) KeysPage { return c.recorder.page(q) }

@@ -70,7 +70,7 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 	w.mu.Unlock()
 	for key := range c.queue.Keys() {
 		if c.sim != nil {
-			c.reportTaken(key)
+			simulated[K]{c}.reportTaken(key)
 			c.sim.Step(ctx, "pick up", c.name+" "+keyText(key))
 		}
 		if ctx.Err() != nil {

@@ -3,7 +3,13 @@
 
 package contextvalues
 
-import "context"
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/kube"
+)
 
 // TaskKey is the context key of a Task.
 type TaskKey struct{}
@@ -14,6 +20,52 @@ type Task interface {
 	Moved()
 	// Name returns the name of the controller, and the key as text.
 	Name() (controller, key string)
+	// Records reports whether requests are recorded.
+	Records() bool
+	// Sent records that the request r is being sent, and returns its number for Answered.
+	// Negative: it is not recorded.
+	Sent(r Request) (number int)
+	// Answered records the answer to a request so far. The last call counts.
+	Answered(number int, a Answer)
+	// Effected records the effect of a write, after the cache has it. from is the version that
+	// the request named as a precondition; 0: none.
+	Effected(w kube.Written, from kube.Version)
+}
+
+// Request is a request to the API server. Strings may be parts of larger ones; a Task copies what
+// it keeps.
+type Request struct {
+	// Verb as in rules of RBAC, or apply.
+	Verb string
+	// Path is that of the URL, without what is before /api or /apis, and without what follows a
+	// subresource.
+	Path string
+	// Version of a resource; empty: the request is for none.
+	Version schema.GroupVersion
+	// Kind of a resource. Empty: it is not known, and not watched.
+	Kind string
+	// Key of the object.
+	Key kube.Key
+	// Bytes of the body.
+	Bytes int64
+	// Cache is where the effect of a write can be seen, if its kind is watched; nil: it is no write,
+	// or the kind is not known.
+	Cache Cache
+}
+
+// Cache has the objects of informers, as *informer.SharedInformerFactory does.
+type Cache interface {
+	Cached(kind schema.GroupVersionKind, key kube.Key, like kube.Object) kube.Object
+}
+
+// Answer is the answer to a Request.
+type Answer struct {
+	// Code of the status; 0: none came.
+	Code int
+	// Bytes of the body that the client has read.
+	Bytes int64
+	// Ended: the client reads no more.
+	Ended bool
 }
 
 // TaskOf returns the reconcile that ctx belongs to; nil: none.

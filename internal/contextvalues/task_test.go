@@ -8,12 +8,18 @@ import (
 	"testing"
 
 	"github.com/flyball-dev/flyball/internal/contextvalues"
+	"github.com/flyball-dev/flyball/kube"
 )
 
 type counter int
 
 func (c *counter) Moved()                       { *c++ }
 func (c *counter) Name() (controller, k string) { return "c", "k" }
+
+func (*counter) Records() bool                              { return false }
+func (*counter) Sent(contextvalues.Request) int             { return -1 }
+func (*counter) Answered(int, contextvalues.Answer)         {}
+func (*counter) Effected(w kube.Written, from kube.Version) {}
 
 func TestOf_IsTheTaskOfTheContext(t *testing.T) {
 	if is := contextvalues.TaskOf(t.Context()); is != nil {

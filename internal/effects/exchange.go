@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -105,8 +106,12 @@ func (e *exchange) observe(w kube.Written) {
 	if w.Key.Name == "" {
 		w.Key.Name = e.created()
 	}
-	if w.Key.Name != "" || w.Effect == kube.Touched {
-		e.receiver.Observe(w)
+	if w.Key.Name == "" && w.Effect != kube.Touched {
+		return
+	}
+	e.receiver.Observe(w)
+	if task := contextvalues.TaskOf(e.req.Context()); task != nil {
+		task.Effected(w, 0)
 	}
 }
 

@@ -122,15 +122,15 @@ func (o *Observer) write(req *http.Request) (write Write, ok bool) {
 	if req.URL.Host != o.host {
 		return write, false
 	}
-	to, ok := parse(req.URL.Path, o.prefix)
-	if !ok || !changes(to.subresource) {
+	to, ok := Parse(req.URL.Path, o.prefix)
+	if !ok || !changes(to.Subresource) {
 		return write, false
 	}
-	if write.Kind, ok = o.kinds.WatchedKind(to.resource); !ok {
+	if write.Kind, ok = o.kinds.WatchedKind(to.Resource); !ok {
 		return write, false
 	}
-	write.Key, write.Subresource = to.key, to.subresource
-	if write.Verb == Delete && to.key.Name == "" {
+	write.Key, write.Subresource = to.Key, to.Subresource
+	if write.Verb == Delete && to.Key.Name == "" {
 		write.Verb = DeleteAll
 	}
 	return write, true

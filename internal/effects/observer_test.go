@@ -316,6 +316,8 @@ type reporter struct{ to any }
 
 func (r reporter) ReportsTo() any { return r.to }
 
+func (r reporter) Kind() schema.GroupVersionKind { return schema.GroupVersionKind{} }
+
 func TestTransport_OwnReportsAndOtherServersPass_R14(t *testing.T) {
 	l := &listener{}
 	rt := wrapped(t, l, func(*http.Request) (*http.Response, error) { return answer(200, storedText), nil })

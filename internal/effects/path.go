@@ -11,14 +11,16 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// target is what the path of a request names.
-type target struct {
-	resource    schema.GroupVersionResource
-	key         kube.Key // without a name: a collection
-	subresource string
+// Target is what the path of a request names.
+type Target struct {
+	Resource    schema.GroupVersionResource
+	Key         kube.Key // without a name: a collection
+	Subresource string
+	// Rest is what follows the subresource, as in a proxied request.
+	Rest string
 }
 
-// parse reads the path of a request for objects, as the API server does:
+// Parse reads the path of a request for objects, as the API server does:
 //
 //	/api/v1/…                 the group without a name
 //	/apis/apps/v1/…           any other
@@ -26,41 +28,42 @@ type target struct {
 //	    deployments/web/status
 //
 // prefix is the path of the server itself, without a slash at its end. ok is false for a
-// path that names no resource. The parts of the target are parts of path: nothing is
+// path that names no resource. The parts of the Target are parts of path: nothing is
 // allocated.
-func parse(path, prefix string) (t target, ok bool) {
+func Parse(path, prefix string) (t Target, ok bool) {
 	rest, ok := strings.CutPrefix(path, prefix)
 	if !ok {
-		return target{}, false
+		return Target{}, false
 	}
 	if rest, ok = strings.CutPrefix(rest, "/api"); !ok {
-		return target{}, false
+		return Target{}, false
 	}
 	if grouped, is := strings.CutPrefix(rest, "s/"); is {
-		t.resource.Group, rest = part(grouped)
-		ok = t.resource.Group != ""
+		t.Resource.Group, rest = part(grouped)
+		ok = t.Resource.Group != ""
 	} else {
 		rest, ok = strings.CutPrefix(rest, "/")
 	}
-	if t.resource.Version, rest = part(rest); !ok || t.resource.Version == "" {
-		return target{}, false
+	if t.Resource.Version, rest = part(rest); !ok || t.Resource.Version == "" {
+		return Target{}, false
 	}
-	t.resource.Resource, rest = part(rest)
-	t.key.Name, rest = part(rest)
-	t.subresource, rest = part(rest)
-	if t.resource.Resource == "namespaces" && inNamespace(t.subresource) {
-		t.key.Namespace, t.resource.Resource = t.key.Name, t.subresource
-		t.key.Name, rest = part(rest)
-		t.subresource, rest = part(rest)
+	t.Resource.Resource, rest = part(rest)
+	t.Key.Name, rest = part(rest)
+	t.Subresource, rest = part(rest)
+	if t.Resource.Resource == "namespaces" && inNamespace(t.Subresource) {
+		t.Key.Namespace, t.Resource.Resource = t.Key.Name, t.Subresource
+		t.Key.Name, rest = part(rest)
+		t.Subresource, rest = part(rest)
 	}
-	switch t.resource.Resource {
+	switch t.Resource.Resource {
 	case "", "watch", "proxy": // the last two were verbs in the path once
-		return target{}, false
+		return Target{}, false
 	}
-	if t.subresource == "" {
+	if t.Subresource == "" {
 		return t, rest == ""
 	}
-	return t, t.key.Name != ""
+	t.Rest = rest
+	return t, t.Key.Name != ""
 }
 
 // inNamespace reports whether what follows /namespaces/prod/ is a resource in the

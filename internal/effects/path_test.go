@@ -55,7 +55,7 @@ func TestParse_PathNamesTheObject_R14(t *testing.T) {
 		{"", ""},
 	} {
 		got := ""
-		if to, ok := parse(row.path, ""); ok {
+		if to, ok := Parse(row.path, ""); ok {
 			got = describe(to)
 		}
 		if got != row.want {
@@ -66,18 +66,18 @@ func TestParse_PathNamesTheObject_R14(t *testing.T) {
 
 func TestParse_PathOfAnotherServerNamesNothing_R14(t *testing.T) {
 	const path = "/k8s/clusters/a/api/v1/pods/web"
-	if to, ok := parse(path, "/k8s/clusters/a"); !ok || describe(to) != "v1 pods /web" {
+	if to, ok := Parse(path, "/k8s/clusters/a"); !ok || describe(to) != "v1 pods /web" {
 		t.Errorf("%s names %q, %v, want the Pod", path, describe(to), ok)
 	}
 	for _, prefix := range []string{"/k8s/clusters/b", "", "/k8s", "/clusters/a", "/k8s/clusters/a/api/v1"} {
-		if to, ok := parse(path, prefix); ok {
+		if to, ok := Parse(path, prefix); ok {
 			t.Errorf("%s under %q names %q, want nothing: another server has the object", path, prefix, describe(to))
 		}
 	}
 }
 
-func describe(to target) string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s/%s %s", to.resource.GroupVersion(), to.resource.Resource, to.key.Namespace, to.key.Name, to.subresource))
+func describe(to Target) string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s/%s %s", to.Resource.GroupVersion(), to.Resource.Resource, to.Key.Namespace, to.Key.Name, to.Subresource))
 }
 
 // A path that is built from its parts is read as these parts, and no path fails.
@@ -86,37 +86,37 @@ func TestParse_IsTheInverseOfBuildingAPath_R14(t *testing.T) {
 	words := []string{"", "api", "apis", "namespaces", "status", "finalize", "pods", "web", "v1", "watch", "proxy", "a:b", "x.y"}
 	word := func(min int) string { return words[min+r.IntN(len(words)-min)] }
 	for range 20_000 {
-		want := target{
-			resource:    schema.GroupVersionResource{Group: word(0), Version: word(1), Resource: word(1)},
-			key:         kube.Key{Namespace: word(0), Name: word(0)},
-			subresource: word(0),
+		want := Target{
+			Resource:    schema.GroupVersionResource{Group: word(0), Version: word(1), Resource: word(1)},
+			Key:         kube.Key{Namespace: word(0), Name: word(0)},
+			Subresource: word(0),
 		}
-		if want.key.Name == "" {
-			want.subresource = ""
+		if want.Key.Name == "" {
+			want.Subresource = ""
 		}
-		parts := []string{"/prefix/apis", want.resource.Group, want.resource.Version}
-		if want.resource.Group == "" {
-			parts = []string{"/prefix/api", want.resource.Version}
+		parts := []string{"/prefix/apis", want.Resource.Group, want.Resource.Version}
+		if want.Resource.Group == "" {
+			parts = []string{"/prefix/api", want.Resource.Version}
 		}
-		if want.key.Namespace != "" {
-			parts = append(parts, "namespaces", want.key.Namespace)
+		if want.Key.Namespace != "" {
+			parts = append(parts, "namespaces", want.Key.Namespace)
 		}
-		parts = append(parts, want.resource.Resource)
-		if want.key.Name != "" {
-			parts = append(parts, want.key.Name)
+		parts = append(parts, want.Resource.Resource)
+		if want.Key.Name != "" {
+			parts = append(parts, want.Key.Name)
 		}
-		if want.subresource != "" {
-			parts = append(parts, want.subresource)
+		if want.Subresource != "" {
+			parts = append(parts, want.Subresource)
 		}
 		path := strings.Join(parts, "/")
-		got, ok := parse(path, "/prefix")
-		switch resource := want.resource.Resource; {
+		got, ok := Parse(path, "/prefix")
+		switch resource := want.Resource.Resource; {
 		case resource == "watch" || resource == "proxy":
 			if ok {
 				t.Fatalf("%s names %+v, want nothing", path, got)
 			}
-		case want.key.Namespace != "" && (resource == "status" || resource == "finalize"),
-			want.key.Namespace == "" && resource == "namespaces" && want.subresource != "":
+		case want.Key.Namespace != "" && (resource == "status" || resource == "finalize"),
+			want.Key.Namespace == "" && resource == "namespaces" && want.Subresource != "":
 			// These paths have another meaning.
 		case !ok || got != want:
 			t.Fatalf("%s names %+v, %v, want %+v", path, got, ok, want)
@@ -127,7 +127,7 @@ func TestParse_IsTheInverseOfBuildingAPath_R14(t *testing.T) {
 		for range r.IntN(9) {
 			path.WriteString("/" + words[r.IntN(len(words))])
 		}
-		if to, ok := parse(path.String(), ""); ok && (to.resource.Version == "" || to.resource.Resource == "") {
+		if to, ok := Parse(path.String(), ""); ok && (to.Resource.Version == "" || to.Resource.Resource == "") {
 			t.Fatalf("%s names %+v, want nothing or a resource", path.String(), to)
 		}
 	}

@@ -3,12 +3,18 @@
 
 package effects
 
-import "context"
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // Reporter is a sender of requests that reports the effects of its writes by itself.
 type Reporter interface {
 	// ReportsTo returns the receiver of the effects; nil: there is none.
 	ReportsTo() any
+	// Kind returns the kind of the objects that the requests are for.
+	Kind() schema.GroupVersionKind
 }
 
 type reporterKey struct{}

@@ -25,7 +25,7 @@ var promises = map[string][]string{
 	"bridge/clientgo/factory":     {"G12", "G13"},
 	"bridge/clientgo/queues":      {"G8", "G14"},
 	"source":                      {"W10"},
-	"reconcile":                   {"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R15", "R16", "R17", "R18"},
+	"reconcile":                   {"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R15", "R16", "R17", "R18", "R28", "R29"},
 	"manager":                     {"M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M9", "M10", "M11", "M12", "M13", "M14", "M15", "M16", "O6", "O7", "O8"},
 	"client":                      {"C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "C16"},
 	"resource":                    {"O1", "O2", "O9"},

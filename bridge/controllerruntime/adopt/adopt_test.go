@@ -138,6 +138,10 @@ func TestAdopt_PiecesRunUnderAManager(t *testing.T) {
 		if err := server.Client.Get(t.Context(), kube.Key{Namespace: "default", Name: "a"}, &corev1.Secret{}); err != nil {
 			t.Fatalf("the Secret of a: %v", err)
 		}
+		if runs := c.Runs(reconcile.Key{Namespace: "default", Name: "a"}); len(runs) == 0 || len(runs[0].Requests) != 1 ||
+			runs[0].Requests[0].Verb != "create" || runs[0].Requests[0].Effect != "created" || runs[0].Causes.Count == 0 {
+			t.Errorf("the record of their reconciler is %+v, want that it created a Secret", runs)
+		}
 		if r.runs("skipped") != 0 {
 			t.Error("an object that the predicate excludes is reconciled")
 		}
