@@ -225,7 +225,7 @@ func (m *Manager) serve(opts Options) error {
 		}
 	}
 	if opts.MetricsAddress != off {
-		handler, err := m.metricsHandler(opts.MetricsServing)
+		handler, err := m.metricsHandler(opts)
 		if err != nil {
 			return err
 		}

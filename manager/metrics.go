@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/flyball-dev/flyball/internal/metrics"
+	"github.com/flyball-dev/flyball/manager/internal/inspect"
 	"github.com/flyball-dev/flyball/manager/internal/serving"
 )
 
@@ -27,11 +28,21 @@ func (m *Manager) observe(opts Options) error {
 	return from.Register(m.registry)
 }
 
-func (m *Manager) metricsHandler(as Serving) (http.Handler, error) {
+// consolePath is where the console is, above inspect.Path.
+const consolePath = "/debug/flyball/"
+
+func (m *Manager) metricsHandler(opts Options) (http.Handler, error) {
+	as := opts.MetricsServing
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics.Scrapes(m.registry, m.log))
 	if as.Profiling {
 		serving.Profiles(mux)
+	}
+	if as.Guard || isLoopback(opts.MetricsAddress) { // keys and errors are not for everyone
+		mux.Handle(inspect.Path, inspect.Handler(inspected{m}))
+	}
+	if as.Console != nil {
+		mux.Handle(consolePath, as.Console(inspected{m}))
 	}
 	if !as.Guard {
 		return mux, nil

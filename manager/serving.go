@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+
+	"github.com/flyball-dev/flyball/manager/internal/inspect"
 )
 
 // Serving configures the metrics server. The zero value serves plain HTTP to everyone
@@ -30,6 +33,11 @@ type Serving struct {
 	// Profiling serves profiles under /debug/pprof/, which expose the memory of the
 	// process. Requires Guard, unless the address is loopback.
 	Profiling bool
+	// Console serves pages below /debug/flyball/ that show what the program does, with its keys,
+	// errors and cached objects: pass console.Handler of package manager/console. Requires Guard,
+	// unless the address is loopback; the same as JSON is served then in any case, see
+	// docs/console.md. Nil: there are no pages.
+	Console func(inspect.Program) http.Handler
 	// TLS may change the TLS configuration, such as the ciphers or the least version,
 	// or require client certificates. It is called once, when the server starts.
 	// Requires Secure. Nil: TLS 1.2 or newer.
@@ -54,6 +62,10 @@ func (s Serving) misuse(address string) error {
 	}
 	if s.Profiling && !s.Guard && !isLoopback(address) {
 		wrong = append(wrong, fmt.Errorf("MetricsServing.Profiling exposes the memory of the process to every client that reaches %q; "+
+			"set MetricsServing.Guard (-metrics-guard), or a MetricsAddress of loopback such as %q", address, defaultMetricsAddress))
+	}
+	if s.Console != nil && !s.Guard && !isLoopback(address) {
+		wrong = append(wrong, fmt.Errorf("MetricsServing.Console shows keys, errors and objects to every client that reaches %q; "+
 			"set MetricsServing.Guard (-metrics-guard), or a MetricsAddress of loopback such as %q", address, defaultMetricsAddress))
 	}
 	return errors.Join(wrong...)

@@ -99,6 +99,19 @@ func (c *Controller[K]) again(key K, opts workqueue.AddOptions, priority *int) {
 	}
 }
 
+// QueuedKeys is QueueSnapshot for code that does not know the type of the keys: they are those of the
+// logs.
+func (c *Controller[K]) QueuedKeys() []workqueue.KeyState[string] {
+	keys := c.QueueSnapshot().Keys
+	out := make([]workqueue.KeyState[string], len(keys))
+	for i, k := range keys {
+		out[i] = workqueue.KeyState[string]{
+			Key: keyText(k.Key), State: k.State, Age: k.Age, Attempts: k.Attempts, Due: k.Due, Priority: k.Priority, Flow: k.Flow,
+		}
+	}
+	return out
+}
+
 // QueueSnapshot returns each key in the queue with its state: what it waits for, its
 // priority, its flow, and how often it has failed. It copies all keys under a lock;
 // Snapshot has only the numbers. It is zero if the queue, such as client-go's, has no

@@ -20,6 +20,7 @@ import (
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 	webv1beta1 "github.com/flyball-dev/flyball/examples/website/api/v1beta1"
 	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/manager/console"
 	"github.com/flyball-dev/flyball/resource/builtin"
 )
 
@@ -39,6 +40,7 @@ func main() {
 	exitOn(webv1.AddToScheme(scheme))
 	exitOn(webv1beta1.AddToScheme(scheme))
 	opts.Scheme = scheme
+	opts.MetricsServing.Console = console.Handler
 	if *webhooks {
 		if *local || *demo {
 			exitOn(errors.New("-webhooks are for a cluster whose API server reaches this process, as the simulated one does: leave out -local and -demo"))

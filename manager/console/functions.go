@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flyball-dev/flyball/manager/internal/inspect"
+)
+
+// functions are those of the templates.
+var functions = template.FuncMap{
+	"link": link, "keysOf": keysOf, "keyOf": keyOf,
+	"since": func(t time.Time) string { return duration(time.Since(t).Seconds()) },
+	"until": func(t time.Time) string {
+		if left := time.Until(t).Seconds(); left > 0 {
+			return "in " + duration(left)
+		}
+		return "now"
+	},
+	"stamp":    func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
+	"duration": duration, "bytes": size, "count": count, "rate": rate, "fields": fields, "bar": bar,
+	"plural": func(n int, one, many string) string {
+		if n == 1 {
+			return one
+		}
+		return many
+	},
+	"stateClass": stateClass, "outcomeClass": outcomeClass,
+	"backlog": func(i inspect.Informer) (n int) {
+		for _, h := range i.Handlers {
+			n += h.Backlog
+		}
+		return n
+	},
+}
+
+// link returns where a problem is shown.
+func link(p inspect.Problem) string {
+	switch {
+	case p.Of == "informer":
+		return Path + "informers#" + p.Name
+	case p.Of == "controller" && p.Key != "":
+		return keyOf(p.Name, p.Key)
+	case p.Of == "controller":
+		return keysOf(p.Name)
+	}
+	return Path
+}
+
+// duration returns seconds as a person says them, such as "12 ms", "3.4 s" or "2 h 5 min".
+func duration(seconds float64) string {
+	switch d := time.Duration(seconds * float64(time.Second)); {
+	case d < time.Microsecond:
+		return "0"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", seconds)
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(seconds))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(seconds)%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	default:
+		return fmt.Sprintf("%d days", int(d.Hours())/24)
+	}
+}
+
+func size(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1e6:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+func count(n uint64) string {
+	switch {
+	case n < 10_000:
+		return strconv.FormatUint(n, 10)
+	case n < 1e6:
+		return fmt.Sprintf("%.1f k", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f M", float64(n)/1e6)
+}
+
+// rate returns a number per second; empty: none.
+func rate(perSecond float64) string {
+	switch {
+	case perSecond <= 0:
+		return ""
+	case perSecond < 10:
+		return fmt.Sprintf("%.1f/s", perSecond)
+	}
+	return fmt.Sprintf("%.0f/s", perSecond)
+}
+
+func fields(paths []string) template.HTML {
+	var out strings.Builder
+	for i, p := range paths {
+		if i > 0 {
+			out.WriteString(", ")
+		}
+		out.WriteString("<code>" + template.HTMLEscapeString(p) + "</code>")
+	}
+	return template.HTML(out.String()) //nolint:gosec // escaped above
+}
+
+// bar shows a part of a whole.
+func bar(part, whole float64) template.HTML {
+	const width = 120
+	w := 0.0
+	if whole > 0 {
+		w = min(1, part/whole) * width
+	}
+	return template.HTML(fmt.Sprintf(`<svg class="bar" width="%d" height="10" role="img" aria-label="%.0f %% of the reconcile"><rect width="%.1f" height="10"/></svg>`, width, 100*w/width, w)) //nolint:gosec // numbers
+}
+
+func stateClass(state string) string {
+	switch state {
+	case "Live":
+		return "good"
+	case "Waiting", "Listing", "Streaming", "Stopped":
+		return "soft"
+	}
+	return "bad"
+}
+
+func outcomeClass(outcome string) string {
+	switch outcome {
+	case "":
+		return ""
+	case "done", "after":
+		return "good"
+	case "retry", "conflict", "stopped":
+		return "warn"
+	}
+	return "bad"
+}

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/kube"
+	"github.com/flyball-dev/flyball/manager/internal/inspect"
+)
+
+// inspected is a manager as package inspect describes it.
+type inspected struct{ m *Manager }
+
+// Parts implements inspect.Program.
+func (i inspected) Parts() inspect.Parts {
+	s := i.m.Snapshot()
+	p := inspect.Parts{
+		Program: filepath.Base(os.Args[0]), Now: time.Now(), Phase: string(s.Phase), Since: s.Since,
+		Controllers: s.Controllers, Informers: s.Informers,
+	}
+	if i.m.elector != nil {
+		l := s.Leadership
+		p.Leadership = &inspect.Leadership{Lease: l.Lease, Identity: l.Identity, Leading: l.Leading, Holder: l.Holder}
+		if l.Refused != nil {
+			p.Leadership.Refused = l.Refused.Error()
+		}
+	}
+	for _, stage := range s.Stages {
+		for _, r := range stage.Runnables {
+			one := inspect.Member{Stage: string(stage.Stage), Name: r.Name, State: string(r.State), Since: r.Since}
+			if r.Err != nil {
+				one.Error = r.Err.Error()
+			}
+			p.Members = append(p.Members, one)
+		}
+	}
+	return p
+}
+
+// Controller implements inspect.Program.
+func (i inspected) Controller(name string) inspect.Controlled {
+	for _, one := range i.m.runnables.members() {
+		if c, ok := one.runnable.(inspect.Controlled); ok && c.Snapshot().Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Cached implements inspect.Program.
+func (i inspected) Cached(kind schema.GroupKind, key kube.Key) (kube.Object, schema.GroupVersionKind) {
+	for _, known := range i.m.informers.Snapshot() {
+		if known.Kind.GroupKind() != kind {
+			continue
+		}
+		if obj := i.m.informers.Cached(known.Kind, key, nil); obj != nil {
+			return obj, known.Kind
+		}
+	}
+	return nil, schema.GroupVersionKind{}
+}

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"time"
+
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
+)
+
+// Parts are what a program consists of, at one moment.
+type Parts struct {
+	Program     string
+	Now         time.Time
+	Phase       string
+	Since       time.Time
+	Leadership  *Leadership // nil: there is no election
+	Members     []Member
+	Controllers []reconcile.Snapshot
+	Failing     map[string]int // keys that are retried, by controller
+	Informers   []state.Informer
+}
+
+// Of returns the overview.
+func (p Parts) Of() Overview {
+	o := Overview{
+		Version: Version, Program: p.Program, Now: p.Now, Phase: p.Phase, Since: p.Since,
+		Leadership: p.Leadership, Members: orNone(p.Members),
+		Controllers: make([]Controller, 0, len(p.Controllers)), Informers: make([]Informer, 0, len(p.Informers)),
+	}
+	for _, c := range p.Controllers {
+		o.Controllers = append(o.Controllers, controllerOf(c, p.Failing[c.Name]))
+	}
+	for _, i := range p.Informers {
+		o.Informers = append(o.Informers, informerOf(i))
+	}
+	o.Problems = problems(o)
+	return o
+}
+
+// orNone returns a list that is [] in JSON and not null.
+func orNone[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func controllerOf(s reconcile.Snapshot, failing int) Controller {
+	c := Controller{
+		Name: s.Name, Synced: s.Synced, Workers: s.Workers, Active: s.Active,
+		Ready: s.Queue.Ready, Held: s.Queue.Held, Delayed: s.Queue.Delayed, Failing: failing,
+		Outcomes: make(map[string]uint64, len(s.Outcomes)), Overdue: s.Overdue,
+		MeanSeconds: mean(s.ReconcileTime.Sum, s.ReconcileTime.Count), MeanWaitSeconds: mean(s.Queue.Latency.Sum, s.Queue.Latency.Count),
+		LastEnded: s.LastEnded,
+		Sources:   make([]Source, 0, len(s.Sources)), Running: make([]Running, 0, len(s.Running)),
+	}
+	for outcome, n := range s.Outcomes {
+		c.Outcomes[string(outcome)] = n
+	}
+	for _, src := range s.Sources {
+		c.Sources = append(c.Sources, sourceOf(src))
+	}
+	for _, r := range s.Running {
+		c.Running = append(c.Running, Running(r))
+	}
+	return c
+}
+
+func mean(sum time.Duration, count uint64) float64 {
+	if count == 0 {
+		return 0
+	}
+	return sum.Seconds() / float64(count)
+}
+
+func sourceOf(s source.Snapshot) Source {
+	out := Source{Name: s.Source, Synced: s.Synced, Events: s.Events, Dropped: s.Dropped, Keys: s.Keys}
+	if s.Kind.Kind != "" {
+		out.Kind = s.Kind.String()
+	}
+	return out
+}
+
+func informerOf(i state.Informer) Informer {
+	out := Informer{
+		Kind: i.Kind.GroupKind().String(), Synced: i.Synced, Objects: i.Objects, Undecodable: i.Undecodable, Bytes: i.Heap,
+		Packed: i.PackedBecause, Fields: i.Fields, Waiting: i.Waiting,
+		Scopes: make([]Scope, 0, len(i.Scopes)), Handlers: make([]EventHandler, 0, len(i.Handlers)),
+	}
+	if i.Packed > 0 {
+		out.Bytes = i.Packed
+	}
+	for _, s := range i.Scopes {
+		relists := 0
+		for _, n := range s.Relists {
+			relists += n
+		}
+		scope := s.Scope.String()
+		if s.NamespaceSelector != "" {
+			scope = "in namespaces with labels " + s.NamespaceSelector
+		}
+		out.Scopes = append(out.Scopes, Scope{
+			Scope: scope, State: string(s.State), Since: s.Since, Reason: s.Reason, Hint: s.State.Hint(s.Synced), NextTry: s.NextTry,
+			Version: uint64(s.Version), LastContact: s.LastContact, Relists: relists, Watches: s.Watches,
+		})
+	}
+	for _, h := range i.Handlers {
+		out.Handlers = append(out.Handlers, EventHandler{
+			Name: h.Name, Backlog: h.Backlog, Delivered: h.Delivered, Panics: h.Panics,
+			RunningSeconds: h.Running.Seconds(), OldestSeconds: h.Oldest.Seconds(),
+		})
+	}
+	return out
+}

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	slowHandler = 10 * time.Second // a call of a handler that is reported
+	longWait    = 30 * time.Second // of a controller for its sources
+	longRun     = time.Minute      // of a reconcile: the default of its soft deadline
+)
+
+// problems returns what is wrong in o, the longest first; what has no time comes last.
+func problems(o Overview) []Problem {
+	out := []Problem{}
+	if l := o.Leadership; l != nil && l.Refused != "" {
+		out = append(out, Problem{Of: "leadership", Name: l.Lease, Text: "the server refuses the Lease: " + l.Refused,
+			Hint: "grant get, create and update of Leases in its namespace by a Role"})
+	}
+	for _, m := range o.Members {
+		if m.Error != "" {
+			out = append(out, Problem{Of: "member", Name: m.Name, Since: m.Since, Text: "ended: " + m.Error})
+		}
+	}
+	for _, i := range o.Informers {
+		out = append(out, problemsOfInformer(i)...)
+	}
+	for _, c := range o.Controllers {
+		out = append(out, problemsOfController(c, o)...)
+	}
+	slices.SortStableFunc(out, func(a, b Problem) int {
+		if a.Since.IsZero() != b.Since.IsZero() {
+			if a.Since.IsZero() {
+				return 1
+			}
+			return -1
+		}
+		return a.Since.Compare(b.Since)
+	})
+	return out
+}
+
+func problemsOfInformer(i Informer) (out []Problem) {
+	for _, s := range i.Scopes {
+		switch s.State {
+		case "Live", "Waiting", "Listing", "Streaming", "Stopped":
+			continue
+		}
+		out = append(out, Problem{Of: "informer", Name: i.Kind, Since: s.Since, Text: s.Scope + ": " + s.State + orNothing(": ", s.Reason), Hint: s.Hint})
+	}
+	for _, h := range i.Handlers {
+		if h.RunningSeconds > slowHandler.Seconds() {
+			out = append(out, Problem{Of: "informer", Name: i.Kind, Text: fmt.Sprintf("a call of the handler %q has run for %.0f s; %d events wait", h.Name, h.RunningSeconds, h.Backlog),
+				Hint: "a handler must not wait: add a key to a queue and return"})
+		}
+	}
+	return out
+}
+
+func problemsOfController(c Controller, o Overview) (out []Problem) {
+	of := func(text, hint string, since time.Time) {
+		out = append(out, Problem{Of: "controller", Name: c.Name, Since: since, Text: text, Hint: hint})
+	}
+	leads := o.Leadership == nil || o.Leadership.Leading
+	if !c.Synced && o.Phase == "running" && leads && o.Now.Sub(o.Since) > longWait {
+		of("its workers have not started: "+unsynced(c), "see the informers of its sources", o.Since)
+	}
+	for _, r := range c.Running {
+		if o.Now.Sub(r.Since) > longRun {
+			out = append(out, Problem{Of: "controller", Name: c.Name, Key: r.Key, Since: r.Since, Text: "a reconcile still runs",
+				Hint: "the log has its stack"})
+		}
+	}
+	if c.Workers > 0 && c.Active == c.Workers && c.Ready > 10*c.Workers {
+		of(fmt.Sprintf("all %d workers are busy, and %d keys wait", c.Workers, c.Ready), "raise Options.Workers if the process has CPU to spare", time.Time{})
+	}
+	if c.Failing > 0 {
+		of(fmt.Sprintf("%d of its keys fail and are retried", c.Failing), "", time.Time{})
+	}
+	return out
+}
+
+func unsynced(c Controller) string {
+	for _, s := range c.Sources {
+		if !s.Synced {
+			return "the source " + s.Name + " is not synced"
+		}
+	}
+	return "it waits for its sources"
+}
+
+func orNothing(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}

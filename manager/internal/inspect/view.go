@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import "time"
+
+// Version of the schema, the part of the path after /debug/flyball/.
+const Version = "v1"
+
+// Overview is the whole program in short: GET overview.
+type Overview struct {
+	Version string `json:"version"`
+	// Program is its name, and Now the time of the answer on its clock.
+	Program string    `json:"program"`
+	Now     time.Time `json:"now"`
+	// Phase of the manager, since a time.
+	Phase string    `json:"phase"`
+	Since time.Time `json:"since"`
+	// Leadership of this process; absent without an election.
+	Leadership *Leadership `json:"leadership,omitempty"`
+	// Problems are what is wrong now, the longest first.
+	Problems    []Problem    `json:"problems"`
+	Controllers []Controller `json:"controllers"`
+	Informers   []Informer   `json:"informers"`
+	Members     []Member     `json:"members"`
+}
+
+// Leadership is an election as this process sees it.
+type Leadership struct {
+	Lease    string `json:"lease"`
+	Identity string `json:"identity,omitempty"`
+	Leading  bool   `json:"leading"`
+	Holder   string `json:"holder,omitempty"`
+	Refused  string `json:"refused,omitempty"`
+}
+
+// Problem is one thing that is wrong now.
+type Problem struct {
+	// Of is what has it: "controller", "informer", "leadership" or "member"; Name which one.
+	Of   string `json:"of"`
+	Name string `json:"name"`
+	// Key that has it; empty: none.
+	Key string `json:"key,omitempty"`
+	// Since is when it began; absent: not known.
+	Since time.Time `json:"since,omitzero"`
+	Text  string    `json:"text"`
+	// Hint is what can be done.
+	Hint string `json:"hint,omitempty"`
+}
+
+// Member is what the manager runs.
+type Member struct {
+	Stage string    `json:"stage"`
+	Name  string    `json:"name"`
+	State string    `json:"state"`
+	Since time.Time `json:"since"`
+	Error string    `json:"error,omitempty"`
+}
+
+// Controller is one controller in numbers.
+type Controller struct {
+	Name    string `json:"name"`
+	Synced  bool   `json:"synced"`
+	Workers int    `json:"workers"`
+	Active  int    `json:"active"`
+	// Keys of the queue: those ready for a worker, held by one, and waiting for a time.
+	Ready   int `json:"ready"`
+	Held    int `json:"held"`
+	Delayed int `json:"delayed"`
+	// Failing keys are retried with backoff.
+	Failing int `json:"failing"`
+	// Reconciles that have ended, by outcome.
+	Outcomes map[string]uint64 `json:"outcomes"`
+	Overdue  uint64            `json:"overdue"`
+	// Times of reconciles and of waits in the queue: mean of all.
+	MeanSeconds     float64   `json:"meanSeconds"`
+	MeanWaitSeconds float64   `json:"meanWaitSeconds"`
+	LastEnded       time.Time `json:"lastEnded,omitzero"`
+	Sources         []Source  `json:"sources"`
+	Running         []Running `json:"running"`
+}
+
+// Reconciles returns the number of those that have ended.
+func (c Controller) Reconciles() (n uint64) {
+	for _, count := range c.Outcomes {
+		n += count
+	}
+	return n
+}
+
+// Source is where a controller's keys come from.
+type Source struct {
+	Name   string `json:"name"`
+	Kind   string `json:"kind,omitempty"`
+	Synced bool   `json:"synced"`
+	// Events received, those that predicates dropped, and the keys added.
+	Events  uint64 `json:"events"`
+	Dropped uint64 `json:"dropped"`
+	Keys    uint64 `json:"keys"`
+}
+
+// Running is a reconcile in progress.
+type Running struct {
+	Key   string    `json:"key"`
+	ID    string    `json:"id"`
+	Since time.Time `json:"since"`
+}
+
+// Informer is one cache.
+type Informer struct {
+	Kind        string `json:"kind"`
+	Synced      bool   `json:"synced"`
+	Objects     int    `json:"objects"`
+	Undecodable int    `json:"undecodable"`
+	// Bytes of memory of the objects, and why they are packed.
+	Bytes    int64          `json:"bytes"`
+	Packed   string         `json:"packed,omitempty"`
+	Fields   []string       `json:"fields,omitempty"`
+	Waiting  int            `json:"waiting"`
+	Scopes   []Scope        `json:"scopes"`
+	Handlers []EventHandler `json:"handlers"`
+}
+
+// State returns the worst state of its scopes.
+func (i Informer) State() string {
+	for _, s := range i.Scopes {
+		if s.State != "Live" {
+			return s.State
+		}
+	}
+	return "Live"
+}
+
+// Scope is one list and watch.
+type Scope struct {
+	Scope       string    `json:"scope"`
+	State       string    `json:"state"`
+	Since       time.Time `json:"since"`
+	Reason      string    `json:"reason,omitempty"`
+	Hint        string    `json:"hint,omitempty"`
+	NextTry     time.Time `json:"nextTry,omitzero"`
+	Version     uint64    `json:"version"`
+	LastContact time.Time `json:"lastContact,omitzero"`
+	Relists     int       `json:"relists"`
+	Watches     int       `json:"watches"`
+}
+
+// EventHandler receives an informer's events.
+type EventHandler struct {
+	Name           string  `json:"name"`
+	Backlog        int     `json:"backlog"`
+	Delivered      uint64  `json:"delivered"`
+	Panics         uint64  `json:"panics"`
+	RunningSeconds float64 `json:"runningSeconds"`
+	OldestSeconds  float64 `json:"oldestSeconds"`
+}
