@@ -37,7 +37,9 @@ func NewGuard(cfg *rest.Config, log logr.Logger, next http.Handler) (guarded htt
 func (m *Manager) StuckAfter() time.Duration { return m.pulse.After }
 
 // MetricsHandler returns the handler of the metrics server, unguarded.
-func (m *Manager) MetricsHandler(as Serving) (http.Handler, error) { return m.metricsHandler(Options{MetricsAddress: defaultMetricsAddress, MetricsServing: as}) }
+func (m *Manager) MetricsHandler(as Serving) (http.Handler, error) {
+	return m.metricsHandler(Options{MetricsAddress: defaultMetricsAddress, MetricsServing: as})
+}
 
 // FindIn is FindConfig with places for the test.
 func FindIn(environ, home string, inCluster func() (*rest.Config, error), kubeconfig, context string) (*rest.Config, error) {

@@ -74,6 +74,16 @@ func errorText(err error) (text string) {
 	return text
 }
 
+// count returns how many there are.
+func (f *failures[K]) count() int {
+	if !f.some.Load() {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.mu.of)
+}
+
 func (f *failures[K]) all() []Failure[K] {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 
 // filterOf returns what the sources of c need not add.
 func filterOf[K comparable](c *Controller[K]) ownevents.Filter[K] {
-	return ownevents.Filter[K]{Absent: c.absent, Ledger: c.wrote}
+	return ownevents.Filter[K]{Absent: c.absent, Ledger: c.wrote, Explain: c.recorder != nil}
 }
 
 // writing is a run whose controller keeps a ledger of own writes. It implements ownevents.Run.

@@ -28,6 +28,8 @@ type Snapshot struct {
 	Queue workqueue.Stats
 	// Outcomes counts finished reconciles by outcome.
 	Outcomes map[Outcome]uint64
+	// Failing counts the keys that Failures returns.
+	Failing int
 	// Overdue counts the reconciles that have passed the soft deadline.
 	Overdue uint64
 	// ReconcileTime is the histogram of finished reconciles.
@@ -60,6 +62,7 @@ func (c *Controller[K]) Snapshot() Snapshot {
 		HardDeadline:  c.watchdog.hard,
 		Queue:         c.queue.Stats(),
 		Outcomes:      make(map[Outcome]uint64, len(outcomes)),
+		Failing:       c.failures.count(),
 		Overdue:       c.counters.overdue.Load(),
 		ReconcileTime: c.counters.took.Histogram(),
 		Running:       c.watchdog.running(),

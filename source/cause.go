@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/internal/fielddiff"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -46,6 +47,8 @@ type Cause struct {
 	Resync bool
 	// Own: the event follows only writes of this process; see kube.Event.
 	Own bool
+	// changed are the fields of an Updated that the handler saw; nil: not computed.
+	changed *fielddiff.Fields
 	// TraceContext is the object's kube.TraceContextAnnotation. Empty: it has none.
 	TraceContext string
 	// Reason is the error or the Reason of the Result before a Retry or Timer, at most 256 bytes
@@ -66,6 +69,16 @@ func (c Cause) Renewed() bool {
 		return c.Deleting || c.OldGeneration != 0 && c.Generation != c.OldGeneration
 	}
 	return false
+}
+
+// Changed returns the paths of the fields that an Updated has changed, such as spec.replicas, the first
+// 8, and how many others. It leaves out what the server changes with each write, and names no
+// values. None: it is no Updated, or the controller does not record its runs.
+func (c Cause) Changed() (paths []string, more int) {
+	if c.changed == nil {
+		return nil, 0
+	}
+	return c.changed.Paths, c.changed.More
 }
 
 // String returns the cause in a few words, such as "updated Deployment shop/web (generation 3 to

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/fielddiff"
 	"github.com/flyball-dev/flyball/internal/ownevents"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/taskgroup"
@@ -168,6 +169,10 @@ func (f *feed[T, K]) handle(typed kube.Event[T]) {
 	cause := causeOf(f.source.name, f.source.informer.Kind().GroupKind(), e)
 	f.keys = f.quiet(e, f.keysOf(e), cause)
 	f.reportEvaluated(e.Key, len(f.keys))
+	if f.filter.Explain && len(f.keys) > 0 && e.Type == kube.Updated && e.Old != nil && !e.Resync {
+		changed := fielddiff.Between(e.Old, e.New)
+		cause.changed = &changed
+	}
 	for _, key := range f.keys {
 		f.give(key, cause)
 	}

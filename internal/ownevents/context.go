@@ -27,6 +27,8 @@ type Filter[K comparable] struct {
 	Ledger *Ledger[K]
 	// Absent reports whether a reconcile of key would find no object and do nothing.
 	Absent func(key K) bool
+	// Explain: causes are to say which fields have changed.
+	Explain bool
 }
 
 type filterKey struct{}

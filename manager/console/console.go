@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/flyball-dev/flyball/internal/sleep"
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
 )
 
@@ -21,7 +22,8 @@ const Path = "/debug/flyball/"
 
 const (
 	mostStreams = 16
-	refreshed   = time.Second // between two looks for changes
+	refreshed   = time.Second // between two looks for changes, at least
+	share       = 50          // a page takes at most a fiftieth of a processor
 	perPage     = 100         // keys
 )
 
@@ -134,11 +136,10 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, v view) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	tick := time.NewTicker(refreshed)
-	defer tick.Stop()
 	var before any
 	var sent []byte
 	for {
+		began := time.Now()
 		_, name, data, _ := v(r, before)
 		before = data
 		main, err := c.render(name, data)
@@ -151,9 +152,7 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, v view) {
 			}
 			sent = main
 		}
-		select {
-		case <-tick.C:
-		case <-r.Context().Done():
+		if !sleep.For(r.Context(), max(refreshed, share*time.Since(began))) || c.program.Parts().Phase == "stopping" {
 			return
 		}
 	}

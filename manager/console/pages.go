@@ -4,6 +4,7 @@
 package console
 
 import (
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,9 +17,20 @@ import (
 // overviewPage is the first page.
 type overviewPage struct {
 	inspect.Overview
-	Bytes int64
-	Lanes []lane
+	Bytes  int64
+	Lanes  []lane
+	Latest []latestRun
 }
+
+// latestRun is the last recorded run of a key.
+type latestRun struct {
+	Controller, Key string
+	inspect.Run
+	Sent  int // requests
+	Ended time.Time
+}
+
+const mostLatest = 10
 
 // lane is the path of one controller's data.
 type lane struct {
@@ -48,7 +60,20 @@ func (c *console) overview(_ *http.Request, before any) (title, name string, dat
 	for _, ctl := range now.Controllers {
 		now.Lanes = append(now.Lanes, laneOf(ctl, was.Overview, now.Now))
 	}
+	now.Latest = c.latest(now.Controllers)
 	return "Overview", "overview", now, http.StatusOK
+}
+
+// latest returns the last runs of the keys that ran last.
+func (c *console) latest(controllers []inspect.Controller) (out []latestRun) {
+	for _, ctl := range controllers {
+		for _, k := range inspect.Latest(c.program, ctl.Name, mostLatest) {
+			r := k.Timeline[0]
+			out = append(out, latestRun{ctl.Name, k.Key, r, len(r.Requests) + r.MoreRequests, k.Ended})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b latestRun) int { return b.Ended.Compare(a.Ended) })
+	return out[:min(len(out), mostLatest)]
 }
 
 const mostBars = 64
@@ -145,6 +170,8 @@ func (c *console) search(r *http.Request, _ any) (title, name string, data any, 
 // keyPage is one key.
 type keyPage struct {
 	inspect.Key
+	Name   string
+	Line   template.HTML // the runs in time
 	Object *inspect.Object
 }
 
@@ -155,7 +182,7 @@ func (c *console) key(r *http.Request, _ any) (title, name string, data any, sta
 		p := keysPage{Controller: controller, Wrong: err.Error(), Sorts: inspect.Sorts, States: append([]string{""}, inspect.States...)}
 		return key, "keys", p, inspect.StatusOf(err)
 	}
-	return key, "key", keyPage{found, inspect.ObjectOf(c.program, controller, key)}, http.StatusOK
+	return key, "key", keyPage{found, key, timeline(found.Timeline, time.Now()), inspect.ObjectOf(c.program, controller, key)}, http.StatusOK
 }
 
 func keysOf(controller string) string { return Path + "controllers/" + url.PathEscape(controller) }

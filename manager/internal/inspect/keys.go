@@ -82,7 +82,8 @@ type Cause struct {
 	// Own: it follows from writes of this process.
 	Own bool `json:"own,omitempty"`
 	// Changed are the paths of the fields that an update has changed.
-	Changed []string `json:"changed,omitempty"`
+	Changed     []string `json:"changed,omitempty"`
+	MoreChanged int      `json:"moreChanged,omitempty"`
 }
 
 // Request is one request of a reconcile.

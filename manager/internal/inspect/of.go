@@ -20,7 +20,6 @@ type Parts struct {
 	Leadership  *Leadership // nil: there is no election
 	Members     []Member
 	Controllers []reconcile.Snapshot
-	Failing     map[string]int // keys that are retried, by controller
 	Informers   []state.Informer
 }
 
@@ -32,7 +31,7 @@ func (p Parts) Of() Overview {
 		Controllers: make([]Controller, 0, len(p.Controllers)), Informers: make([]Informer, 0, len(p.Informers)),
 	}
 	for _, c := range p.Controllers {
-		o.Controllers = append(o.Controllers, controllerOf(c, p.Failing[c.Name]))
+		o.Controllers = append(o.Controllers, controllerOf(c))
 	}
 	for _, i := range p.Informers {
 		o.Informers = append(o.Informers, informerOf(i))
@@ -49,10 +48,10 @@ func orNone[T any](list []T) []T {
 	return list
 }
 
-func controllerOf(s reconcile.Snapshot, failing int) Controller {
+func controllerOf(s reconcile.Snapshot) Controller {
 	c := Controller{
 		Name: s.Name, Synced: s.Synced, Workers: s.Workers, Active: s.Active,
-		Ready: s.Queue.Ready, Held: s.Queue.Held, Delayed: s.Queue.Delayed, Failing: failing,
+		Ready: s.Queue.Ready, Held: s.Queue.Held, Delayed: s.Queue.Delayed, Failing: s.Failing,
 		Outcomes: make(map[string]uint64, len(s.Outcomes)), Overdue: s.Overdue,
 		MeanSeconds: mean(s.ReconcileTime.Sum, s.ReconcileTime.Count), MeanWaitSeconds: mean(s.Queue.Latency.Sum, s.Queue.Latency.Count),
 		LastEnded: s.LastEnded,

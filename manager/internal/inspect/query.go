@@ -189,6 +189,23 @@ func KeyOf(p Program, controller, key string) (Key, error) {
 	return out, nil
 }
 
+// Latest returns the keys of a controller that have run last, each with its last run alone.
+func Latest(p Program, controller string, most int) (out []Key) {
+	c := p.Controller(controller)
+	if c == nil {
+		return nil
+	}
+	for _, k := range c.RecordedKeys(reconcile.KeysQuery{Limit: most}).Keys {
+		runs := c.RunsOf(k.Key)
+		if len(runs) == 0 {
+			continue // it was dropped meanwhile
+		}
+		row := KeyRow{Key: k.Key, Outcome: string(k.Outcome), Ended: k.Ended, Error: k.Err, FailingSince: k.FailingSince, Runs: k.Runs}
+		out = append(out, Key{Version: Version, Controller: controller, KeyRow: row, Timeline: []Run{runOf(runs[len(runs)-1])}})
+	}
+	return out
+}
+
 func runOf(r reconcile.PastRun) Run {
 	out := Run{
 		ID: r.ID, Began: r.Began, WaitSeconds: r.Waited.Seconds(), TookSeconds: r.Took.Seconds(),
@@ -209,6 +226,7 @@ func runOf(r reconcile.PastRun) Run {
 
 func causeOf(c source.Cause) Cause {
 	out := Cause{Text: c.String(), Source: c.Source, OldVersion: uint64(c.OldVersion), Version: uint64(c.Version), Own: c.Own}
+	out.Changed, out.MoreChanged = c.Changed()
 	if c.Type != 0 {
 		out.Event, out.Object = c.Type.String(), strings.TrimPrefix(c.Object.String(), "/")
 	}
