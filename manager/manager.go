@@ -53,6 +53,7 @@ type Manager struct {
 	traces            trace.TracerProvider // nil: none
 
 	metrics, health *serving.Server // nil: none
+	console         string          // "http://" or "https://"; empty: there is none
 	hooks           webhook.Options
 
 	pulse              *health.Pulse
@@ -230,6 +231,12 @@ func (m *Manager) serve(opts Options) error {
 			return err
 		}
 		as := opts.MetricsServing
+		switch {
+		case as.Console != nil && as.Secure:
+			m.console = "https://"
+		case as.Console != nil:
+			m.console = "http://"
+		}
 		m.metrics = serving.New(serving.Options{
 			Name: "metrics", Address: opts.MetricsAddress, Flag: "metrics-bind-address", Hosts: opts.AllowedHosts,
 			Handler: handler, Secure: as.Secure, CertDir: as.CertDir, TLS: as.TLS,

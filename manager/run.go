@@ -105,6 +105,9 @@ func (m *Manager) announce() {
 	values := []any{"server", m.guardedConfig.Host}
 	if m.metrics != nil {
 		values = append(values, "metrics", m.metrics.Addr())
+		if m.console != "" {
+			values = append(values, "console", m.console+m.metrics.Addr()+consolePath)
+		}
 	}
 	if m.health != nil {
 		values = append(values, "health", m.health.Addr())

@@ -13,6 +13,7 @@ import (
 	_ "embed"
 
 	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/manager/console"
 )
 
 //go:embed config/crd.yaml
@@ -60,6 +61,16 @@ func tryOut(ctx context.Context, opts manager.Options, demo bool, on trial) erro
 		}
 	}
 	fmt.Print(on.usage())
+	// The servers listen before the controllers start.
+	shows := mgr.Add(manager.RunnableFunc(func(context.Context) error {
+		if addr := mgr.MetricsAddr(); addr != "" {
+			fmt.Printf("console: http://%s%s\n", addr, console.Path)
+		}
+		return nil
+	}))
+	if shows != nil {
+		return shows
+	}
 	return mgr.Run(ctx)
 }
 
