@@ -12,6 +12,7 @@ import (
 
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
+	"github.com/flyball-dev/flyball/reconcile"
 )
 
 // inspected is a manager as package inspect describes it.
@@ -29,6 +30,16 @@ func (i inspected) Parts() inspect.Parts {
 		p.Leadership = &inspect.Leadership{Lease: l.Lease, Identity: l.Identity, Leading: l.Leading, Holder: l.Holder}
 		if l.Refused != nil {
 			p.Leadership.Refused = l.Refused.Error()
+		}
+	}
+	for _, one := range i.m.runnables.members() {
+		if c, ok := one.runnable.(inspect.Controlled); ok {
+			if found := c.Findings(); len(found) > 0 {
+				if p.Findings == nil {
+					p.Findings = map[string][]reconcile.Finding{}
+				}
+				p.Findings[c.Snapshot().Name] = found
+			}
 		}
 	}
 	for _, stage := range s.Stages {

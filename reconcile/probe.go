@@ -6,6 +6,7 @@ package reconcile
 import (
 	"time"
 
+	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/source"
 )
 
@@ -29,7 +30,7 @@ type ending struct {
 func (c *Controller[K]) setProbes() {
 	c.probes = append(c.probes, causing[K]{&c.causes})
 	if c.recorder != nil {
-		c.probes = append(c.probes, recording[K]{c.recorder})
+		c.probes = append(c.probes, recording[K]{c})
 	}
 	if c.witness != nil {
 		c.probes = append(c.probes, witnessed[K]{c.witness})
@@ -103,8 +104,8 @@ func (c causing[K]) end(r *run[K], e ending) {
 	c.addAgain(r.key, cause, r.since.Add(e.took))
 }
 
-// recording records runs, with what they send.
-type recording[K comparable] struct{ *recorder[K] }
+// recording records runs, with what they send, and logs what they show.
+type recording[K comparable] struct{ *Controller[K] }
 
 func (c recording[K]) begin(r *run[K]) {
 	if rec := c.recorder.begin(r.key); rec != nil {
@@ -117,6 +118,12 @@ func (c recording[K]) end(r *run[K], e ending) {
 	if rec := r.sending.end(); rec != nil {
 		rec.setCauses(r.whyItRuns(), r.since)
 		rec.setEnd(e.action, e.res.Reason, errorText(e.err), e.took)
-		c.recorder.end(r.key, rec)
+		for _, f := range c.recorder.end(r.key, rec) {
+			log := textlog.Throttled(c.own)
+			if f.Kind == NoEffect { // it costs, and does no harm
+				log = log.V(1)
+			}
+			textlog.Warn(log, nil, "Reconciles need attention: "+string(f.Kind), "key", f.Key, "finding", f.String())
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/internal/fielddiff"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/source"
 )
 
@@ -58,7 +59,8 @@ type request struct {
 	fields         span // joined by line ends
 	moreFields     uint16
 	code           uint16
-	verb, effect   uint8 // their places in verbs and knownEffects
+	verb, effect   uint8        // their places in verbs and knownEffects
+	version        kube.Version // that the write has left; 0: not known
 	ended          bool
 	sent           time.Duration // since the record began
 	took           time.Duration
@@ -113,8 +115,9 @@ func (r *record) answer(number int, a contextvalues.Answer, after time.Duration)
 }
 
 // affect records the effect of a request. kind is that of the object.
-func (r *record) affect(number int, kind string, effect string, changed fielddiff.Fields) {
-	q := &r.requests[number]
+func (r *record) affect(number int, did kube.Written, effect string, changed fielddiff.Fields) {
+	q, kind := &r.requests[number], did.Kind.Kind
+	q.version = did.Version
 	q.effect = uint8(slices.Index(knownEffects[:], effect))
 	if q.kind.length == 0 {
 		q.kind = r.put(cut(kind, longestKind))

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -34,6 +35,7 @@ type recorder[K comparable] struct {
 		quietest, latest, thick *history[K]
 		bytes                   int64
 		unused                  []*record
+		found                   map[*history[K]]bool // those with findings
 		closed                  bool
 	}
 }
@@ -45,6 +47,7 @@ type history[K comparable] struct {
 	count         int       // of all runs
 	failing       int64     // since when, in nanoseconds since 1970; 0: the last run did not fail
 	own           int64     // bytes, but for the records
+	detector      detector
 	before, after *history[K]
 }
 
@@ -81,13 +84,13 @@ func (r *recorder[K]) begin(key K) *record {
 	return rec
 }
 
-// end keeps the record of a run of key that has ended.
-func (r *recorder[K]) end(key K, rec *record) {
+// end keeps the record of a run of key that has ended. It returns findings that are new.
+func (r *recorder[K]) end(key K, rec *record) (news []Finding) {
 	rec.bytes = rec.size()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closed {
-		return
+		return nil
 	}
 	h := r.mu.keys[key]
 	if h == nil {
@@ -106,9 +109,52 @@ func (r *recorder[K]) end(key K, rec *record) {
 	h.runs = append(h.runs, rec)
 	r.mu.bytes += int64(cap(h.runs))*int64(unsafe.Sizeof(rec)) + rec.bytes
 	h.record(rec)
+	rec.recognise(h.runs)
+	news = r.lookLocked(h, rec)
 	for r.mu.bytes > r.limit && r.mu.quietest != nil {
 		r.evictLocked()
 	}
+	return news
+}
+
+// lookLocked looks for findings in the runs of h, the last of which is rec.
+func (r *recorder[K]) lookLocked(h *history[K], rec *record) (news []Finding) {
+	failing := time.Time{}
+	if h.failing != 0 {
+		failing = time.Unix(0, h.failing)
+	}
+	news = h.detector.look(rec, failing, time.Unix(0, rec.began).Add(rec.took), h.pastRuns)
+	for i := range news {
+		news[i].Key = keyText(h.key)
+	}
+	for i := range h.detector.found {
+		h.detector.found[i].Key = keyText(h.key)
+	}
+	switch {
+	case len(h.detector.found) == 0:
+		delete(r.mu.found, h)
+	case r.mu.found == nil:
+		r.mu.found = map[*history[K]]bool{h: true}
+	default:
+		r.mu.found[h] = true
+	}
+	return news
+}
+
+// findings returns what the recorded runs show, the longest first.
+func (r *recorder[K]) findings() (all []Finding) {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for h := range r.mu.found {
+		all = append(all, h.detector.found...)
+	}
+	slices.SortFunc(all, func(a, b Finding) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
+	})
+	return all
 }
 
 // record counts a run that has ended.
@@ -138,6 +184,7 @@ func (r *recorder[K]) evictLocked() {
 	if len(h.runs) == 0 {
 		r.removeLocked(h)
 		delete(r.mu.keys, h.key)
+		delete(r.mu.found, h)
 		r.mu.bytes -= h.own + int64(cap(h.runs))*int64(unsafe.Sizeof(&record{}))
 	}
 }
@@ -190,7 +237,7 @@ func (r *recorder[K]) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.closed = true
-	r.mu.keys, r.mu.unused, r.mu.bytes = nil, nil, 0
+	r.mu.keys, r.mu.found, r.mu.unused, r.mu.bytes = nil, nil, nil, 0
 	r.mu.quietest, r.mu.latest, r.mu.thick = nil, nil, nil
 }
 
@@ -217,6 +264,10 @@ func (r *recorder[K]) runs(key K) []PastRun {
 	if h == nil {
 		return nil
 	}
+	return h.pastRuns()
+}
+
+func (h *history[K]) pastRuns() []PastRun {
 	out := make([]PastRun, 0, len(h.runs))
 	for _, rec := range h.runs {
 		out = append(out, rec.pastRun())
@@ -226,6 +277,14 @@ func (r *recorder[K]) runs(key K) []PastRun {
 
 // find returns the key of a text.
 func (r *recorder[K]) find(text string) (key K, ok bool) {
+	if object, is := any(&key).(*Key); is { // no need to search
+		namespace, name, found := strings.Cut(text, "/")
+		if !found {
+			namespace, name = "", text
+		}
+		*object = Key{Namespace: namespace, Name: name}
+		return key, true
+	}
 	for _, h := range r.histories() {
 		if keyText(h.key) == text {
 			return h.key, true

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/internal/fielddiff"
 	"github.com/flyball-dev/flyball/kube"
@@ -281,7 +283,7 @@ func TestRecord_TextsAreBounded_R29(t *testing.T) {
 	for range mostRequests + 3 {
 		if n := rec.add(contextvalues.Request{Verb: "update", Path: "/" + long, Kind: long}, 0); n >= 0 {
 			paths := slices.Repeat([]string{long[:160]}, 8)
-			rec.affect(n, long, effectChanged, fielddiff.Fields{Paths: paths, More: 1 << 20})
+			rec.affect(n, kube.Written{Kind: schema.GroupVersionKind{Kind: long}}, effectChanged, fielddiff.Fields{Paths: paths, More: 1 << 20})
 		}
 	}
 	rec.setEnd(action{outcome: OutcomeError}, long, long, 0)

@@ -95,7 +95,7 @@ func (s *sending) effected(did kube.Written, from kube.Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.to != nil {
-		s.mu.to.affect(w.number, did.Kind.Kind, effect, changed)
+		s.mu.to.affect(w.number, did, effect, changed)
 	}
 }
 

@@ -30,6 +30,8 @@ type Snapshot struct {
 	Outcomes map[Outcome]uint64
 	// Failing counts the keys that Failures returns.
 	Failing int
+	// Findings counts what Controller.Findings returns, by kind.
+	Findings map[FindingKind]int
 	// Overdue counts the reconciles that have passed the soft deadline.
 	Overdue uint64
 	// ReconcileTime is the histogram of finished reconciles.
@@ -79,6 +81,12 @@ func (c *Controller[K]) Snapshot() Snapshot {
 	if ns := c.counters.last.Load(); ns != 0 {
 		s.LastEnded = time.Unix(0, ns)
 	}
+	for _, f := range c.recorder.findings() {
+		if s.Findings == nil {
+			s.Findings = map[FindingKind]int{}
+		}
+		s.Findings[f.Kind]++
+	}
 	for i, o := range outcomes {
 		s.Outcomes[o] = c.counters.outcome[i].Load()
 	}
@@ -116,6 +124,12 @@ func (c *Controller[K]) RunsOf(key string) []PastRun {
 	}
 	return nil
 }
+
+// Findings returns what the recorded runs show that is wrong, the longest first: keys that wake
+// themselves, that fight with another client, that write without effect, or that fail in one way for
+// an hour. A finding ends with the run that no longer shows it. Windows are of up to 8 runs, so that
+// a smaller Options.RecordRuns finds less.
+func (c *Controller[K]) Findings() []Finding { return c.recorder.findings() }
 
 // RecordedKeys returns a page of the keys that have past runs. It reads a few hundred keys under one
 // lock, so that 100,000 keys delay no reconcile: keys that are new meanwhile are missing.

@@ -85,8 +85,12 @@ func (p *program) RecordedKeys(q reconcile.KeysQuery) reconcile.KeysPage {
 func (p *program) RunsOf(string) []reconcile.PastRun {
 	r := reconcile.PastRun{Began: time.Now(), Requests: []reconcile.Request{{Fields: []string{""}, Code: 500}}, Causes: reconcile.Causes{Count: 3}}
 	fill(reflect.ValueOf(&r).Elem(), p.text)
-	r.Requests[0].Effect = reconcile.EffectChanged
+	r.Requests[0].Effect = "changed"
 	return []reconcile.PastRun{r, r}
+}
+
+func (p *program) Findings() []reconcile.Finding {
+	return []reconcile.Finding{{Kind: reconcile.HotLoop, Key: p.text, Object: p.text, Fields: []string{p.text}, Since: time.Now()}}
 }
 
 func (p *program) QueuedKeys() []workqueue.KeyState[string] {

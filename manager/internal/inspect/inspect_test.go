@@ -106,6 +106,8 @@ func (c controlled) RecordedKeys(q reconcile.KeysQuery) reconcile.KeysPage {
 	return reconcile.KeysPage{Keys: out}
 }
 
+func (c controlled) Findings() []reconcile.Finding { return nil }
+
 func (c controlled) RunsOf(string) []reconcile.PastRun { return c.runs }
 
 func (c controlled) QueuedKeys() []workqueue.KeyState[string] { return c.queued }
@@ -203,7 +205,7 @@ func TestHandler_OneKey(t *testing.T) {
 		{ID: "first", Outcome: reconcile.OutcomeDone},
 		{ID: "second", Outcome: reconcile.OutcomeError, Err: "no", Took: time.Second, Causes: reconcile.Causes{First: cause, Last: source.Cause{Source: source.Retry}, Count: 2},
 			Requests: []reconcile.Request{
-				{Verb: "apply", Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Subresource: "scale", Key: kube.Key{Namespace: "shop", Name: "web"}, Code: 200, Effect: reconcile.EffectChanged, Fields: []string{"spec.replicas"}},
+				{Verb: "apply", Resource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Subresource: "scale", Key: kube.Key{Namespace: "shop", Name: "web"}, Code: 200, Effect: "changed", Fields: []string{"spec.replicas"}},
 				{Verb: "get", Path: "/version"},
 			}},
 	}
@@ -233,6 +235,10 @@ func TestOf_Problems(t *testing.T) {
 			{Name: "waiting", Workers: 1, Sources: []source.Snapshot{{Source: "kind Pod"}}},
 			{Name: "well", Synced: true, Workers: 4, Active: 4, Queue: workqueue.Stats{Ready: 5}},
 		},
+		Findings: map[string][]reconcile.Finding{"well": {
+			{Kind: reconcile.HotLoop, Key: "shop/hot", Count: 7, Object: "ConfigMap shop/hot", Fields: []string{"data.n"}, Since: now.Add(-3 * time.Hour)},
+			{Kind: reconcile.NoEffect, Key: "shop/idle", Count: 9},
+		}},
 		Informers: []state.Informer{
 			{Kind: schema.GroupVersionKind{Kind: "Pod"}, Scopes: []state.Scope{{Scope: listwatch.Scope{}, State: state.Forbidden, Reason: "pods is forbidden", Since: now.Add(-90 * time.Minute)}}, Handlers: []state.Handler{{Name: "mine", Running: time.Minute, Backlog: 3}}},
 			{Kind: schema.GroupVersionKind{Kind: "Secret"}, Scopes: []state.Scope{{State: state.Live}, {State: state.Listing}}},
@@ -243,6 +249,7 @@ func TestOf_Problems(t *testing.T) {
 		got = append(got, strings.TrimSpace(problem.Name+" "+problem.Key)+": "+problem.Text)
 	}
 	want := []string{
+		"well shop/hot: the key is woken by its own writes alone, 7 times in a row: each run writes data.n of ConfigMap shop/hot",
 		"slow shop/a: a reconcile still runs",
 		"Pod: in all namespaces: Forbidden: pods is forbidden",
 		"waiting: its workers have not started: the source kind Pod is not synced",

@@ -43,8 +43,20 @@ type Key struct {
 	Version    string `json:"version"`
 	Controller string `json:"controller"`
 	KeyRow
+	// Findings are what its recorded runs show that is wrong.
+	Findings []Finding `json:"findings"`
 	// Timeline has its recorded runs.
 	Timeline []Run `json:"timeline"`
+}
+
+// Finding is what the recorded runs of a key show.
+type Finding struct {
+	Kind   string    `json:"kind"`
+	Since  time.Time `json:"since"`
+	Object string    `json:"object,omitempty"`
+	Fields []string  `json:"fields,omitempty"`
+	Count  int       `json:"count"`
+	Text   string    `json:"text"`
 }
 
 // Run is one recorded reconcile.

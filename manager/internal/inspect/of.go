@@ -21,6 +21,7 @@ type Parts struct {
 	Members     []Member
 	Controllers []reconcile.Snapshot
 	Informers   []state.Informer
+	Findings    map[string][]reconcile.Finding // by controller
 }
 
 // Of returns the overview.
@@ -36,7 +37,7 @@ func (p Parts) Of() Overview {
 	for _, i := range p.Informers {
 		o.Informers = append(o.Informers, informerOf(i))
 	}
-	o.Problems = problems(o)
+	o.Problems = problems(o, p.Findings)
 	return o
 }
 

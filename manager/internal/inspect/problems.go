@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/flyball-dev/flyball/reconcile"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 )
 
 // problems returns what is wrong in o, the longest first; what has no time comes last.
-func problems(o Overview) []Problem {
+func problems(o Overview, findings map[string][]reconcile.Finding) []Problem {
 	out := []Problem{}
 	if l := o.Leadership; l != nil && l.Refused != "" {
 		out = append(out, Problem{Of: "leadership", Name: l.Lease, Text: "the server refuses the Lease: " + l.Refused,
@@ -32,6 +34,7 @@ func problems(o Overview) []Problem {
 	}
 	for _, c := range o.Controllers {
 		out = append(out, problemsOfController(c, o)...)
+		out = append(out, problemsOfKeys(c.Name, findings[c.Name])...)
 	}
 	slices.SortStableFunc(out, func(a, b Problem) int {
 		if a.Since.IsZero() != b.Since.IsZero() {
@@ -81,6 +84,34 @@ func problemsOfController(c Controller, o Overview) (out []Problem) {
 	}
 	if c.Failing > 0 {
 		of(fmt.Sprintf("%d of its keys fail and are retried", c.Failing), "", time.Time{})
+	}
+	return out
+}
+
+// mostFindings is how many keys of a controller are named.
+const mostFindings = 10
+
+// hints are what can be done about findings.
+var hints = map[reconcile.FindingKind]string{
+	reconcile.HotLoop: "write a field only if it has to change: keep what is random, sort what comes from a map, do not write the time",
+	reconcile.Fight:   "two programs own one field: let one of them leave it out; managedFields of the object name the other",
+	reconcile.Stuck:   "it fails as long as its cause lasts; if only an event can end that, return reconcile.Terminal",
+}
+
+// problemsOfKeys returns findings but for NoEffect, which harms nobody.
+func problemsOfKeys(controller string, findings []reconcile.Finding) (out []Problem) {
+	more := 0
+	for _, f := range findings {
+		switch {
+		case f.Kind == reconcile.NoEffect:
+		case len(out) < mostFindings:
+			out = append(out, Problem{Of: "controller", Name: controller, Key: f.Key, Finding: string(f.Kind), Since: f.Since, Text: f.String(), Hint: hints[f.Kind]})
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		out = append(out, Problem{Of: "controller", Name: controller, Text: fmt.Sprintf("%d more of its keys need attention", more)})
 	}
 	return out
 }

@@ -26,6 +26,8 @@ type Program interface {
 type Controlled interface {
 	Snapshot() reconcile.Snapshot
 	RecordedKeys(q reconcile.KeysQuery) reconcile.KeysPage
+	// Findings returns what the recorded runs show that is wrong.
+	Findings() []reconcile.Finding
 	// RunsOf returns the recorded runs of a key, the oldest first.
 	RunsOf(key string) []reconcile.PastRun
 	// QueuedKeys returns the keys of the queue.

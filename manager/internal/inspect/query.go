@@ -170,7 +170,7 @@ func KeyOf(p Program, controller, key string) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
-	out := Key{Version: Version, Controller: controller, KeyRow: KeyRow{Key: key, State: idle}, Timeline: []Run{}}
+	out := Key{Version: Version, Controller: controller, KeyRow: KeyRow{Key: key, State: idle}, Timeline: []Run{}, Findings: []Finding{}}
 	known := c.RecordedKeys(reconcile.KeysQuery{Match: func(k reconcile.KeyRuns) bool { return k.Key == key }}).Keys
 	for _, k := range known {
 		out.Outcome, out.Ended, out.Error, out.FailingSince, out.Runs = string(k.Outcome), k.Ended, k.Err, k.FailingSince, k.Runs
@@ -182,6 +182,11 @@ func KeyOf(p Program, controller, key string) (Key, error) {
 	}
 	if i < 0 && len(known) == 0 {
 		return Key{}, &queryError{http.StatusNotFound, fmt.Sprintf("the controller %q has no key %q in its queue, and no recorded run of it", controller, key)}
+	}
+	for _, f := range c.Findings() {
+		if f.Key == key {
+			out.Findings = append(out.Findings, Finding{string(f.Kind), f.Since, f.Object, f.Fields, f.Count, f.String()})
+		}
 	}
 	for _, r := range slices.Backward(c.RunsOf(key)) {
 		out.Timeline = append(out.Timeline, runOf(r))
@@ -201,7 +206,7 @@ func Latest(p Program, controller string, most int) (out []Key) {
 			continue // it was dropped meanwhile
 		}
 		row := KeyRow{Key: k.Key, Outcome: string(k.Outcome), Ended: k.Ended, Error: k.Err, FailingSince: k.FailingSince, Runs: k.Runs}
-		out = append(out, Key{Version: Version, Controller: controller, KeyRow: row, Timeline: []Run{runOf(runs[len(runs)-1])}})
+		out = append(out, Key{Version: Version, Controller: controller, KeyRow: row, Timeline: []Run{runOf(runs[len(runs)-1])}, Findings: []Finding{}})
 	}
 	return out
 }

@@ -42,6 +42,9 @@ type Problem struct {
 	Name string `json:"name"`
 	// Key that has it; empty: none.
 	Key string `json:"key,omitempty"`
+	// Finding is the kind of what the recorded runs of a key show, such as "hot loop"; empty: it is
+	// no such problem.
+	Finding string `json:"finding,omitempty"`
 	// Since is when it began; absent: not known.
 	Since time.Time `json:"since,omitzero"`
 	Text  string    `json:"text"`

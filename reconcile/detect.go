@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flyball-dev/flyball/kube"
+	"github.com/flyball-dev/flyball/source"
+)
+
+// detector finds what is wrong with the runs of one key. It counts runs that may show a Finding, and
+// looks at all of them only when there are enough.
+type detector struct {
+	hot, idle     int
+	fought, quiet int // runs that undid what others did, and those since the last
+	found         []Finding
+}
+
+// look regards a run that has ended. It returns findings that are new. runs returns all that are
+// recorded.
+func (d *detector) look(rec *record, failing, now time.Time, runs func() []PastRun) (news []Finding) {
+	wrote, idle := rec.effects()
+	hot, undoes := wrote && rec.ofOwnWrites(), wrote && rec.undoes()
+	due := d.count(&d.hot, hot, hotRuns, HotLoop)
+	due = d.count(&d.idle, idle, idleRuns, NoEffect) || due
+	switch {
+	case undoes:
+		d.fought, d.quiet = d.fought+1, 0
+		due = due || d.fought >= fights && !d.has(Fight)
+	case d.fought > 0:
+		if d.quiet++; d.quiet == quietRuns {
+			d.fought = 0
+			d.drop(Fight)
+		}
+	}
+	switch {
+	case failing.IsZero():
+		d.drop(Stuck)
+	case now.Sub(failing) >= stuckFor:
+		due = due || !d.has(Stuck)
+	}
+	if !due {
+		return nil
+	}
+	for _, f := range findingsIn("", runs(), failing, now) {
+		if !d.has(f.Kind) {
+			news = append(news, f)
+		}
+	}
+	d.found = append(d.found, news...)
+	return news
+}
+
+// count counts runs in a row of which one shows something, and reports whether there are enough to
+// look. The finding ends with the first run that does not.
+func (d *detector) count(n *int, shows bool, enough int, kind FindingKind) (due bool) {
+	if !shows {
+		*n = 0
+		d.drop(kind)
+		return false
+	}
+	*n++
+	for i := range d.found {
+		if d.found[i].Kind == kind {
+			d.found[i].Count++
+			return false
+		}
+	}
+	return *n%enough == 0
+}
+
+func (d *detector) has(kind FindingKind) bool {
+	return slices.ContainsFunc(d.found, func(f Finding) bool { return f.Kind == kind })
+}
+
+func (d *detector) drop(kind FindingKind) {
+	if len(d.found) > 0 {
+		d.found = slices.DeleteFunc(d.found, func(f Finding) bool { return f.Kind == kind })
+	}
+}
+
+// effects reports whether the run has changed something, and whether one of its writes has not.
+func (r *record) effects() (wrote, idle bool) {
+	for i := range r.requests {
+		switch knownEffects[r.requests[i].effect] {
+		case effectChanged, effectCreated, effectDeleted:
+			wrote = true
+		case effectNothing:
+			idle = true
+		}
+	}
+	return wrote, idle
+}
+
+// recognise finds the causes of r that follow from writes of earlier runs, whose events a watch may
+// bring before their answers.
+func (r *record) recognise(runs []*record) {
+	if !r.caused {
+		return
+	}
+	causes := []*source.Cause{&r.first}
+	if r.merged != nil {
+		causes = append(causes, &r.merged.last)
+	}
+	for _, c := range causes {
+		for i := len(runs) - 1; i >= 0 && !c.Own && c.Version != 0; i-- {
+			c.Own = slices.ContainsFunc(runs[i].requests, func(q request) bool {
+				return q.version == c.Version && runs[i].textOf(q.kind) == c.Kind.Kind
+			})
+		}
+	}
+}
+
+func (r *record) ofOwnWrites() bool {
+	return r.caused && r.first.Own && (r.merged == nil || r.merged.last.Own)
+}
+
+// undoes reports whether the run has changed a field that another client had changed just before, in
+// an object of one kind.
+func (r *record) undoes() bool {
+	return r.caused && (r.rewrites(&r.first) || r.merged != nil && r.rewrites(&r.merged.last))
+}
+
+func (r *record) rewrites(c *source.Cause) bool {
+	if c.Type != kube.Updated || c.Own || c.Resync {
+		return false
+	}
+	theirs, _ := c.Changed()
+	for i := range r.requests {
+		q := &r.requests[i]
+		if q.fields.length == 0 || r.textOf(q.kind) != c.Kind.Kind {
+			continue
+		}
+		for field := range strings.SplitSeq(r.textOf(q.fields), "\n") {
+			if slices.Contains(theirs, field) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/kube"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/simulate/simtest"
+)
+
+// What the runs of a key show is found while it lasts, and not otherwise.
+func TestController_Findings_R30(t *testing.T) {
+	settled := func(context.Context, *client.Client, *corev1.ConfigMap, int) (reconcile.Result, error) {
+		return reconcile.Result{}, nil
+	}
+	child := func(value string) *corev1.ConfigMap {
+		made := configMap("default", "child")
+		made.Data = map[string]string{"v": value}
+		return made
+	}
+	for name, c := range map[string]struct {
+		// reconcile is called with the number of the run, from 1, until calm.
+		reconcile func(context.Context, *client.Client, *corev1.ConfigMap, int) (reconcile.Result, error)
+		// outside is what others do.
+		outside func(t *testing.T, other *client.Client)
+		want    string
+	}{
+		"nothing": {settled, nil, ""},
+		"a hot loop": {func(ctx context.Context, api *client.Client, obj *corev1.ConfigMap, n int) (reconcile.Result, error) {
+			return reconcile.Result{}, api.Patch(ctx, kube.Copy(obj), client.MergePatch(fmt.Appendf(nil, `{"data":{"run":"%d"}}`, n)))
+		}, nil, `hot loop default/site: the key is woken by its own writes alone, many times in a row: each run writes data["run"] of ConfigMap default/site`},
+		"several steps": {func(ctx context.Context, api *client.Client, obj *corev1.ConfigMap, n int) (reconcile.Result, error) {
+			if n > 4 {
+				return reconcile.Result{}, nil
+			}
+			return reconcile.Result{}, api.Patch(ctx, kube.Copy(obj), client.MergePatch(fmt.Appendf(nil, `{"data":{"step%d":"done"}}`, n)))
+		}, nil, ""},
+		"writes without effect": {func(ctx context.Context, api *client.Client, obj *corev1.ConfigMap, n int) (reconcile.Result, error) {
+			return reconcile.After(time.Second, "poll"), api.Apply(ctx, child("1"))
+		}, nil, "write without effect default/site: each of many runs has written ConfigMap default/child without any effect"},
+		"a fight": {func(ctx context.Context, api *client.Client, obj *corev1.ConfigMap, n int) (reconcile.Result, error) {
+			if obj.Data["mode"] == "mine" {
+				return reconcile.Result{}, nil
+			}
+			return reconcile.Result{}, api.Patch(ctx, kube.Copy(obj), client.MergePatch([]byte(`{"data":{"mode":"mine"}}`)))
+		}, func(t *testing.T, other *client.Client) {
+			for range 5 {
+				time.Sleep(2 * time.Second)
+				if err := other.Patch(t.Context(), configMap("default", "site"), client.MergePatch([]byte(`{"data":{"mode":"theirs"}}`))); err != nil {
+					t.Error(err)
+				}
+			}
+		}, `fight default/site: another client undoes what the key writes, many times: data["mode"] of ConfigMap default/site`},
+		"changes that are followed": {func(ctx context.Context, api *client.Client, obj *corev1.ConfigMap, n int) (reconcile.Result, error) {
+			return reconcile.Result{}, api.Apply(ctx, child(obj.Data["wanted"]), client.IfChanged{})
+		}, func(t *testing.T, other *client.Client) {
+			for n := range 5 {
+				time.Sleep(2 * time.Second)
+				if err := other.Patch(t.Context(), configMap("default", "site"), client.MergePatch(fmt.Appendf(nil, `{"data":{"wanted":"%d"}}`, n))); err != nil {
+					t.Error(err)
+				}
+			}
+		}, ""},
+		"errors of an hour": {func(context.Context, *client.Client, *corev1.ConfigMap, int) (reconcile.Result, error) {
+			return reconcile.Result{}, errors.New("no route to the registry")
+		}, func(*testing.T, *client.Client) { time.Sleep(2 * time.Hour) }, "stuck default/site: each run fails with one error: no route to the registry"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := simtest.New(t, nil, configMap("default", "site"))
+				mgr, err := manager.New(manager.Options{Config: server.Config, MetricsAddress: "0", HealthAddress: "0", Client: client.Options{FieldOwner: "website"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				maps, runs, calm := informer.For[*corev1.ConfigMap](mgr.Informers()), 0, false
+				r := reconcile.For(maps, func(ctx context.Context, obj *corev1.ConfigMap) (reconcile.Result, error) {
+					if obj.Name != "site" || calm {
+						return reconcile.Result{}, nil
+					}
+					if runs++; runs > 29 && name != "errors of an hour" {
+						return reconcile.Result{}, nil
+					}
+					time.Sleep(10 * time.Millisecond)
+					return c.reconcile(ctx, mgr.Client(), obj, runs)
+				}, reconcile.Options{Workers: 1})
+				if err := mgr.Add(r); err != nil {
+					t.Fatal(err)
+				}
+				ctx, stop := context.WithCancel(context.Background())
+				done := make(chan error)
+				go func() { done <- mgr.Run(ctx) }()
+				look := make(chan string)
+				go func() { look <- highest(r) }()
+				if c.outside != nil {
+					time.Sleep(time.Second)
+					c.outside(t, server.Client)
+				}
+				if seen := <-look; seen != c.want {
+					t.Errorf("found %q, want %q", seen, c.want)
+				}
+				calm = true
+				if err := server.Client.Patch(t.Context(), configMap("default", "site"), client.MergePatch([]byte(`{"metadata":{"labels":{"calm":"1"}}}`))); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Hour)
+				if found := r.Findings(); len(found) > 0 && found[0].Kind != reconcile.Fight {
+					t.Errorf("after a run without it, %v is still found", found)
+				}
+				stop()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// highest returns the finding that has the most runs within three hours.
+func highest(c interface{ Findings() []reconcile.Finding }) string {
+	var most reconcile.Finding
+	for n := range 13_000 {
+		if time.Sleep(time.Millisecond); n > 2000 {
+			time.Sleep(time.Second)
+		}
+		for _, f := range c.Findings() {
+			if f.Count >= most.Count {
+				most = f
+			}
+		}
+	}
+	if most.Kind == "" {
+		return ""
+	}
+	text := strings.Join([]string{string(most.Kind), most.Key + ":", most.String()}, " ")
+	return strings.Replace(text, fmt.Sprintf(" %d ", most.Count), " many ", 1)
+}
