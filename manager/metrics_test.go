@@ -69,6 +69,7 @@ var wanted = []string{
 	"flyball_informer_waiting_deltas",
 	"flyball_informer_watches_total",
 	"flyball_reconcile_conflicts_total",
+	"flyball_reconcile_findings",
 	"flyball_reconcile_outcomes_total",
 	"flyball_reconcile_overdue_total",
 	"flyball_source_events_total",
@@ -173,6 +174,12 @@ flyball_reconcile_outcomes_total{controller="copier",outcome="retry"} 1
 flyball_reconcile_outcomes_total{controller="copier",outcome="stopped"} 0
 flyball_reconcile_outcomes_total{controller="copier",outcome="terminal"} 1
 flyball_reconcile_outcomes_total{controller="copier",outcome="timeout"} 0
+# HELP flyball_reconcile_findings Keys whose recorded reconciles show that something is wrong.
+# TYPE flyball_reconcile_findings gauge
+flyball_reconcile_findings{controller="copier",finding="fight"} 0
+flyball_reconcile_findings{controller="copier",finding="hot loop"} 0
+flyball_reconcile_findings{controller="copier",finding="stuck"} 0
+flyball_reconcile_findings{controller="copier",finding="write without effect"} 0
 # HELP flyball_reconcile_overdue_total Reconciles that passed the soft deadline.
 # TYPE flyball_reconcile_overdue_total counter
 flyball_reconcile_overdue_total{controller="copier"} 1

@@ -20,7 +20,7 @@ type controllerMetrics struct {
 	depth, adds, retries, unfinished, longest, latency, work *prometheus.Desc
 
 	total, errors, terminal, panics, timeouts, conflicts, outcomes *prometheus.Desc
-	overdue, took, answered, workers, active                       *prometheus.Desc
+	overdue, findings, took, answered, workers, active             *prometheus.Desc
 
 	sourceEvents, sourceKeys, sourcePanics, sourceWaiting *prometheus.Desc
 }
@@ -55,6 +55,7 @@ func newControllerMetrics() controllerMetrics {
 		conflicts: own("reconcile_conflicts_total", "Reconciles that wrote from an old version and wait for the cache; no errors."),
 		outcomes:  own("reconcile_outcomes_total", "Reconciles that ended, by outcome: each is counted under one.", "outcome"),
 		overdue:   own("reconcile_overdue_total", "Reconciles that passed the soft deadline."),
+		findings:  own("reconcile_findings", "Keys whose recorded reconciles show that something is wrong.", "finding"),
 		answered:  own("event_to_reconciled_seconds", "Time from a source's add of a key to the end of the first reconcile that began after it. Retries are not among them, but for those that the cache brings forward after a conflict. On a replica that has stood by, the time since the adding counts too."),
 
 		sourceEvents:  own("source_events_total", "Events that arrived at a source.", "source"),
@@ -75,7 +76,7 @@ func (c controllerCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.depth, c.adds, c.retries, c.latency, c.work, c.unfinished, c.longest,
 		c.total, c.errors, c.terminal, c.panics, c.timeouts, c.took, c.workers, c.active,
-		c.conflicts, c.outcomes, c.overdue, c.answered, c.sourceEvents, c.sourceKeys, c.sourcePanics, c.sourceWaiting,
+		c.conflicts, c.outcomes, c.overdue, c.findings, c.answered, c.sourceEvents, c.sourceKeys, c.sourcePanics, c.sourceWaiting,
 	} {
 		ch <- d
 	}
@@ -132,6 +133,9 @@ func (c controllerCollector) reconciles(s *samples, x reconcile.Snapshot) {
 	count(c.timeouts, reconcile.OutcomeTimeout)
 	count(c.conflicts, reconcile.OutcomeConflict)
 	s.add(c.overdue, prometheus.CounterValue, float64(x.Overdue), x.Name)
+	for _, kind := range reconcile.FindingKinds() {
+		s.add(c.findings, prometheus.GaugeValue, float64(x.Findings[kind]), x.Name, string(kind))
+	}
 	s.add(c.workers, prometheus.GaugeValue, float64(x.Workers), x.Name)
 	s.add(c.active, prometheus.GaugeValue, float64(x.Active), x.Name)
 }
