@@ -36,6 +36,11 @@ func NewGuard(cfg *rest.Config, log logr.Logger, next http.Handler) (guarded htt
 // StuckAfter returns how long a part may make no progress before /livez fails.
 func (m *Manager) StuckAfter() time.Duration { return m.pulse.After }
 
+// MetricsHandlerAt is MetricsHandler of a server at an address.
+func (m *Manager) MetricsHandlerAt(address string, as Serving) (http.Handler, error) {
+	return m.metricsHandler(Options{MetricsAddress: address, MetricsServing: as})
+}
+
 // MetricsHandler returns the handler of the metrics server, unguarded.
 func (m *Manager) MetricsHandler(as Serving) (http.Handler, error) {
 	return m.metricsHandler(Options{MetricsAddress: defaultMetricsAddress, MetricsServing: as})

@@ -23,6 +23,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/manager/console"
 )
 
 func TestServing_WhatWouldBeOpenIsRefused_M6(t *testing.T) {
@@ -42,6 +43,9 @@ func TestServing_WhatWouldBeOpenIsRefused_M6(t *testing.T) {
 		{"0.0.0.0:8080", manager.Serving{Guard: true}, "others could read them"},
 		{"metrics:8080", manager.Serving{Guard: true}, "others could read them"},
 		{":8443", manager.Serving{Secure: true, Profiling: true}, "set MetricsServing.Guard (-metrics-guard), or a MetricsAddress of loopback"},
+		{":8443", manager.Serving{Secure: true, Guard: true, Console: console.Handler}, ""},
+		{"127.0.0.1:0", manager.Serving{Console: console.Handler}, ""},
+		{":8443", manager.Serving{Secure: true, Console: console.Handler}, "Console shows keys, errors and objects to every client that reaches"},
 		{":8080", manager.Serving{CertDir: "certs"}, `CertDir is "certs", but metrics are served without TLS; set MetricsServing.Secure`},
 	} {
 		_, err := manager.New(manager.Options{
@@ -224,5 +228,31 @@ func TestServing_TLSChangesHowIsServed(t *testing.T) {
 	_, err := manager.New(manager.Options{Config: &rest.Config{Host: "http://x"}, MetricsServing: manager.Serving{TLS: func(*tls.Config) {}}})
 	if err == nil || !strings.Contains(err.Error(), "MetricsServing.TLS is set, but metrics are served without TLS") {
 		t.Errorf("TLS without Secure: %v, want what to set", err)
+	}
+}
+
+// What the console and its JSON show is for those who are authorized, or on this machine.
+func TestServing_InspectionIsForTheAuthorized_M6(t *testing.T) {
+	m, err := manager.New(manager.Options{Logger: quiet(), Config: &rest.Config{Host: "http://127.0.0.1:1"}, MetricsAddress: "0", HealthAddress: "0"})
+	must(t, err)
+	for _, c := range []struct {
+		address    string
+		serving    manager.Serving
+		json, page int
+	}{
+		{":8080", manager.Serving{}, http.StatusNotFound, http.StatusNotFound},
+		{"127.0.0.1:0", manager.Serving{}, http.StatusOK, http.StatusNotFound},
+		{"127.0.0.1:0", manager.Serving{Console: console.Handler}, http.StatusOK, http.StatusOK},
+		{":8443", manager.Serving{Secure: true, Guard: true, Console: console.Handler}, http.StatusUnauthorized, http.StatusUnauthorized},
+	} {
+		handler, err := m.MetricsHandlerAt(c.address, c.serving)
+		must(t, err)
+		for path, want := range map[string]int{"/debug/flyball/v1/overview": c.json, "/debug/flyball/": c.page} {
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			if w.Code != want {
+				t.Errorf("at %s, with a guard: %v, %s is answered with %d, want %d", c.address, c.serving.Guard, path, w.Code, want)
+			}
+		}
 	}
 }
