@@ -96,7 +96,7 @@ func (r *record) effects() (wrote, idle bool) {
 	return wrote, idle
 }
 
-// recognise finds the causes of r that follow from writes of earlier runs, whose events a watch may
+// recognise finds the causes of r, the last of runs, that follow from writes of earlier runs, whose events a watch may
 // bring before their answers.
 func (r *record) recognise(runs []*record) {
 	if !r.caused {
@@ -107,9 +107,10 @@ func (r *record) recognise(runs []*record) {
 		causes = append(causes, &r.merged.last)
 	}
 	for _, c := range causes {
-		for i := len(runs) - 1; i >= 0 && !c.Own && c.Version != 0; i-- {
+		for i := len(runs) - 2; i >= 0 && !c.Own && c.Version != 0; i-- {
 			c.Own = slices.ContainsFunc(runs[i].requests, func(q request) bool {
-				return q.version == c.Version && runs[i].textOf(q.kind) == c.Kind.Kind
+				did := knownEffects[q.effect]
+				return (did == effectChanged || did == effectCreated) && q.version == c.Version && runs[i].textOf(q.kind) == c.Kind.Kind
 			})
 		}
 	}

@@ -162,7 +162,14 @@ func (r *record) size() int64 {
 // sizeOfCause returns the memory of the texts that a cause has for itself. The names of sources and
 // kinds are those of all causes.
 func sizeOfCause(c *source.Cause) int64 {
-	return sizeOfText(c.Object.Namespace) + sizeOfText(c.Object.Name) + sizeOfText(c.Reason)
+	n := sizeOfText(c.Object.Namespace) + sizeOfText(c.Object.Name) + sizeOfText(c.Reason)
+	if changed, _ := c.Changed(); changed != nil {
+		n += allocated(unsafe.Sizeof(fielddiff.Fields{})) + int64(cap(changed))*int64(unsafe.Sizeof(""))
+		for _, path := range changed {
+			n += sizeOfText(path)
+		}
+	}
+	return n
 }
 
 func sizeOfText(s string) int64 {

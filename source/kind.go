@@ -169,12 +169,19 @@ func (f *feed[T, K]) handle(typed kube.Event[T]) {
 	cause := causeOf(f.source.name, f.source.informer.Kind().GroupKind(), e)
 	f.keys = f.quiet(e, f.keysOf(e), cause)
 	f.reportEvaluated(e.Key, len(f.keys))
-	if f.filter.Explain && len(f.keys) > 0 && e.Type == kube.Updated && e.Old != nil && !e.Resync {
-		changed := fielddiff.Between(e.Old, e.New)
-		cause.changed = &changed
+	if len(f.keys) > 0 {
+		f.explain(&cause, e)
 	}
 	for _, key := range f.keys {
 		f.give(key, cause)
+	}
+}
+
+// explain adds the fields that e has changed, if the controller asks for them.
+func (f *feed[T, K]) explain(cause *Cause, e kube.Event[kube.Object]) {
+	if f.filter.Explain && e.Type == kube.Updated && e.Old != nil && e.New != nil && !e.Resync {
+		changed := fielddiff.Between(e.Old, e.New)
+		cause.changed = &changed
 	}
 }
 

@@ -27,7 +27,7 @@ func (f *feed[T, K]) quiet(e kube.Event[kube.Object], keys []K, cause Cause) []K
 		if !plain || f.filter.Ledger == nil {
 			return false
 		}
-		own, later := f.filter.Ledger.Classify(key, step, func(own bool) { f.late(e.Key, key, cause, own) })
+		own, later := f.filter.Ledger.Classify(key, step, func(own bool) { f.late(e, key, cause, own) })
 		if own {
 			f.omitted(e.Key, key)
 		}
@@ -36,19 +36,20 @@ func (f *feed[T, K]) quiet(e kube.Event[kube.Object], keys []K, cause Cause) []K
 }
 
 // late decides on a key of an earlier event, unless Run has ended.
-func (f *feed[T, K]) late(of Key, key K, cause Cause, own bool) {
+func (f *feed[T, K]) late(e kube.Event[kube.Object], key K, cause Cause, own bool) {
 	if !f.calls.Begin() {
 		return
 	}
 	defer f.calls.End()
 	switch {
 	case own:
-		f.omitted(of, key)
+		f.omitted(e.Key, key)
 		return
 	case f.filter.Absent != nil && f.filter.Absent(key):
 		f.source.absent.Add(1)
 		return
 	}
+	f.explain(&cause, e)
 	f.give(key, cause)
 }
 

@@ -6,6 +6,8 @@ package source
 import (
 	"container/list"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/fielddiff"
 )
 
 // pending delays keys until they have not been added for a while, or for at
@@ -102,6 +104,7 @@ func merged[K comparable](key K, before, after Cause) Cause {
 	after.Deleting = after.Deleting || before.Deleting
 	after.Resync = after.Resync && before.Resync
 	after.Own = after.Own && before.Own
+	after.changed = fielddiff.Union(before.changed, after.changed)
 	if before.Type != 0 && after.Type == before.Type {
 		after.OldGeneration, after.OldVersion = before.OldGeneration, before.OldVersion
 	}

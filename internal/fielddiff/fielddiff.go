@@ -70,6 +70,24 @@ func Between(was, is kube.Object) (changed Fields) {
 	return d.fields
 }
 
+// Union returns the fields of both; nil: neither is known. It modifies neither.
+func Union(a, b *Fields) *Fields {
+	if a == nil || b == nil || a == b {
+		return cmp.Or(a, b)
+	}
+	all := Fields{Paths: slices.Clone(a.Paths), More: max(a.More, b.More)}
+	for _, path := range b.Paths {
+		switch {
+		case slices.Contains(all.Paths, path):
+		case len(all.Paths) < Most:
+			all.Paths = append(all.Paths, path)
+		default:
+			all.More++
+		}
+	}
+	return &all
+}
+
 // All is Between with all fields, those of confidential objects too: for an object that must be
 // the same as its copy.
 func All(was, is kube.Object) Fields {

@@ -5,6 +5,7 @@ package fielddiff_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -181,5 +182,19 @@ func BenchmarkBetween(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		fielddiff.Between(was, is)
+	}
+}
+
+func TestUnion(t *testing.T) {
+	a, b := &fielddiff.Fields{Paths: []string{"a", "b"}, More: 2}, &fielddiff.Fields{Paths: []string{"b", "c"}, More: 1}
+	if got := fielddiff.Union(a, b); !slices.Equal(got.Paths, []string{"a", "b", "c"}) || got.More != 2 || len(a.Paths) != 2 {
+		t.Errorf("the union of %v and %v is %v", a, b, got)
+	}
+	if fielddiff.Union(nil, nil) != nil || fielddiff.Union(a, nil) != a || fielddiff.Union(nil, b) != b {
+		t.Error("the union with nothing is not the other one")
+	}
+	many := &fielddiff.Fields{Paths: strings.Split("1 2 3 4 5 6 7 8", " ")}
+	if got := fielddiff.Union(many, b); len(got.Paths) != fielddiff.Most || got.More != 3 {
+		t.Errorf("the union of many is %v", got)
 	}
 }
