@@ -30,7 +30,7 @@ func (d *detector) look(rec *record, failing, now time.Time, runs func() []PastR
 	switch {
 	case undoes:
 		d.fought, d.quiet = d.fought+1, 0
-		due = due || d.fought >= fights && !d.has(Fight)
+		due = due || !d.again(Fight) && d.fought >= fights
 	case d.fought > 0:
 		if d.quiet++; d.quiet == quietRuns {
 			d.fought = 0
@@ -64,13 +64,17 @@ func (d *detector) count(n *int, shows bool, enough int, kind FindingKind) (due 
 		return false
 	}
 	*n++
-	for i := range d.found {
-		if d.found[i].Kind == kind {
-			d.found[i].Count++
-			return false
-		}
+	return !d.again(kind) && *n%enough == 0
+}
+
+// again counts one run more of a finding. It reports false if there is none.
+func (d *detector) again(kind FindingKind) bool {
+	i := slices.IndexFunc(d.found, func(f Finding) bool { return f.Kind == kind })
+	if i < 0 {
+		return false
 	}
-	return *n%enough == 0
+	d.found[i].Count++
+	return true
 }
 
 func (d *detector) has(kind FindingKind) bool {
