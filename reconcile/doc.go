@@ -29,30 +29,27 @@
 //	R6  a stale-resourceVersion conflict is quiet, counted, and retried when the cache has
 //	    passed that version or the backoff ends, whichever is first; after ten failures in
 //	    a row only when the backoff ends; conflicts of field managers or UIDs are errors
-//	R7  a condition's time changes only with its status, and setting a condition to what
-//	    it was leaves it unchanged, in its place
-//	R8  an owner that the garbage collector would not find, and a second controller, are
-//	    errors, and leave the object unchanged
+//	R7  a condition's time changes only with its status; setting it to what it was changes nothing
+//	R8  an owner that the garbage collector would not find, or a second controller, is an error
 //	R9  a ChildSet deletes only objects with the set's labels that the parent controls, that
 //	    the set has made and that are not wanted, at the version that was read, after all
 //	    wanted ones have been applied; it takes over no object of another controller
 //	R10 a ChildSet deletes all children only if PruneAll asks for it explicitly
 //	R11 a repeated failure is logged in full once, then at a falling rate for each key and
 //	    message, each line with the number of lines omitted before it
-//	R12 a reconcile that returns a *kube.NotSettledError holds no worker, is counted as
-//	    a conflict, and runs again when the effect of the write is known
+//	R12 a *kube.NotSettledError is a conflict: it runs again when the effect of the write is known
 //	R14 R4 holds for the writes of any client made from the manager's configuration
 //	R15 the event of an own write wakes its key like any other event. With Options.OmitOwnEvents an
 //	    event wakes no key whose own reconciles have made all that it reports, by writes that
 //	    named the version before or created the object; a foreign write always wakes
-//	R16 a controller of For is not woken for a key without an object, unless it retries,
-//	    and the queue of a standby keeps no such key
+//	R16 a controller of For is not woken for a key without an object, unless it retries
 //	R17 a child of Once is created if the server has none, and the set never rewrites its content
 //	R18 an object of For that is gone when it is written is not an error
 //	R25 Recreate deletes only what cannot be updated and could be created, once per content
 //	R26 a cleanup of Finalize may write its own object; a changed spec runs it again
 //	R28 CausesOf, logger and span name what was added for the key since its last run began
 //	R29 Runs has each key's last runs in bounded memory: causes, result, requests, fields changed
+//	R30 Findings names keys that wake themselves, fight, write without effect, or are stuck
 //
 // # Concurrency
 //

@@ -28,8 +28,7 @@ const (
 	Stuck FindingKind = "stuck"
 )
 
-// FindingKinds returns all of them.
-func FindingKinds() []FindingKind { return []FindingKind{HotLoop, Fight, NoEffect, Stuck} }
+var findingKinds = [...]FindingKind{HotLoop, Fight, NoEffect, Stuck}
 
 // Finding is what the recorded runs of a key show.
 type Finding struct {

@@ -30,7 +30,7 @@ type Snapshot struct {
 	Outcomes map[Outcome]uint64
 	// Failing counts the keys that Failures returns.
 	Failing int
-	// Findings counts what Controller.Findings returns, by kind.
+	// Findings counts what Controller.Findings returns, by each kind.
 	Findings map[FindingKind]int
 	// Overdue counts the reconciles that have passed the soft deadline.
 	Overdue uint64
@@ -81,10 +81,11 @@ func (c *Controller[K]) Snapshot() Snapshot {
 	if ns := c.counters.last.Load(); ns != 0 {
 		s.LastEnded = time.Unix(0, ns)
 	}
+	s.Findings = make(map[FindingKind]int, len(findingKinds))
+	for _, kind := range findingKinds {
+		s.Findings[kind] = 0
+	}
 	for _, f := range c.recorder.findings() {
-		if s.Findings == nil {
-			s.Findings = map[FindingKind]int{}
-		}
 		s.Findings[f.Kind]++
 	}
 	for i, o := range outcomes {

@@ -50,7 +50,7 @@ const maxMethods = 40
 var broad = map[string]int{
 	"client.Client":                   54, // every verb is there for objects, kinds and subresources
 	"informer/internal/store.Indexer": 62, // the cache, its indexes and what decides what enters it
-	"reconcile.Controller":            42, // the life cycle, its sources and its workers
+	"reconcile.Controller":            44, // the life cycle, its sources and its workers
 	"simulate/internal/kinds.Kind":    41, // what each part of the server asks of a kind
 	"simulate/kit.History":            54, // the questions that invariants ask of a run
 }

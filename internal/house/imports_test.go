@@ -90,12 +90,14 @@ var allowedImports = map[string][]string{
 	"internal/testing/logtest": {"client", "informer", "internal/textlog", "manager", "reconcile", "source"}, // tests alone: a program to listen to
 	"internal/testing/habits":  {"client", "informer", "manager", "reconcile", "source"},                     // tests alone
 
-	"internal/commandline": {"internal/editdistance"},
-	"internal/applied":     {"internal/jsonspan"},
-	"internal/origin":      {},
-	"internal/effects":     {"internal/bodylimit", "internal/contextvalues", "internal/redact", "internal/decodelimit", "internal/jsonspan"},
-	"internal/fielddiff":   {"internal/redact"},
-	"internal/health":      {"informer/state", "informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile"},
+	"internal/commandline":     {"internal/editdistance"},
+	"internal/applied":         {"internal/jsonspan"},
+	"internal/origin":          {},
+	"internal/effects":         {"internal/bodylimit", "internal/contextvalues", "internal/redact", "internal/decodelimit", "internal/jsonspan"},
+	"internal/fielddiff":       {"internal/redact"},
+	"manager/internal/inspect": {"informer/state", "internal/redact", "reconcile", "source", "workqueue"},
+	"manager/console":          {"internal/sleep", "manager/internal/inspect"},
+	"internal/health":          {"informer/state", "informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile"},
 	"internal/metrics": {"informer/state", "internal/histogram", "internal/contextvalues", "reconcile", "webhook",
 		"workqueue"},
 	"internal/ownevents":   {"internal/contextvalues"},

@@ -133,8 +133,8 @@ func (c controllerCollector) reconciles(s *samples, x reconcile.Snapshot) {
 	count(c.timeouts, reconcile.OutcomeTimeout)
 	count(c.conflicts, reconcile.OutcomeConflict)
 	s.add(c.overdue, prometheus.CounterValue, float64(x.Overdue), x.Name)
-	for _, kind := range reconcile.FindingKinds() {
-		s.add(c.findings, prometheus.GaugeValue, float64(x.Findings[kind]), x.Name, string(kind))
+	for kind, keys := range x.Findings {
+		s.add(c.findings, prometheus.GaugeValue, float64(keys), x.Name, string(kind))
 	}
 	s.add(c.workers, prometheus.GaugeValue, float64(x.Workers), x.Name)
 	s.add(c.active, prometheus.GaugeValue, float64(x.Active), x.Name)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,49 +36,36 @@ func TestController_Findings_R30(t *testing.T) {
 	for name, c := range map[string]struct {
 		// reconcile is called with the number of the run, from 1, until calm.
 		reconcile func(context.Context, *client.Client, *corev1.ConfigMap, int) (reconcile.Result, error)
-		// outside is what others do.
-		outside func(t *testing.T, other *client.Client)
+		// outside are the merge patches of another client, two seconds apart; then an hour or two pass.
+		outside []string
+		hours   time.Duration
 		want    string
 	}{
-		"nothing": {settled, nil, ""},
+		"nothing": {settled, nil, 0, ""},
 		"a hot loop": {func(ctx context.Context, api *client.Client, obj *corev1.ConfigMap, n int) (reconcile.Result, error) {
 			return reconcile.Result{}, api.Patch(ctx, kube.Copy(obj), client.MergePatch(fmt.Appendf(nil, `{"data":{"run":"%d"}}`, n)))
-		}, nil, `hot loop default/site: the key is woken by its own writes alone, many times in a row: each run writes data["run"] of ConfigMap default/site`},
+		}, nil, 0, `hot loop default/site: the key is woken by its own writes alone, many times in a row: each run writes data["run"] of ConfigMap default/site`},
 		"several steps": {func(ctx context.Context, api *client.Client, obj *corev1.ConfigMap, n int) (reconcile.Result, error) {
 			if n > 4 {
 				return reconcile.Result{}, nil
 			}
 			return reconcile.Result{}, api.Patch(ctx, kube.Copy(obj), client.MergePatch(fmt.Appendf(nil, `{"data":{"step%d":"done"}}`, n)))
-		}, nil, ""},
+		}, nil, 0, ""},
 		"writes without effect": {func(ctx context.Context, api *client.Client, obj *corev1.ConfigMap, n int) (reconcile.Result, error) {
 			return reconcile.After(time.Second, "poll"), api.Apply(ctx, child("1"))
-		}, nil, "write without effect default/site: each of many runs has written ConfigMap default/child without any effect"},
+		}, nil, 0, "write without effect default/site: each of many runs has written ConfigMap default/child without any effect"},
 		"a fight": {func(ctx context.Context, api *client.Client, obj *corev1.ConfigMap, n int) (reconcile.Result, error) {
 			if obj.Data["mode"] == "mine" {
 				return reconcile.Result{}, nil
 			}
 			return reconcile.Result{}, api.Patch(ctx, kube.Copy(obj), client.MergePatch([]byte(`{"data":{"mode":"mine"}}`)))
-		}, func(t *testing.T, other *client.Client) {
-			for range 5 {
-				time.Sleep(2 * time.Second)
-				if err := other.Patch(t.Context(), configMap("default", "site"), client.MergePatch([]byte(`{"data":{"mode":"theirs"}}`))); err != nil {
-					t.Error(err)
-				}
-			}
-		}, `fight default/site: another client undoes what the key writes, many times: data["mode"] of ConfigMap default/site`},
+		}, slices.Repeat([]string{`{"data":{"mode":"theirs"}}`}, 5), 0, `fight default/site: another client undoes what the key writes, many times: data["mode"] of ConfigMap default/site`},
 		"changes that are followed": {func(ctx context.Context, api *client.Client, obj *corev1.ConfigMap, n int) (reconcile.Result, error) {
 			return reconcile.Result{}, api.Apply(ctx, child(obj.Data["wanted"]), client.IfChanged{})
-		}, func(t *testing.T, other *client.Client) {
-			for n := range 5 {
-				time.Sleep(2 * time.Second)
-				if err := other.Patch(t.Context(), configMap("default", "site"), client.MergePatch(fmt.Appendf(nil, `{"data":{"wanted":"%d"}}`, n))); err != nil {
-					t.Error(err)
-				}
-			}
-		}, ""},
+		}, []string{`{"data":{"wanted":"1"}}`, `{"data":{"wanted":"2"}}`, `{"data":{"wanted":"3"}}`, `{"data":{"wanted":"4"}}`}, 0, ""},
 		"errors of an hour": {func(context.Context, *client.Client, *corev1.ConfigMap, int) (reconcile.Result, error) {
 			return reconcile.Result{}, errors.New("no route to the registry")
-		}, func(*testing.T, *client.Client) { time.Sleep(2 * time.Hour) }, "stuck default/site: each run fails with one error: no route to the registry"},
+		}, nil, 2, "stuck default/site: each run fails with one error: no route to the registry"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -105,10 +93,13 @@ func TestController_Findings_R30(t *testing.T) {
 				go func() { done <- mgr.Run(ctx) }()
 				look := make(chan string)
 				go func() { look <- highest(r) }()
-				if c.outside != nil {
-					time.Sleep(time.Second)
-					c.outside(t, server.Client)
+				for _, patch := range c.outside {
+					time.Sleep(2 * time.Second)
+					if err := server.Client.Patch(t.Context(), configMap("default", "site"), client.MergePatch([]byte(patch))); err != nil {
+						t.Error(err)
+					}
 				}
+				time.Sleep(c.hours * time.Hour)
 				if seen := <-look; seen != c.want {
 					t.Errorf("found %q, want %q", seen, c.want)
 				}

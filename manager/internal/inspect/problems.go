@@ -71,7 +71,7 @@ func problemsOfController(c Controller, o Overview) (out []Problem) {
 	}
 	leads := o.Leadership == nil || o.Leadership.Leading
 	if !c.Synced && o.Phase == "running" && leads && o.Now.Sub(o.Since) > longWait {
-		of("its workers have not started: "+unsynced(c), "see the informers of its sources", o.Since)
+		of("its workers have not started: "+missingSource(c), "see the informers of its sources", o.Since)
 	}
 	for _, r := range c.Running {
 		if o.Now.Sub(r.Since) > longRun {
@@ -116,7 +116,7 @@ func problemsOfKeys(controller string, findings []reconcile.Finding) (out []Prob
 	return out
 }
 
-func unsynced(c Controller) string {
+func missingSource(c Controller) string {
 	for _, s := range c.Sources {
 		if !s.Synced {
 			return "the source " + s.Name + " is not synced"
