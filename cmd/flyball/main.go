@@ -103,7 +103,7 @@ func runAdd(args []string, out, problems io.Writer) error {
 	default:
 		return commandline.Misusef("%q cannot be added; write flyball add kind --kind KIND, flyball add webhook, flyball add version --version VERSION, or flyball add shard --name NAME", what)
 	}
-	if _, err := parse(flags, args, 0, "kinds by --kind and --children, separated by commas without spaces"); err != nil {
+	if _, err := commandline.Arguments(flags, args, 0, "kinds by --kind and --children, separated by commas without spaces"); err != nil {
 		return err
 	}
 	a.Children = list(childKinds)
@@ -166,7 +166,7 @@ func runNew(args []string, out, problems io.Writer) error {
 	flags.BoolVar(&p.Builtin, "no-crd", false, "act on a built-in kind, without a CRD")
 	flags.StringVar(&p.Dir, "dir", "", "`directory` to write into, new or empty (default: the last element of MODULE)")
 	flags.StringVar(&p.Replace, "replace", "", "`directory` of a clone of Flyball to build with, in place of a released version")
-	modules, err := parse(flags, args, 1, "one module path, and kinds separated by commas without spaces")
+	modules, err := commandline.Arguments(flags, args, 1, "one module path, and kinds separated by commas without spaces")
 	if err != nil {
 		return err
 	}
@@ -191,23 +191,6 @@ func runNew(args []string, out, problems io.Writer) error {
 	}
 	fmt.Fprintf(out, "\nnext:\n  cd %s\n  go run . -simulate   # on a simulated cluster\n  go test -short ./... # without -short also on a real API server\n", written.Dir)
 	return nil
-}
-
-// parse parses flags before and after at most so many other arguments, and returns those.
-// give says what to write in place of more.
-func parse(flags *flag.FlagSet, args []string, most int, give string) (others []string, err error) {
-	for {
-		if err := commandline.Flags(flags, args); err != nil {
-			return nil, err
-		}
-		switch {
-		case flags.NArg() == 0:
-			return others, nil
-		case len(others) == most:
-			return nil, commandline.Misusef("%v; give %s", commandline.Refuse(flags, args), give)
-		}
-		others, args = append(others, flags.Arg(0)), flags.Args()[1:]
-	}
 }
 
 // version returns the version of Flyball that this program was built from. Empty: none that

@@ -91,6 +91,23 @@ func Flags(fs *flag.FlagSet, args []string) error {
 	return err
 }
 
+// Arguments parses flags before and after at most so many other arguments, and returns those.
+// give says what to write in place of more.
+func Arguments(fs *flag.FlagSet, args []string, most int, give string) (others []string, err error) {
+	for {
+		if err := Flags(fs, args); err != nil {
+			return nil, err
+		}
+		switch {
+		case fs.NArg() == 0:
+			return others, nil
+		case len(others) == most:
+			return nil, Misusef("%v; give %s", Refuse(fs, args), give)
+		}
+		others, args = append(others, fs.Arg(0)), fs.Args()[1:]
+	}
+}
+
 // explain names the flag that is nearest to an unknown one.
 func explain(fs *flag.FlagSet, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")

@@ -12,7 +12,7 @@ import (
 // tellsFlags are what programs parse their flags with that then look at the arguments: a word
 // that is not a flag, such as one without its dash, is refused.
 var tellsFlags = []string{
-	"manager.ParseFlags(", "commandline.Parse(", "commandline.Flags(", ".NArg()",
+	"manager.ParseFlags(", "commandline.Parse(", "commandline.Flags(", "commandline.Arguments(", ".NArg()",
 }
 
 // withArguments are the programs whose arguments have a meaning, in modules that the root is

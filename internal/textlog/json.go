@@ -42,7 +42,7 @@ func (s sink) asJSON(importance Level, msg string, values []any) []byte {
 		}
 	}
 	line.WriteString("}\n")
-	return visibleJSON(line.Bytes())
+	return VisibleJSON(line.Bytes())
 }
 
 // plain converts a value for JSON: values with their own text become text.

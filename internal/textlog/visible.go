@@ -44,9 +44,9 @@ func visible(text string, hidden func(rune) bool) string {
 	return b.String()
 }
 
-// visibleJSON escapes in a JSON text what JSON permits unescaped. This occurs
-// only in strings.
-func visibleJSON(text []byte) []byte {
+// VisibleJSON is Visible for a JSON text, which stays valid: it escapes what JSON permits
+// unescaped. This occurs only in strings. White space between values stays.
+func VisibleJSON(text []byte) []byte {
 	hidden := func(r rune) bool { return r >= 0x7f && isHidden(r) }
 	if !strings.ContainsFunc(string(text), hidden) {
 		return text
