@@ -4,10 +4,10 @@
 package console
 
 import (
-	"bytes"
 	"embed"
-	"html/template"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/flyball-dev/flyball/internal/sleep"
@@ -27,33 +27,25 @@ const (
 	perPage     = 100         // keys
 )
 
-//go:embed assets
+//go:embed assets/*.css assets/*.js
 var assets embed.FS
 
 // Handler returns the pages of p, below Path. It asks p only to answer a request.
 func Handler(p Program) http.Handler {
 	c := &console{program: p, streams: make(chan struct{}, mostStreams)}
-	c.pages = template.Must(template.New("").Funcs(functions).ParseFS(assets, "assets/*.html"))
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+Path+"{$}", c.serve(c.overview))
-	mux.HandleFunc("GET "+Path+"informers", c.serve(c.informers))
-	mux.HandleFunc("GET "+Path+"controllers/{name}", c.serve(c.keys))
-	mux.HandleFunc("GET "+Path+"controllers/{name}/key", c.serve(c.key))
-	mux.HandleFunc("GET "+Path+"search", c.serve(c.search))
+	mux.HandleFunc("GET "+Path+"{$}", c.serve("", c.overview))
+	mux.HandleFunc("GET "+Path+"informers", c.serve("informers", c.informers))
+	mux.HandleFunc("GET "+Path+"controllers/{name}", c.serve("controllers", c.keys))
+	mux.HandleFunc("GET "+Path+"controllers/{name}/key", c.serve("controllers", c.key))
+	mux.HandleFunc("GET "+Path+"search", c.serve("search", c.search))
 	mux.HandleFunc("GET "+Path+"static/{file}", serveAsset)
 	return secured(mux)
 }
 
 type console struct {
 	program Program
-	pages   *template.Template
 	streams chan struct{} // a token for each open page
-}
-
-// page is one page at one moment.
-type page struct {
-	Title, Page, Program, Query string
-	Main                        template.HTML // rendered by the template named Page
 }
 
 // secured forbids whatever the pages do not need.
@@ -87,41 +79,28 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data) // the client may have gone
 }
 
-// view is the content of a page. before is what it was a moment ago, nil at first: rates are made
+// content is what a page shows, at one moment.
+type content interface{ write(w *writer) }
+
+// view makes the content of a page. before is what it was a moment ago, nil at first: rates are made
 // from both. status is that of the answer.
-type view func(r *http.Request, before any) (title, name string, data any, status int)
+type view func(r *http.Request, before content) (title string, now content, status int)
 
 // serve answers with the page, or, to who asks for events, with its content each time that it
 // changes.
-func (c *console) serve(v view) http.HandlerFunc {
+func (c *console) serve(page string, v view) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept") == "text/event-stream" {
 			c.stream(w, r, v)
 			return
 		}
-		title, name, data, status := v(r, nil)
-		main, err := c.render(name, data)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		whole, err := c.render("layout.html", page{
-			Title: title, Page: name, Program: c.program.Parts().Program, Query: r.FormValue("q"), Main: template.HTML(main), //nolint:gosec // rendered by a template
-		})
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
+		title, now, status := v(r, nil)
+		var main writer
+		now.write(&main)
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
-		_, _ = w.Write(whole) // the client may have gone
+		_, _ = io.WriteString(w, layout(title, page, c.program.Parts().Program, r.FormValue("q"), markup(main.String()))) // the client may have gone
 	}
-}
-
-func (c *console) render(name string, data any) ([]byte, error) {
-	var out bytes.Buffer
-	err := c.pages.ExecuteTemplate(&out, name, data)
-	return out.Bytes(), err
 }
 
 // stream sends the content of a page each time that it has changed, until the client goes or the
@@ -136,21 +115,17 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, v view) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	var before any
-	var sent []byte
+	var before content
+	sent := ""
 	for {
 		began := time.Now()
-		_, name, data, _ := v(r, before)
-		before = data
-		main, err := c.render(name, data)
-		if err != nil {
-			return
-		}
-		if !bytes.Equal(main, sent) {
-			if sendEvent(w, main) != nil {
+		_, now, _ := v(r, before)
+		before = now
+		var main writer
+		if now.write(&main); main.String() != sent {
+			if sent = main.String(); sendEvent(w, sent) != nil {
 				return
 			}
-			sent = main
 		}
 		if !sleep.For(r.Context(), max(refreshed, share*time.Since(began))) || c.program.Parts().Phase == "stopping" {
 			return
@@ -159,15 +134,15 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, v view) {
 }
 
 // sendEvent sends data, which may have several lines.
-func sendEvent(w http.ResponseWriter, data []byte) error {
-	var out bytes.Buffer
-	for line := range bytes.Lines(data) {
+func sendEvent(w http.ResponseWriter, data string) error {
+	var out strings.Builder
+	for line := range strings.Lines(data) {
 		out.WriteString("data: ")
-		out.Write(bytes.TrimRight(line, "\r\n"))
+		out.WriteString(strings.TrimRight(line, "\r\n"))
 		out.WriteByte('\n')
 	}
 	out.WriteByte('\n')
-	if _, err := w.Write(out.Bytes()); err != nil {
+	if _, err := io.WriteString(w, out.String()); err != nil {
 		return err
 	}
 	return http.NewResponseController(w).Flush()

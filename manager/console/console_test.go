@@ -179,18 +179,19 @@ func TestConsole_PagesAndTheirStatus(t *testing.T) {
 		code int
 		has  string
 	}{
-		"":                                     {200, "Wrong now"},
-		"informers":                            {200, "Forbidden"},
-		"controllers/website":                  {200, "1 of 1 keys"},
-		"controllers/website?filter=(":         {400, "no regular expression"},
-		"controllers/website/key?key=shop/web": {200, "Reconciles, the newest first"},
-		"controllers/website/key?key=gone":     {404, "no recorded run"},
-		"search?q=shop":                        {200, "shop/web"},
-		"static/console.js":                    {200, "EventSource"},
-		"static/idiomorph.min.js":              {200, "Idiomorph"},
-		"static/layout.html":                   {404, ""},
-		"static/..%2fconsole.go":               {404, ""},
-		"nothing":                              {404, ""},
+		"":                             {200, "Wrong now"},
+		"informers":                    {200, "Forbidden"},
+		"controllers/website":          {200, "1 of 1 keys"},
+		"controllers/website?filter=(": {400, "no regular expression"},
+		"controllers/website/key?key=shop/web": {200, `<p><b>shop/web: shop/web</b>; last: <b>shop/web: shop/web</b> <span class="soft">3 causes</span></p>
+<p><span class="outcome">shop/web</span> after 0: shop/web</p>`},
+		"controllers/website/key?key=gone": {404, "no recorded run"},
+		"search?q=shop":                    {200, "shop/web"},
+		"static/console.js":                {200, "EventSource"},
+		"static/idiomorph.min.js":          {200, "Idiomorph"},
+		"static/layout.html":               {404, ""},
+		"static/..%2fconsole.go":           {404, ""},
+		"nothing":                          {404, ""},
 	} {
 		if code, body, _ := open(t, p, page); code != want.code || !strings.Contains(body, want.has) {
 			t.Errorf("%q: %d, want %d and a page with %q:\n%s", page, code, want.code, want.has, body)

@@ -6,8 +6,8 @@
 //
 //	manager.Options{MetricsServing: manager.Serving{Console: console.Handler}}
 //
-//	Program ──package inspect──▶ views ──html/template──▶ page ◀── events of the server: the page
-//	                                                                again, if it has changed
+//	Program ──package inspect──▶ views ──write.go──▶ page ◀── events of the server: the page again,
+//	                                                          if it has changed
 //
 // A program that does not import this package has none of it. Pages are rendered by the server and
 // work without scripts; a script of 40 lines replaces their content as it changes, by idiomorph,

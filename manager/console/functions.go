@@ -5,39 +5,36 @@ package console
 
 import (
 	"fmt"
-	"html/template"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
 )
 
-// functions are those of the templates.
-var functions = template.FuncMap{
-	"link": link, "keysOf": keysOf, "keyOf": keyOf,
-	"since": func(t time.Time) string { return duration(time.Since(t).Seconds()) },
-	"until": func(t time.Time) string {
-		if left := time.Until(t).Seconds(); left > 0 {
-			return "in " + duration(left)
-		}
-		return "now"
-	},
-	"stamp":    func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
-	"duration": duration, "bytes": size, "count": count, "rate": rate, "fields": fields, "bar": bar,
-	"plural": func(n int, one, many string) string {
-		if n == 1 {
-			return one
-		}
-		return many
-	},
-	"stateClass": stateClass, "outcomeClass": outcomeClass,
-	"backlog": func(i inspect.Informer) (n int) {
-		for _, h := range i.Handlers {
-			n += h.Backlog
-		}
-		return n
-	},
+func since(t time.Time) string { return duration(time.Since(t).Seconds()) }
+
+// until returns when t is, such as "in 3 s".
+func until(t time.Time) string {
+	if left := time.Until(t).Seconds(); left > 0 {
+		return "in " + duration(left)
+	}
+	return "now"
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return one
+	}
+	return one + "s"
+}
+
+func backlog(i inspect.Informer) (n int) {
+	for _, h := range i.Handlers {
+		n += h.Backlog
+	}
+	return n
 }
 
 // link returns where a problem is shown.
@@ -108,25 +105,38 @@ func rate(perSecond float64) string {
 	return fmt.Sprintf("%.0f/s", perSecond)
 }
 
-func fields(paths []string) template.HTML {
-	var out strings.Builder
+// rated returns a number per second; empty: none.
+func rated(perSecond float64) markup {
+	text := rate(perSecond)
+	if text == "" {
+		return ""
+	}
+	return escaped(` <span class="rate">%s</span>`, text)
+}
+
+// fields returns paths of fields, and how many others there are.
+func fields(paths []string, more int) markup {
+	var w writer
 	for i, p := range paths {
 		if i > 0 {
-			out.WriteString(", ")
+			w.put(", ")
 		}
-		out.WriteString("<code>" + template.HTMLEscapeString(p) + "</code>")
+		w.put("<code>%s</code>", p)
 	}
-	return template.HTML(out.String()) //nolint:gosec // escaped above
+	if more > 0 {
+		w.put(" and %d more", more)
+	}
+	return markup(w.String())
 }
 
 // bar shows a part of a whole.
-func bar(part, whole float64) template.HTML {
+func bar(part, whole float64) markup {
 	const width = 120
-	w := 0.0
+	share := 0.0
 	if whole > 0 {
-		w = min(1, part/whole) * width
+		share = min(1, part/whole)
 	}
-	return template.HTML(fmt.Sprintf(`<svg class="bar" width="%d" height="10" role="img" aria-label="%.0f %% of the reconcile"><rect width="%.1f" height="10"/></svg>`, width, 100*w/width, w)) //nolint:gosec // numbers
+	return escaped(`<svg class="bar" width="%d" height="10" role="img" aria-label="%.0f %% of the reconcile"><rect width="%.1f" height="10"/></svg>`, width, 100*share, width*share)
 }
 
 func stateClass(state string) string {

@@ -4,7 +4,6 @@
 package console
 
 import (
-	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -37,7 +36,6 @@ type lane struct {
 	inspect.Controller
 	Sources []sourceRow
 	RunRate float64 // reconciles per second; 0: none, or not known yet
-	Bars    []bool  // workers; true: it works
 	Results []result
 }
 
@@ -47,11 +45,11 @@ type sourceRow struct {
 }
 
 type result struct {
-	Outcome, Class string
-	Count          uint64
+	Outcome string
+	Count   uint64
 }
 
-func (c *console) overview(_ *http.Request, before any) (title, name string, data any, status int) {
+func (c *console) overview(_ *http.Request, before content) (string, content, int) {
 	now := overviewPage{Overview: c.program.Parts().Of()}
 	was, _ := before.(overviewPage)
 	for _, i := range now.Informers {
@@ -61,7 +59,7 @@ func (c *console) overview(_ *http.Request, before any) (title, name string, dat
 		now.Lanes = append(now.Lanes, laneOf(ctl, was.Overview, now.Now))
 	}
 	now.Latest = c.latest(now.Controllers)
-	return "Overview", "overview", now, http.StatusOK
+	return "Overview", now, http.StatusOK
 }
 
 // latest returns the last runs of the keys that ran last.
@@ -92,32 +90,30 @@ func laneOf(now inspect.Controller, was inspect.Overview, at time.Time) lane {
 	if i >= 0 && elapsed > 0 {
 		l.RunRate = float64(now.Reconciles()-was.Controllers[i].Reconciles()) / elapsed
 	}
-	for n := range min(now.Workers, mostBars) {
-		l.Bars = append(l.Bars, n < now.Active)
-	}
 	for outcome, count := range now.Outcomes {
 		if count > 0 {
-			l.Results = append(l.Results, result{outcome, outcomeClass(outcome), count})
+			l.Results = append(l.Results, result{outcome, count})
 		}
 	}
 	slices.SortFunc(l.Results, func(a, b result) int { return int(b.Count) - int(a.Count) })
 	return l
 }
 
-func (c *console) informers(*http.Request, any) (title, name string, data any, status int) {
-	return "Informers", "informers", c.program.Parts().Of(), http.StatusOK
+// informersPage shows each list and watch.
+type informersPage struct{ inspect.Overview }
+
+func (c *console) informers(*http.Request, content) (title string, now content, status int) {
+	return "Informers", informersPage{c.program.Parts().Of()}, http.StatusOK
 }
 
 // keysPage is a part of the keys of one or all controllers.
 type keysPage struct {
 	Controller                 string
 	Filter, State, Sort, Wrong string
-	States, Sorts              []string
 	Known, Matched             int
 	Keys                       []keyRow
-	ShowController             bool
-	HasBefore, HasAfter        bool
-	Before, After              string
+	Before, After              string // links to other pages; empty: there is none
+	all                        bool   // controllers
 }
 
 type keyRow struct {
@@ -125,10 +121,9 @@ type keyRow struct {
 	inspect.KeyRow
 }
 
-func (c *console) keys(r *http.Request, _ any) (title, name string, data any, status int) {
+func (c *console) keys(r *http.Request, _ content) (title string, now content, status int) {
 	p := keysPage{
 		Controller: r.PathValue("name"), Filter: r.FormValue("filter"), State: r.FormValue("state"), Sort: r.FormValue("sort"),
-		States: append([]string{""}, inspect.States...), Sorts: inspect.Sorts,
 	}
 	offset, err := strconv.Atoi(r.FormValue("offset"))
 	if err != nil || offset < 0 {
@@ -137,7 +132,7 @@ func (c *console) keys(r *http.Request, _ any) (title, name string, data any, st
 	found, err := inspect.KeysOf(c.program, p.Controller, inspect.Query{Filter: p.Filter, State: p.State, Sort: p.Sort, Offset: offset, Limit: perPage})
 	if err != nil {
 		p.Wrong = err.Error()
-		return p.Controller, "keys", p, inspect.StatusOf(err)
+		return p.Controller, p, inspect.StatusOf(err)
 	}
 	p.Known, p.Matched = found.Known, found.Matched
 	for _, k := range found.Keys {
@@ -148,13 +143,17 @@ func (c *console) keys(r *http.Request, _ any) (title, name string, data any, st
 		q.Set("offset", strconv.Itoa(offset))
 		return "?" + q.Encode()
 	}
-	p.HasBefore, p.Before = offset > 0, at(max(0, offset-perPage))
-	p.HasAfter, p.After = found.Next > 0, at(found.Next)
-	return p.Controller, "keys", p, http.StatusOK
+	if offset > 0 {
+		p.Before = at(max(0, offset-perPage))
+	}
+	if found.Next > 0 {
+		p.After = at(found.Next)
+	}
+	return p.Controller, p, http.StatusOK
 }
 
-func (c *console) search(r *http.Request, _ any) (title, name string, data any, status int) {
-	p := keysPage{Filter: r.FormValue("q"), ShowController: true}
+func (c *console) search(r *http.Request, _ content) (title string, now content, status int) {
+	p := keysPage{Filter: r.FormValue("q"), all: true}
 	for _, ctl := range c.program.Parts().Controllers {
 		found, err := inspect.KeysOf(c.program, ctl.Name, inspect.Query{Contains: p.Filter, Limit: perPage})
 		if err != nil {
@@ -164,25 +163,22 @@ func (c *console) search(r *http.Request, _ any) (title, name string, data any, 
 			p.Keys = append(p.Keys, keyRow{ctl.Name, k})
 		}
 	}
-	return "Search", "search", p, http.StatusOK
+	return "Search", p, http.StatusOK
 }
 
 // keyPage is one key.
 type keyPage struct {
 	inspect.Key
-	Name   string
-	Line   template.HTML // the runs in time
 	Object *inspect.Object
 }
 
-func (c *console) key(r *http.Request, _ any) (title, name string, data any, status int) {
+func (c *console) key(r *http.Request, _ content) (title string, now content, status int) {
 	controller, key := r.PathValue("name"), r.FormValue("key")
 	found, err := inspect.KeyOf(c.program, controller, key)
 	if err != nil {
-		p := keysPage{Controller: controller, Wrong: err.Error(), Sorts: inspect.Sorts, States: append([]string{""}, inspect.States...)}
-		return key, "keys", p, inspect.StatusOf(err)
+		return key, keysPage{Controller: controller, Wrong: err.Error()}, inspect.StatusOf(err)
 	}
-	return key, "key", keyPage{found, key, timeline(found.Timeline, time.Now()), inspect.ObjectOf(c.program, controller, key)}, http.StatusOK
+	return key, keyPage{found, inspect.ObjectOf(c.program, controller, key)}, http.StatusOK
 }
 
 func keysOf(controller string) string { return Path + "controllers/" + url.PathEscape(controller) }
