@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flyball-dev/flyball/internal/applied"
 	"github.com/flyball-dev/flyball/internal/redact"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -68,7 +67,7 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 	if isNil(like) {
 		like = c.whole(nil, at.kind)
 	}
-	c.traces.addSpan(ctx, tree, at.kind, applied.Key{Kind: at.kind.GroupKind(), Object: at.key, Owner: at.fieldOwner, Subresource: sub}, like)
+	c.traces.addSpan(ctx, tree, at.kind.GroupVersion().WithResource(at.resource.name+sub), at.key, like)
 	body, err := json.Marshal(tree)
 	if err != nil {
 		return at.wrap(err)

@@ -76,9 +76,10 @@ type Options struct {
 	// Negative: no retries.
 	RetryWithin time.Duration
 	// PropagateTrace writes the span of the reconcile into the kube.TraceContextAnnotation of each
-	// object that the reconcile creates, by Create or Apply, unless the object has one: so the
-	// reconciles of the child belong to the trace of its parent's. Later applies keep the value.
-	// Without spans (see reconcile.Options.TracerProvider) it does nothing.
+	// object that the reconcile creates, unless the object has one: so the reconciles of the child
+	// belong to the trace of its parent's. An Apply creates only what an informer of the Observer
+	// watches and does not hold; later ones keep the value. Without spans (see
+	// reconcile.Options.TracerProvider) it does nothing.
 	PropagateTrace bool
 	// Logger logs each distinct warning of the server once, unless the context of the
 	// call carries a logger. Zero: lines on stderr.
@@ -143,8 +144,11 @@ func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (*Client, error
 	c.http = &own
 	c.mapper = newMapper(c.discover)
 	c.traces.on = opts.PropagateTrace
-	if cache, ok := opts.Observer.(cacher); ok {
-		c.traces.cached = cache.Cached
+	if cache, ok := opts.Observer.(interface {
+		cacher
+		WatchedKind(schema.GroupVersionResource) (schema.GroupVersionKind, bool)
+	}); ok {
+		c.traces.cached, c.traces.watched = cache.Cached, cache.WatchedKind
 	}
 	c.mu.rest = map[schema.GroupVersion]*rest.RESTClient{}
 	return c, nil

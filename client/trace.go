@@ -9,9 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/internal/applied"
 	"github.com/flyball-dev/flyball/internal/contextvalues"
-	"github.com/flyball-dev/flyball/internal/memo"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -19,7 +17,7 @@ import (
 type traces struct {
 	on      bool
 	cached  func(schema.GroupVersionKind, kube.Key, kube.Object) kube.Object // nil: there is no cache
-	applied memo.Memo[applied.Key, string]                                   // to objects that were not cached
+	watched func(schema.GroupVersionResource) (schema.GroupVersionKind, bool)
 }
 
 // withSpan returns the object to create: obj, or a copy with the span of the reconcile.
@@ -41,11 +39,12 @@ func (t *traces) withSpan(ctx context.Context, obj kube.Object) kube.Object {
 	return traced
 }
 
-// addSpan adds a span to the configuration to apply: the one that the object has, or the one of
-// the reconcile that may create it. An apply must not change with each reconcile, or it would never
-// be without effect. like is of the Go type that is looked for in the cache.
-func (t *traces) addSpan(ctx context.Context, tree map[string]any, kind schema.GroupVersionKind, key applied.Key, like kube.Object) {
-	if !t.on || key.Subresource != "" {
+// addSpan adds a span to the configuration to apply: the one that the object has, or that of the
+// reconcile which creates it. Without an informer of the kind it is not known whether there is an
+// object, and an apply must not change with each reconcile. like is of the Go type that is looked
+// for in the cache. Subresources are not watched.
+func (t *traces) addSpan(ctx context.Context, tree map[string]any, resource schema.GroupVersionResource, key kube.Key, like kube.Object) {
+	if !t.on || t.cached == nil {
 		return
 	}
 	metadata, _ := tree["metadata"].(map[string]any)
@@ -53,7 +52,7 @@ func (t *traces) addSpan(ctx context.Context, tree map[string]any, kind schema.G
 	if annotations[kube.TraceContextAnnotation] != nil {
 		return
 	}
-	span := t.spanFor(ctx, kind, key, like)
+	span := t.spanFor(ctx, resource, key, like)
 	if span == "" {
 		return
 	}
@@ -66,18 +65,13 @@ func (t *traces) addSpan(ctx context.Context, tree map[string]any, kind schema.G
 	tree["metadata"] = metadata
 }
 
-func (t *traces) spanFor(ctx context.Context, kind schema.GroupVersionKind, key applied.Key, like kube.Object) string {
-	if t.cached != nil {
-		if held := t.cached(kind, key.Object, like); held != nil {
-			return held.GetAnnotations()[kube.TraceContextAnnotation]
-		}
+func (t *traces) spanFor(ctx context.Context, resource schema.GroupVersionResource, key kube.Key, like kube.Object) string {
+	kind, watched := t.watched(resource)
+	if !watched {
+		return ""
 	}
-	if was, ok := t.applied.Get(key); ok {
-		return was
+	if held := t.cached(kind, key, like); held != nil {
+		return held.GetAnnotations()[kube.TraceContextAnnotation]
 	}
-	span := contextvalues.TraceContextOf(ctx)
-	if span != "" {
-		t.applied.Put(key, span)
-	}
-	return span
+	return contextvalues.TraceContextOf(ctx)
 }

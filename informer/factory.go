@@ -375,6 +375,17 @@ func (f *SharedInformerFactory) cores() []*core {
 	return slices.Clone(f.mu.order)
 }
 
+// Kinds returns the kinds of the factory's informers, in the order of the requests.
+func (f *SharedInformerFactory) Kinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, c := range f.cores() {
+		if kind := c.gvk(); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
 // Progress returns the present work of each informer, in the order of the
 // requests.
 func (f *SharedInformerFactory) Progress() []Progress {

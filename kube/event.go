@@ -70,8 +70,9 @@ type Event[T Object] struct {
 	// LeftScope: a Deleted because the object no longer matches the scope; it
 	// may still exist.
 	LeftScope bool
-	// Own: this process has made the change, and each that is merged with it, by a
-	// write whose answer, or a read after it, the informer had before its watch had it.
+	// Own: the informer has the change, and each that is merged with it, from the answer
+	// to a write of this process, or a read after one, before its watch had it. What others
+	// changed just before that write is a part of it.
 	Own bool
 }
 

@@ -38,7 +38,7 @@ func (i inspected) Parts() inspect.Parts {
 				if p.Findings == nil {
 					p.Findings = map[string][]reconcile.Finding{}
 				}
-				p.Findings[c.Snapshot().Name] = found
+				p.Findings[c.Name()] = found
 			}
 		}
 	}
@@ -54,10 +54,16 @@ func (i inspected) Parts() inspect.Parts {
 	return p
 }
 
+// Stopping implements inspect.Program.
+func (i inspected) Stopping() bool {
+	phase, _ := i.m.life.phase()
+	return phase == PhaseStopping
+}
+
 // Controller implements inspect.Program.
 func (i inspected) Controller(name string) inspect.Controlled {
 	for _, one := range i.m.runnables.members() {
-		if c, ok := one.runnable.(inspect.Controlled); ok && c.Snapshot().Name == name {
+		if c, ok := one.runnable.(inspect.Controlled); ok && c.Name() == name {
 			return c
 		}
 	}
@@ -66,12 +72,12 @@ func (i inspected) Controller(name string) inspect.Controlled {
 
 // Cached implements inspect.Program.
 func (i inspected) Cached(kind schema.GroupKind, key kube.Key) (kube.Object, schema.GroupVersionKind) {
-	for _, known := range i.m.informers.Snapshot() {
-		if known.Kind.GroupKind() != kind {
+	for _, known := range i.m.informers.Kinds() {
+		if known.GroupKind() != kind {
 			continue
 		}
-		if obj := i.m.informers.Cached(known.Kind, key, nil); obj != nil {
-			return obj, known.Kind
+		if obj := i.m.informers.Cached(known, key, nil); obj != nil {
+			return obj, known
 		}
 	}
 	return nil, schema.GroupVersionKind{}

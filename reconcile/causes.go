@@ -26,6 +26,8 @@ type Causes struct {
 	// Sources counts them by source, in the order in which the sources came first; the 8 first
 	// sources. Nil: all are of one source.
 	Sources []SourceCount
+
+	foreign bool // one between the first and the last is not of an own write
 }
 
 // SourceCount is how many causes came from one source.
@@ -86,7 +88,8 @@ type caused struct {
 
 type moreCauses struct {
 	last    source.Cause
-	count   int // with the first
+	count   int  // with the first
+	foreign bool // one between the first and the last is not of an own write
 	sources []SourceCount
 }
 
@@ -149,6 +152,7 @@ func (w *caused) merge(cause source.Cause) {
 		w.more = &moreCauses{count: 1}
 	}
 	m := w.more
+	m.foreign = m.foreign || m.count > 1 && !m.last.Own
 	m.last = cause
 	m.count++
 	if m.sources == nil {
@@ -197,7 +201,7 @@ func (c *causes[K]) of(taken **caused) Causes {
 	}
 	out := Causes{First: w.first, Count: 1, Since: w.since}
 	if out.Last = w.last(); w.more != nil {
-		out.Count, out.Sources = w.more.count, w.more.sources
+		out.Count, out.Sources, out.foreign = w.more.count, w.more.sources, w.more.foreign
 	}
 	return out
 }

@@ -37,12 +37,7 @@ func (d *detector) look(rec *record, failing, now time.Time, runs func() []PastR
 			d.drop(Fight)
 		}
 	}
-	switch {
-	case failing.IsZero():
-		d.drop(Stuck)
-	case now.Sub(failing) >= stuckFor:
-		due = due || !d.has(Stuck)
-	}
+	due = d.countFailure(rec.textOf(rec.err), failing, now) || due
 	if !due {
 		return nil
 	}
@@ -75,6 +70,14 @@ func (d *detector) again(kind FindingKind) bool {
 	}
 	d.found[i].Count++
 	return true
+}
+
+// countFailure is count for Stuck, which ends with the last failure, or with another error.
+func (d *detector) countFailure(err string, failing, now time.Time) (due bool) {
+	if failing.IsZero() || slices.ContainsFunc(d.found, func(f Finding) bool { return f.Kind == Stuck && f.Err != err }) {
+		d.drop(Stuck)
+	}
+	return !failing.IsZero() && now.Sub(failing) >= stuckFor && !d.again(Stuck)
 }
 
 func (d *detector) has(kind FindingKind) bool {
@@ -121,7 +124,7 @@ func (r *record) recognise(runs []*record) {
 }
 
 func (r *record) ofOwnWrites() bool {
-	return r.caused && r.first.Own && (r.merged == nil || r.merged.last.Own)
+	return r.caused && r.first.Own && (r.merged == nil || r.merged.last.Own && !r.merged.foreign)
 }
 
 // undoes reports whether the run has changed a field that another client had changed just before, in

@@ -36,7 +36,7 @@ func wrote(r *recorder[Key], id int, version kube.Version, own bool, effect stri
 	rec.setEnd(action{outcome: outcome}, "", err, time.Second)
 	r.end(key, rec)
 	var found []string
-	for _, f := range r.findings() {
+	for _, f := range r.findings(began.Add(time.Minute)) {
 		found = append(found, string(f.Kind))
 	}
 	return strings.Join(found, " ")
@@ -79,7 +79,7 @@ func TestDetector_WritesWithoutEffectAndErrors_R30(t *testing.T) {
 		t.Errorf("after a good run %q is found", found)
 	}
 	r.close()
-	if found := r.findings(); len(found) > 0 {
+	if found := r.findings(dawn); len(found) > 0 {
 		t.Errorf("after the end %v is found", found)
 	}
 }

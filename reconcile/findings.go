@@ -151,7 +151,7 @@ func firstOf(changed map[string][]string) (object string, fields []string) {
 	return object, changed[object]
 }
 
-func ofOwnWrites(c Causes) bool { return c.Count > 0 && c.First.Own && c.Last.Own }
+func ofOwnWrites(c Causes) bool { return c.Count > 0 && c.First.Own && c.Last.Own && !c.foreign }
 
 // fightIn looks for a Fight in runs: a run changes a field, another client does, and the run for that
 // changes it again.

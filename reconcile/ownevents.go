@@ -55,6 +55,7 @@ func absentIn[T kube.Object](lister informer.Lister[T], c *Controller[Key]) func
 		if c.queue.NumRequeues(key) > 0 || !gone(key) {
 			return false
 		}
+		c.recorder.forget(key)
 		if !cancels || !queue.Cancel(key) {
 			return true
 		}

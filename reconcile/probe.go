@@ -120,6 +120,7 @@ func (c recording[K]) end(r *run[K], e ending) {
 		rec.setEnd(e.action, e.res.Reason, errorText(e.err), e.took)
 		for _, f := range c.recorder.end(r.key, rec) {
 			log := textlog.Throttled(c.own)
+			f.Key = keyText(r.key)
 			if f.Kind == NoEffect { // it costs, and does no harm
 				log = log.V(1)
 			}

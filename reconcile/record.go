@@ -134,7 +134,7 @@ func (r *record) setCauses(why Causes, began time.Time) {
 		r.waited = began.Sub(why.Since)
 	}
 	if why.Count > 1 {
-		r.merged = &moreCauses{last: why.Last, count: why.Count, sources: why.Sources}
+		r.merged = &moreCauses{last: why.Last, count: why.Count, foreign: why.foreign, sources: why.Sources}
 		r.merged.last.TraceContext = ""
 	}
 }
@@ -199,7 +199,7 @@ func (r *record) pastRun() PastRun {
 		out.Causes = Causes{First: r.first, Last: r.first, Count: 1, Since: out.Began.Add(-r.waited)}
 	}
 	if m := r.merged; m != nil {
-		out.Causes.Last, out.Causes.Count, out.Causes.Sources = m.last, m.count, slices.Clone(m.sources)
+		out.Causes.Last, out.Causes.Count, out.Causes.Sources, out.Causes.foreign = m.last, m.count, slices.Clone(m.sources), m.foreign
 	}
 	for i := range r.requests {
 		out.Requests = append(out.Requests, r.sentRequest(&r.requests[i], out.Began))

@@ -84,7 +84,8 @@ func (r *recorder[K]) begin(key K) *record {
 	return rec
 }
 
-// end keeps the record of a run of key that has ended. It returns findings that are new.
+// end keeps the record of a run of key that has ended. It returns findings that are new, without the
+// key.
 func (r *recorder[K]) end(key K, rec *record) (news []Finding) {
 	rec.bytes = rec.size()
 	r.mu.Lock()
@@ -117,6 +118,19 @@ func (r *recorder[K]) end(key K, rec *record) (news []Finding) {
 	return news
 }
 
+// forget ends the findings of a key that does not run any more.
+func (r *recorder[K]) forget(key K) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h := r.mu.keys[key]; h != nil {
+		h.failing, h.detector = 0, detector{}
+		delete(r.mu.found, h)
+	}
+}
+
 // lookLocked looks for findings in the runs of h, the last of which is rec.
 func (r *recorder[K]) lookLocked(h *history[K], rec *record) (news []Finding) {
 	failing := time.Time{}
@@ -124,12 +138,6 @@ func (r *recorder[K]) lookLocked(h *history[K], rec *record) (news []Finding) {
 		failing = time.Unix(0, h.failing)
 	}
 	news = h.detector.look(rec, failing, time.Unix(0, rec.began).Add(rec.took), h.pastRuns)
-	for i := range news {
-		news[i].Key = keyText(h.key)
-	}
-	for i := range h.detector.found {
-		h.detector.found[i].Key = keyText(h.key)
-	}
 	switch {
 	case len(h.detector.found) == 0:
 		delete(r.mu.found, h)
@@ -141,20 +149,39 @@ func (r *recorder[K]) lookLocked(h *history[K], rec *record) (news []Finding) {
 	return news
 }
 
-// findings returns what the recorded runs show, the longest first.
-func (r *recorder[K]) findings() (all []Finding) {
+// quietFor is after how long without a run the findings of a key have ended.
+const quietFor = 10 * time.Minute
+
+// findings returns what the recorded runs show, the longest first. A key that does not run any more
+// shows nothing, but for one that is stuck, whose backoff is longer.
+func (r *recorder[K]) findings(now time.Time) (all []Finding) {
 	if r == nil {
 		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for h := range r.mu.found {
-		all = append(all, h.detector.found...)
+	keys, all := r.found(now)
+	for i, key := range keys {
+		all[i].Key = keyText(key) // a function of the user's, which must not run under the lock
 	}
 	slices.SortFunc(all, func(a, b Finding) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
 	})
 	return all
+}
+
+// found returns findings without their keys, and the keys.
+func (r *recorder[K]) found(now time.Time) (keys []K, all []Finding) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for h := range r.mu.found {
+		last := h.runs[len(h.runs)-1]
+		quiet := now.Sub(time.Unix(0, last.began).Add(last.took)) > quietFor
+		for _, f := range h.detector.found {
+			if !quiet || f.Kind == Stuck {
+				keys, all = append(keys, h.key), append(all, f)
+			}
+		}
+	}
+	return keys, all
 }
 
 // record counts a run that has ended.

@@ -30,6 +30,7 @@ type sending struct {
 type write struct {
 	number  int
 	version schema.GroupVersion
+	kind    string // empty: not known
 	key     kube.Key
 	cache   contextvalues.Cache // nil: no informer has the kind
 	before  kube.Object         // in the cache; nil: none
@@ -53,19 +54,29 @@ func (s *sending) end() *record {
 
 // sent implements contextvalues.Task.
 func (s *sending) sent(q contextvalues.Request) (number int) {
-	w := write{version: q.Version, key: q.Key, cache: q.Cache}
+	w := write{version: q.Version, kind: q.Kind, key: q.Key, cache: q.Cache}
+	if w.number = s.add(q); w.number < 0 || !writes(q.Verb) {
+		return w.number
+	}
 	if q.Cache != nil && q.Key.Name != "" {
 		w.before = q.Cache.Cached(q.Version.WithKind(q.Kind), q.Key, nil)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.to == nil {
-		return -1
-	}
-	if w.number = s.mu.to.add(q, time.Since(s.mu.began)); w.number >= 0 && writes(q.Verb) {
+	if s.mu.to != nil {
 		s.mu.writes = append(s.mu.writes, w)
 	}
 	return w.number
+}
+
+// add records a request, and returns its number; negative: it is not recorded.
+func (s *sending) add(q contextvalues.Request) (number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.to == nil {
+		return -1
+	}
+	return s.mu.to.add(q, time.Since(s.mu.began))
 }
 
 func writes(verb string) bool {
@@ -115,7 +126,7 @@ func (s *sending) takeWrite(did kube.Written) (w write, code int) {
 
 // of reports whether w may have had the effect.
 func (w write) of(did kube.Written) bool {
-	return w.version == did.Kind.GroupVersion() && w.key.Namespace == did.Key.Namespace && (w.key.Name == did.Key.Name || w.key.Name == "")
+	return w.version == did.Kind.GroupVersion() && (w.kind == "" || w.kind == did.Kind.Kind) && w.key.Namespace == did.Key.Namespace && (w.key.Name == did.Key.Name || w.key.Name == "")
 }
 
 // effect returns what w did, which the cache has by now. from is the version that it named; 0:

@@ -73,7 +73,7 @@ func (c Cause) Renewed() bool {
 
 // Changed returns the paths of the fields that an Updated has changed, such as spec.replicas, the first
 // 8, and how many others. It leaves out what the server changes with each write, and names no
-// values. None: it is no Updated, or the controller does not record its runs.
+// values. None: it is not an Updated of a KindSource, or the controller does not record its runs.
 func (c Cause) Changed() (paths []string, more int) {
 	if c.changed == nil {
 		return nil, 0

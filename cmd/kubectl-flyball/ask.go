@@ -200,33 +200,45 @@ func (o *operator) keys(ctx context.Context, name string, q query) (all keyPage,
 	}
 	left := cmp.Or(q.limit, -1)
 	for offset := 0; ; {
-		values := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(perRequest)}}
-		for field, value := range map[string]string{"filter": q.filter, "contains": q.contains, "state": q.state, "sort": q.sort} {
-			if value != "" {
-				values.Set(field, value)
-			}
-		}
-		raw, err := o.get(ctx, "controllers/"+url.PathEscape(name)+"/keys", values)
+		page, err := o.keysFrom(ctx, name, q, offset)
 		if err != nil {
 			return all, err
 		}
-		var page keyPage
-		if err := decode(raw, &page); err != nil {
-			return all, err
-		}
-		page.Keys = slices.DeleteFunc(page.Keys, func(raw json.RawMessage) bool {
-			var row keyRow
-			return decode(raw, &row) != nil || !strings.HasPrefix(row.Key, q.contains) && q.namespace != ""
-		})
 		if left > 0 && len(all.Keys)+len(page.Keys) > left {
 			page.Keys = page.Keys[:left-len(all.Keys)]
 		}
 		page.Keys = append(all.Keys, page.Keys...)
-		all, offset = page, page.Next
+		all = page
 		if all.Next == 0 || left == len(all.Keys) {
 			return all, nil
 		}
+		if all.Next <= offset {
+			return all, fmt.Errorf("the operator answers the page from key %d with another that begins at %d", offset, all.Next)
+		}
+		offset = all.Next
 	}
+}
+
+// keysFrom returns one page of the keys.
+func (o *operator) keysFrom(ctx context.Context, name string, q query, offset int) (page keyPage, err error) {
+	values := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(perRequest)}}
+	for field, value := range map[string]string{"filter": q.filter, "contains": q.contains, "state": q.state, "sort": q.sort} {
+		if value != "" {
+			values.Set(field, value)
+		}
+	}
+	raw, err := o.get(ctx, "controllers/"+url.PathEscape(name)+"/keys", values)
+	if err != nil {
+		return page, err
+	}
+	if err := decode(raw, &page); err != nil {
+		return page, err
+	}
+	page.Keys = slices.DeleteFunc(page.Keys, func(raw json.RawMessage) bool {
+		var row keyRow
+		return decode(raw, &row) != nil || !strings.HasPrefix(row.Key, q.contains) && q.namespace != ""
+	})
+	return page, nil
 }
 
 // history returns a key of a controller with its runs.

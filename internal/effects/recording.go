@@ -58,12 +58,14 @@ func (t recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // request returns what is recorded of req when it is sent.
 func (r Recording) request(req *http.Request) contextvalues.Request {
-	out := contextvalues.Request{Path: req.URL.Path, Bytes: max(req.ContentLength, 0)}
+	out := contextvalues.Request{Bytes: max(req.ContentLength, 0)} // of another server, whose paths may be secret, no more
 	var to Target
 	ok := false
-	if below, is := strings.CutPrefix(req.URL.Path, r.prefix); is && req.URL.Host == r.host {
-		out.Path = below
-		to, ok = Parse(below, "")
+	if req.URL.Host == r.host {
+		below, is := strings.CutPrefix(req.URL.Path, r.prefix)
+		if out.Path = below; is {
+			to, ok = Parse(below, "")
+		}
 	}
 	if out.Verb = verbOf(req, to); !ok {
 		out.Verb = strings.ToLower(req.Method)

@@ -119,11 +119,12 @@ const (
 
 // differ walks two values in parallel.
 type differ struct {
-	of     what
-	path   []step
-	fields Fields
-	values int // compared
-	opaque int // depth within structs whose fields only their methods read
+	of       what
+	path     []step
+	fields   Fields
+	values   int // compared
+	tooLarge bool
+	opaque   int // depth within structs whose fields only their methods read
 }
 
 // step is one step from a value to a value in it.
@@ -177,9 +178,10 @@ func (d *differ) isTooLarge() bool {
 	if d.values++; d.of == everything || d.values <= mostValues {
 		return false
 	}
-	if d.values == mostValues+1 {
+	if !d.tooLarge {
 		d.fields.More++
 	}
+	d.tooLarge = true
 	return true
 }
 
@@ -263,6 +265,9 @@ func (d *differ) maps(was, is reflect.Value) {
 	if was.Pointer() == is.Pointer() {
 		return
 	}
+	if d.values += was.Len() + is.Len(); d.isTooLarge() {
+		return
+	}
 	keys := was.MapKeys()
 	for _, key := range is.MapKeys() {
 		if !was.MapIndex(key).IsValid() {
@@ -299,9 +304,9 @@ func (d *differ) step(s step, was, is reflect.Value) {
 	}
 	d.path = append(d.path, s)
 	if d.of == confidentialChange && len(d.path) == 1 && s.name() != "metadata" {
-		inner := differ{}
+		inner := differ{of: change, path: []step{s}}
 		inner.compare(was, is)
-		d.found(inner.fields.Paths == nil)
+		d.found(inner.fields.Paths == nil && inner.fields.More == 0)
 	} else {
 		d.compare(was, is)
 	}

@@ -6,6 +6,7 @@ package fielddiff_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -196,5 +197,23 @@ func TestUnion(t *testing.T) {
 	many := &fielddiff.Fields{Paths: strings.Split("1 2 3 4 5 6 7 8", " ")}
 	if got := fielddiff.Union(many, b); len(got.Paths) != fielddiff.Most || got.More != 3 {
 		t.Errorf("the union of many is %v", got)
+	}
+}
+
+// The work is bounded, whatever the objects have.
+func TestBetween_LargeMapsAreNotComparedInFull(t *testing.T) {
+	was, is := &corev1.ConfigMap{Data: map[string]string{}}, &corev1.ConfigMap{Data: map[string]string{}}
+	for i := range 60_000 {
+		was.Data[strconv.Itoa(i)], is.Data[strconv.Itoa(i)] = "a", "b"
+	}
+	if got := fielddiff.Between(was, is); len(got.Paths) != 0 || got.More != 1 {
+		t.Errorf("60,000 values differ: %d paths and %d more, want one more", len(got.Paths), got.More)
+	}
+	a, b := &corev1.Secret{Data: map[string][]byte{}}, &corev1.Secret{Data: map[string][]byte{}}
+	for i := range 60_000 {
+		a.Data[strconv.Itoa(i)], b.Data[strconv.Itoa(i)] = []byte("a"), []byte("b")
+	}
+	if got := fielddiff.Between(a, b); !slices.Equal(got.Paths, []string{"data"}) {
+		t.Errorf("of a large Secret %v are named, want data", got)
 	}
 }

@@ -26,14 +26,6 @@ func (m *Memo[K, V]) Has(key K, value V) bool {
 	return ok && is == value
 }
 
-// Get returns the value of key, if it is known.
-func (m *Memo[K, V]) Get(key K) (value V, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	value, ok = m.mu.of[key]
-	return value, ok
-}
-
 // Put makes value that of key.
 func (m *Memo[K, V]) Put(key K, value V) {
 	m.mu.Lock()

@@ -23,8 +23,11 @@ const Path = "/debug/flyball/"
 const (
 	mostStreams = 16
 	refreshed   = time.Second // between two looks for changes, at least
-	share       = 50          // a page takes at most a fiftieth of a processor
-	perPage     = 100         // keys
+	share       = 50          // an open page takes at most a fiftieth of a processor
+	// longest is how long one answer of events lasts. The browser asks again, and is authorized anew.
+	longest  = 5 * time.Minute
+	patience = 10 * time.Second // with a client that does not read
+	perPage  = 100              // keys
 )
 
 //go:embed assets/*.css assets/*.js
@@ -115,6 +118,7 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, v view) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
+	end := time.Now().Add(longest)
 	var before content
 	sent := ""
 	for {
@@ -127,7 +131,7 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, v view) {
 				return
 			}
 		}
-		if !sleep.For(r.Context(), max(refreshed, share*time.Since(began))) || c.program.Parts().Phase == "stopping" {
+		if stops := c.program.Stopping(); stops || time.Now().After(end) || !sleep.For(r.Context(), max(refreshed, share*time.Since(began))) {
 			return
 		}
 	}
@@ -136,14 +140,17 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, v view) {
 // sendEvent sends data, which may have several lines.
 func sendEvent(w http.ResponseWriter, data string) error {
 	var out strings.Builder
-	for line := range strings.Lines(data) {
+	for line := range strings.Lines(strings.ReplaceAll(data, "\r", " ")) { // which ends a line, too
 		out.WriteString("data: ")
-		out.WriteString(strings.TrimRight(line, "\r\n"))
+		out.WriteString(strings.TrimSuffix(line, "\n"))
 		out.WriteByte('\n')
 	}
 	out.WriteByte('\n')
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(patience)) // where there is a connection
+	defer func() { _ = control.SetWriteDeadline(time.Time{}) }()
 	if _, err := io.WriteString(w, out.String()); err != nil {
 		return err
 	}
-	return http.NewResponseController(w).Flush()
+	return control.Flush()
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-const hostile = `"><script>alert('x')</script><img src=x onerror=alert(1)>`
+const hostile = `"><script>alert('x')</script><img src=x onerror=alert(1)>` + "\r\rretry: 1"
 
 // program is one controller with one key.
 type program struct {
@@ -39,16 +39,12 @@ type program struct {
 	obj  kube.Object
 	// ended counts the reconciles.
 	ended atomic.Uint64
-	phase atomic.Pointer[string]
+	stops atomic.Bool
 }
 
 func (p *program) Parts() inspect.Parts {
-	phase := "running"
-	if named := p.phase.Load(); named != nil {
-		phase = *named
-	}
 	parts := inspect.Parts{
-		Program: p.name, Now: time.Now(), Phase: phase, Since: time.Now(), Controllers: []reconcile.Snapshot{p.Snapshot()},
+		Program: p.name, Now: time.Now(), Phase: "running", Since: time.Now(), Controllers: []reconcile.Snapshot{p.Snapshot()},
 		Informers:  []state.Informer{{Scopes: []state.Scope{{}}, Handlers: []state.Handler{{}}}},
 		Leadership: &inspect.Leadership{}, Members: []inspect.Member{{}},
 	}
@@ -58,6 +54,10 @@ func (p *program) Parts() inspect.Parts {
 	fill(reflect.ValueOf(&parts.Members).Elem(), p.text)
 	return parts
 }
+
+func (p *program) Stopping() bool { return p.stops.Load() }
+
+func (p *program) Name() string { return "website" }
 
 func (p *program) Controller(string) inspect.Controlled { return p }
 
@@ -277,8 +277,12 @@ func TestConsole_OpenPagesFollow_M26(t *testing.T) {
 		if _, more := <-refused; more || code() != http.StatusServiceUnavailable {
 			t.Errorf("the 17th page is answered with %d, want 503", code())
 		}
-		stopping := "stopping"
-		p.phase.Store(&stopping)
+		bad, _ := stream(ctx, t, console.Handler(&program{name: "website", text: hostile}), "informers")
+		synctest.Wait()
+		if event := <-bad; !strings.Contains(event, "</section>") {
+			t.Errorf("a carriage return ends the event: %q", event)
+		}
+		p.stops.Store(true)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		for range events { // ends

@@ -4,6 +4,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -83,7 +84,9 @@ func laneOf(now inspect.Controller, was inspect.Overview, at time.Time) lane {
 	for n, s := range now.Sources {
 		row := sourceRow{Source: s}
 		if i >= 0 && n < len(was.Controllers[i].Sources) && elapsed > 0 {
-			row.EventRate = float64(s.Events-was.Controllers[i].Sources[n].Events) / elapsed
+			if old := was.Controllers[i].Sources[n]; old.Name == s.Name && old.Events <= s.Events { // one before it may have ended
+				row.EventRate = float64(s.Events-old.Events) / elapsed
+			}
 		}
 		l.Sources = append(l.Sources, row)
 	}
@@ -95,7 +98,9 @@ func laneOf(now inspect.Controller, was inspect.Overview, at time.Time) lane {
 			l.Results = append(l.Results, result{outcome, count})
 		}
 	}
-	slices.SortFunc(l.Results, func(a, b result) int { return int(b.Count) - int(a.Count) })
+	slices.SortFunc(l.Results, func(a, b result) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Outcome, b.Outcome))
+	})
 	return l
 }
 

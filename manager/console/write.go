@@ -251,7 +251,7 @@ func (p keysPage) write(w *writer) {
 		p.writeKeys(w)
 		return
 	}
-	w.put("<h1>%s</h1>\n<form class=\"filter\" action=\"\">\n<label>Filter <input name=\"filter\" value=\"%s\" placeholder=\"regular expression\"></label>\n", p.Controller, p.Filter)
+	w.put("<h1>%s</h1>\n<form class=\"filter\" action=\"%s\">\n<label>Filter <input name=\"filter\" value=\"%s\" placeholder=\"regular expression\"></label>\n", p.Controller, keysOf(p.Controller), p.Filter)
 	writeSelect(w, "State", append([]string{""}, inspect.States...), p.State)
 	writeSelect(w, "Sort", inspect.Sorts, p.Sort)
 	w.put("<button>Show</button>\n</form>\n")

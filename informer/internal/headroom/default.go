@@ -27,7 +27,7 @@ const (
 // is the file system with /proc and /sys. 0: the memory of the process is not limited.
 func Default(goLimit int64, root fs.FS) int64 {
 	limit := cgroupLimit(root)
-	if goLimit > 0 && goLimit < math.MaxInt64 && (limit == 0 || goLimit <= limit && !isPaced(goLimit)) {
+	if goLimit > 0 && goLimit < math.MaxInt64 && !isPaced(goLimit) && (limit == 0 || goLimit <= limit) {
 		return int64(ofGoLimit * float64(goLimit))
 	}
 	return int64(ofCgroup * float64(limit))

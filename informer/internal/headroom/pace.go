@@ -43,9 +43,12 @@ type pacer struct{ sets bool }
 // update follows the limit of the cgroup, unless the program or GOMEMLIMIT has set one.
 func (p *pacer) update(root fs.FS) {
 	now, limit := debug.SetMemoryLimit(-1), paced(cgroupLimit(root), live())
-	if limit > 0 && (now == math.MaxInt64 || isPaced(now)) {
+	switch {
+	case limit > 0 && (now == math.MaxInt64 || isPaced(now)):
 		debug.SetMemoryLimit(limit)
 		p.sets = true
+	case limit == 0: // the cgroup has none any more
+		p.end()
 	}
 }
 

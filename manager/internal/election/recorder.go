@@ -107,6 +107,16 @@ func (r *Recorder) Cached(kind schema.GroupVersionKind, key kube.Key, like kube.
 	return nil
 }
 
+// WatchedKind passes the call on if the receiver has the method.
+func (r *Recorder) WatchedKind(resource schema.GroupVersionResource) (kind schema.GroupVersionKind, watched bool) {
+	if c, ok := r.next.(interface {
+		WatchedKind(schema.GroupVersionResource) (schema.GroupVersionKind, bool)
+	}); ok {
+		return c.WatchedKind(resource)
+	}
+	return kind, false
+}
+
 // Wrap counts the writes that pass next. It is inside the gate of leader election.
 func (r *Recorder) Wrap(next http.RoundTripper) http.RoundTripper { return counted{next, r} }
 

@@ -92,6 +92,8 @@ type controlled struct {
 	kind     schema.GroupKind
 }
 
+func (controlled) Name() string { return "website" }
+
 func (c controlled) Snapshot() reconcile.Snapshot {
 	return reconcile.Snapshot{Name: "website", Sources: []source.Snapshot{{Source: "kind", Kind: c.kind}}}
 }
@@ -121,6 +123,8 @@ type program struct {
 }
 
 func (p program) Parts() inspect.Parts { return p.parts }
+
+func (program) Stopping() bool { return false }
 
 func (p program) Controller(name string) inspect.Controlled {
 	if name != "website" {
@@ -269,7 +273,7 @@ func TestObjectOf_HidesSecrets(t *testing.T) {
 	const canary = "hunter2-canary"
 	meta := metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", Labels: map[string]string{"app": "web"}, OwnerReferences: []metav1.OwnerReference{{Kind: "Website", Name: "web"}},
-		Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"password":"` + canary + `"}}`},
+		Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"password":"` + canary + `"}}`, "kapp.k14s.io/original": `{"data":"` + canary + `"}`},
 	}
 	plain := metav1.ObjectMeta{Namespace: "shop", Name: "web"}
 	for name, c := range map[string]struct {
@@ -287,6 +291,23 @@ func TestObjectOf_HidesSecrets(t *testing.T) {
 		got := inspect.ObjectOf(p, "website", "shop/web")
 		if got == nil || strings.Contains(got.YAML, canary) || !strings.Contains(got.YAML, c.shows) || strings.Contains(got.YAML, "aHVudGVy") {
 			t.Errorf("%s is shown as %+v; want %q, and not its value", name, got, c.shows)
+		}
+	}
+}
+
+// Errors and reasons are text of anybody, and may repeat a credential.
+func TestHandler_ErrorsHideSecrets_M25(t *testing.T) {
+	const canary = "hunter2-canary"
+	wrong := "vault: 403 for Bearer " + canary
+	p := program{}
+	p.recorded = []reconcile.KeyRuns{{Key: "shop/web", Outcome: reconcile.OutcomeError, Err: wrong}}
+	p.runs = []reconcile.PastRun{{Err: wrong, Reason: "token=" + canary, Causes: reconcile.Causes{Count: 1, First: source.Cause{Source: source.Retry, Reason: wrong}}}}
+	p.parts.Members = []inspect.Member{{Name: "mailer", Error: wrong}}
+	for _, path := range []string{"overview", "controllers/website/keys", "controllers/website/key?key=shop/web"} {
+		w := httptest.NewRecorder()
+		inspect.Handler(p).ServeHTTP(w, httptest.NewRequest(http.MethodGet, inspect.Path+path, nil))
+		if body := w.Body.String(); strings.Contains(body, canary) || !strings.Contains(body, "(hidden)") {
+			t.Errorf("%s shows %s", path, body)
 		}
 	}
 }

@@ -16,8 +16,8 @@ type KeyRow struct {
 	Due        time.Time `json:"due,omitzero"`
 	// Attempts that have failed in a row.
 	Attempts int `json:"attempts"`
-	// Outcome and end of the last recorded run, the error if it failed, and since when all
-	// recorded runs have failed.
+	// Outcome and end of the last recorded run, the error if it failed, and since when the runs
+	// have failed, conflicts left out.
 	Outcome      string    `json:"outcome,omitempty"`
 	Ended        time.Time `json:"ended,omitzero"`
 	Error        string    `json:"error,omitempty"`

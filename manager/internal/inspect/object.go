@@ -29,8 +29,18 @@ const (
 	hidden   = "(hidden)"
 )
 
-// secret matches texts that are not shown wherever they are: keys, kubeconfigs and tokens.
-var secret = regexp.MustCompile(`PRIVATE KEY-----|client-key-data|(?i:bearer) [A-Za-z0-9._~+/-]{16,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.`)
+// secret matches texts that look like a credential: keys, tokens, kubeconfigs and other settings with
+// a password.
+var secret = regexp.MustCompile(`PRIVATE KEY-----|(?i:bearer|basic) [A-Za-z0-9._~+/=-]{8,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}` +
+	`|\bgh[pousr]_[A-Za-z0-9]{16,}|\bAKIA[A-Z0-9]{16}\b|(?i:password|passwd|secret|token|api[_-]?key|client-key-data)["']?\s*[:=]\s*\S|://[^/\s:@]+:[^/\s@]+@`)
+
+// textOf returns text, unless it looks like a credential.
+func textOf(text string) string {
+	if secret.MatchString(text) {
+		return hidden
+	}
+	return text
+}
 
 // objectOf returns obj as text. Values of confidential kinds, and texts that look like a
 // credential, are hidden.
@@ -53,10 +63,9 @@ func objectOf(kind schema.GroupVersionKind, obj kube.Object) (*Object, error) {
 			tree[field] = hide(value, false)
 		}
 	}
-	if confidential { // kubectl apply keeps the whole object there
-		if _, has, _ := unstructured.NestedString(tree, "metadata", "annotations", lastApplied); has {
-			_ = unstructured.SetNestedField(tree, hidden, "metadata", "annotations", lastApplied)
-		}
+	if annotations, has, _ := unstructured.NestedMap(tree, "metadata", "annotations"); confidential && has {
+		hide(annotations, true) // several tools keep the whole object there
+		_ = unstructured.SetNestedMap(tree, annotations, "metadata", "annotations")
 	}
 	text, err := yaml.Marshal(tree)
 	if err != nil {
@@ -67,8 +76,6 @@ func objectOf(kind schema.GroupVersionKind, obj kube.Object) (*Object, error) {
 	}
 	return out, nil
 }
-
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // treeOf returns a copy of obj as JSON values.
 func treeOf(obj kube.Object) (map[string]any, error) {
@@ -92,10 +99,10 @@ func hide(value any, all bool) any {
 		}
 		return v
 	case string:
-		if all || secret.MatchString(v) {
+		if all {
 			return hidden
 		}
-		return v
+		return textOf(v)
 	}
 	if all {
 		return hidden

@@ -28,7 +28,7 @@ type Parts struct {
 func (p Parts) Of() Overview {
 	o := Overview{
 		Version: Version, Program: p.Program, Now: p.Now, Phase: p.Phase, Since: p.Since,
-		Leadership: p.Leadership, Members: orNone(p.Members),
+		Leadership: p.Leadership, Members: append([]Member{}, p.Members...),
 		Controllers: make([]Controller, 0, len(p.Controllers)), Informers: make([]Informer, 0, len(p.Informers)),
 	}
 	for _, c := range p.Controllers {
@@ -37,16 +37,11 @@ func (p Parts) Of() Overview {
 	for _, i := range p.Informers {
 		o.Informers = append(o.Informers, informerOf(i))
 	}
+	for i := range o.Members {
+		o.Members[i].Error = textOf(o.Members[i].Error)
+	}
 	o.Problems = problems(o, p.Findings)
 	return o
-}
-
-// orNone returns a list that is [] in JSON and not null.
-func orNone[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 func controllerOf(s reconcile.Snapshot) Controller {
@@ -104,7 +99,7 @@ func informerOf(i state.Informer) Informer {
 			scope = "in namespaces with labels " + s.NamespaceSelector
 		}
 		out.Scopes = append(out.Scopes, Scope{
-			Scope: scope, State: string(s.State), Since: s.Since, Reason: s.Reason, Hint: s.State.Hint(s.Synced), NextTry: s.NextTry,
+			Scope: scope, State: string(s.State), Since: s.Since, Reason: textOf(s.Reason), Hint: s.State.Hint(s.Synced), NextTry: s.NextTry,
 			Version: uint64(s.Version), LastContact: s.LastContact, Relists: relists, Watches: s.Watches,
 		})
 	}

@@ -15,6 +15,8 @@ import (
 type Program interface {
 	// Parts returns what it consists of now.
 	Parts() Parts
+	// Stopping reports whether it is about to end.
+	Stopping() bool
 	// Controller returns one; nil: there is none of that name.
 	Controller(name string) Controlled
 	// Cached returns an object of a cache and its kind; nil: no cache has it.
@@ -24,6 +26,7 @@ type Program interface {
 // Controlled is a controller that records its runs. Keys are those of the logs.
 // *reconcile.Controller is one.
 type Controlled interface {
+	Name() string
 	Snapshot() reconcile.Snapshot
 	RecordedKeys(q reconcile.KeysQuery) reconcile.KeysPage
 	// Findings returns what the recorded runs show that is wrong.

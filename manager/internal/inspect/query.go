@@ -140,13 +140,13 @@ func (q Query) compare() func(a, b KeyRow) int {
 
 // rowsOf returns all keys of a controller, in no order.
 func rowsOf(c Controlled) []KeyRow {
-	recorded := c.RecordedKeys(reconcile.KeysQuery{Limit: -1, Compare: func(a, b reconcile.KeyRuns) int { return 0 }}).Keys
+	recorded := c.RecordedKeys(reconcile.KeysQuery{Limit: -1}).Keys
 	rows := make([]KeyRow, 0, len(recorded))
 	at := make(map[string]int, len(recorded))
 	for _, k := range recorded {
 		at[k.Key] = len(rows)
 		rows = append(rows, KeyRow{
-			Key: k.Key, State: idle, Outcome: string(k.Outcome), Ended: k.Ended, Error: k.Err, FailingSince: k.FailingSince, Runs: k.Runs,
+			Key: k.Key, State: idle, Outcome: string(k.Outcome), Ended: k.Ended, Error: textOf(k.Err), FailingSince: k.FailingSince, Runs: k.Runs,
 		})
 	}
 	for _, k := range c.QueuedKeys() {
@@ -173,7 +173,7 @@ func KeyOf(p Program, controller, key string) (Key, error) {
 	out := Key{Version: Version, Controller: controller, KeyRow: KeyRow{Key: key, State: idle}, Timeline: []Run{}, Findings: []Finding{}}
 	known := c.RecordedKeys(reconcile.KeysQuery{Match: func(k reconcile.KeyRuns) bool { return k.Key == key }}).Keys
 	for _, k := range known {
-		out.Outcome, out.Ended, out.Error, out.FailingSince, out.Runs = string(k.Outcome), k.Ended, k.Err, k.FailingSince, k.Runs
+		out.Outcome, out.Ended, out.Error, out.FailingSince, out.Runs = string(k.Outcome), k.Ended, textOf(k.Err), k.FailingSince, k.Runs
 	}
 	queued := c.QueuedKeys()
 	i := slices.IndexFunc(queued, func(k workqueue.KeyState[string]) bool { return k.Key == key })
@@ -185,7 +185,7 @@ func KeyOf(p Program, controller, key string) (Key, error) {
 	}
 	for _, f := range c.Findings() {
 		if f.Key == key {
-			out.Findings = append(out.Findings, Finding{string(f.Kind), f.Since, f.Object, f.Fields, f.Count, f.String()})
+			out.Findings = append(out.Findings, Finding{string(f.Kind), f.Since, f.Object, f.Fields, f.Count, textOf(f.String())})
 		}
 	}
 	for _, r := range slices.Backward(c.RunsOf(key)) {
@@ -205,7 +205,7 @@ func Latest(p Program, controller string, most int) (out []Key) {
 		if len(runs) == 0 {
 			continue // it was dropped meanwhile
 		}
-		row := KeyRow{Key: k.Key, Outcome: string(k.Outcome), Ended: k.Ended, Error: k.Err, FailingSince: k.FailingSince, Runs: k.Runs}
+		row := KeyRow{Key: k.Key, Outcome: string(k.Outcome), Ended: k.Ended, Error: textOf(k.Err), FailingSince: k.FailingSince, Runs: k.Runs}
 		out = append(out, Key{Version: Version, Controller: controller, KeyRow: row, Timeline: []Run{runOf(runs[len(runs)-1])}, Findings: []Finding{}})
 	}
 	return out
@@ -215,7 +215,7 @@ func runOf(r reconcile.PastRun) Run {
 	out := Run{
 		ID: r.ID, Began: r.Began, WaitSeconds: r.Waited.Seconds(), TookSeconds: r.Took.Seconds(),
 		Causes: []Cause{}, CauseCount: r.Causes.Count, Outcome: string(r.Outcome), AfterSeconds: r.After.Seconds(),
-		Reason: r.Reason, Error: r.Err, Requests: []Request{}, MoreRequests: r.MoreRequests,
+		Reason: textOf(r.Reason), Error: textOf(r.Err), Requests: []Request{}, MoreRequests: r.MoreRequests,
 	}
 	if r.Causes.Count > 0 {
 		out.Causes = append(out.Causes, causeOf(r.Causes.First))
@@ -230,7 +230,7 @@ func runOf(r reconcile.PastRun) Run {
 }
 
 func causeOf(c source.Cause) Cause {
-	out := Cause{Text: c.String(), Source: c.Source, OldVersion: uint64(c.OldVersion), Version: uint64(c.Version), Own: c.Own}
+	out := Cause{Text: textOf(c.String()), Source: c.Source, OldVersion: uint64(c.OldVersion), Version: uint64(c.Version), Own: c.Own}
 	out.Changed, out.MoreChanged = c.Changed()
 	if c.Type != 0 {
 		out.Event, out.Object = c.Type.String(), strings.TrimPrefix(c.Object.String(), "/")
