@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -86,6 +87,11 @@ line:
 
 // complaints returns the lines with an error.
 func (p *process) complaints() []string { return p.log(`"error"=`) }
+
+// complaintsBesides returns complaints without those that have a text.
+func (p *process) complaintsBesides(text string) []string {
+	return slices.DeleteFunc(p.complaints(), func(line string) bool { return strings.Contains(line, text) })
+}
 
 func (p *process) start() {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -42,6 +42,11 @@ func (d *detector) look(rec *record, failing, now time.Time, runs func() []PastR
 		return nil
 	}
 	for _, f := range findingsIn("", runs(), failing, now) {
+		if f.Kind == HotLoop {
+			if f.Count = d.hot; f.Count < hotRuns {
+				continue
+			}
+		}
 		if !d.has(f.Kind) {
 			news = append(news, f)
 		}

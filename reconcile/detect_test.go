@@ -42,22 +42,22 @@ func wrote(r *recorder[Key], id int, version kube.Version, own bool, effect stri
 	return strings.Join(found, " ")
 }
 
-// A key that wakes itself is found with its sixth run, by the event of the watch too, and is well
+// A key that wakes itself is found with its thirtieth run, by the event of the watch too, and is well
 // again with the first run that is woken by another, or writes nothing.
 func TestDetector_HotLoop_R30(t *testing.T) {
 	for _, own := range []bool{true, false} { // false: the watch was faster than the answer
 		r := newTestRecorder(t, 0, 0)
-		for id := range 20 {
+		for id := range 80 {
 			found := wrote(r, id, kube.Version(100+id), own, effectChanged)
-			first := 6
+			first := 30
 			if !own {
-				first = 7 // the write before the first run is not known
+				first = 31 // the write before the first run is not known
 			}
 			if (found == "hot loop") != (id+1 >= first) {
 				t.Errorf("own: %v: after %d runs %q is found", own, id+1, found)
 			}
 		}
-		if found := wrote(r, 20, 500, false, effectChanged); found != "" {
+		if found := wrote(r, 80, 500, false, effectChanged); found != "" {
 			t.Errorf("after a run for an event of others %q is found", found)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 type FindingKind string
 
 const (
-	// HotLoop: each of the last six runs was woken by own writes alone, and wrote again.
+	// HotLoop: thirty runs in a row were each woken by own writes alone, and wrote again. A finite
+	// number of steps that each lead to the next is none.
 	HotLoop FindingKind = "hot loop"
 	// Fight: three times another client has changed a field back that a run had written, and the next
 	// run has written it again.
@@ -67,7 +68,8 @@ func (f Finding) String() string {
 }
 
 const (
-	hotRuns   = 6
+	hotRuns   = 30
+	hotShown  = 6 // of them that are recorded, and write one object
 	fights    = 3
 	idleRuns  = 8
 	quietRuns = 8 // after which a fight is over
@@ -117,7 +119,7 @@ func hotLoopIn(runs []PastRun) (Finding, bool) {
 		f.Count, f.Since = f.Count+1, r.Began
 		f.Object, f.Fields = firstOf(common)
 	}
-	return f, f.Count >= hotRuns
+	return f, f.Count >= hotShown
 }
 
 // changesOf returns the fields that a run has changed, by object.

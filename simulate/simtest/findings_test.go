@@ -46,7 +46,7 @@ func TestController_Findings_R30(t *testing.T) {
 			return reconcile.Result{}, api.Patch(ctx, kube.Copy(obj), client.MergePatch(fmt.Appendf(nil, `{"data":{"run":"%d"}}`, n)))
 		}, nil, 0, `hot loop default/site: the key is woken by its own writes alone, many times in a row: each run writes data["run"] of ConfigMap default/site`},
 		"several steps": {func(ctx context.Context, api *client.Client, obj *corev1.ConfigMap, n int) (reconcile.Result, error) {
-			if n > 4 {
+			if n > 20 {
 				return reconcile.Result{}, nil
 			}
 			return reconcile.Result{}, api.Patch(ctx, kube.Copy(obj), client.MergePatch(fmt.Appendf(nil, `{"data":{"step%d":"done"}}`, n)))
@@ -79,7 +79,7 @@ func TestController_Findings_R30(t *testing.T) {
 					if obj.Name != "site" || calm {
 						return reconcile.Result{}, nil
 					}
-					if runs++; runs > 29 && name != "errors of an hour" {
+					if runs++; runs > 49 && name != "errors of an hour" {
 						return reconcile.Result{}, nil
 					}
 					time.Sleep(10 * time.Millisecond)
