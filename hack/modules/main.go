@@ -55,7 +55,9 @@ type repository struct {
 	root    string
 	modules []string // directories from the root, which is "."
 	out     io.Writer
-	env     []string // added to that of each program
+	// progress is where programs write errors, and the go command what it downloads. Nil: to out.
+	progress io.Writer
+	env      []string // added to that of each program
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -124,6 +126,9 @@ func (r *repository) command(ctx context.Context, dir string, env []string, name
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = filepath.Join(r.root, dir), slices.Concat(os.Environ(), []string{"GOWORK=off"}, r.env, env)
 	cmd.Stdout, cmd.Stderr = r.out, r.out
+	if r.progress != nil {
+		cmd.Stderr = r.progress
+	}
 	processgroup.Lead(cmd, 0)
 	defer processgroup.Kill(cmd)
 	if err := cmd.Run(); err != nil {
@@ -134,11 +139,11 @@ func (r *repository) command(ctx context.Context, dir string, env []string, name
 
 // output returns what a program prints.
 func (r *repository) output(ctx context.Context, dir, name string, args ...string) (string, error) {
-	var out bytes.Buffer
-	quiet := repository{root: r.root, out: &out, env: r.env}
+	var out, progress bytes.Buffer
+	quiet := repository{root: r.root, out: &out, progress: &progress, env: r.env}
 	err := quiet.command(ctx, dir, nil, name, args...)
 	if err != nil {
-		err = fmt.Errorf("%w\n%s", err, out.String())
+		err = fmt.Errorf("%w\n%s%s", err, progress.String(), out.String())
 	}
 	return strings.TrimSpace(out.String()), err
 }

@@ -54,6 +54,7 @@ var notShown = map[string]string{
 	"flyball_informer_own_writes_not_overlaid_total": "for looking into one server",
 	"flyball_informer_state":                         "only of scopes in trouble, for which it is an alert",
 	"flyball_informer_stream_fallbacks_total":        "for looking into one server",
+	"flyball_reconcile_findings":                     "the log and the console name the keys",
 	"flyball_informer_synced":                        "the states are shown, and it is an alert",
 	"flyball_informer_tombstones":                    "for looking into one process",
 	"flyball_informer_tombstones_forgotten_total":    "for looking into one process",
