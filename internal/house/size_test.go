@@ -48,7 +48,7 @@ func TestHouse_SizeOfTheHouse(t *testing.T) {
 	}{
 		{"modules", modules, 8},
 		{"packages", len(packages), 165},
-		{"lines of Go without tests", lines, 145_363},
+		{"lines of Go without tests", lines, 145_400},
 		{"tests at the root", rootTests, 0},
 		{"functions with more than 15 branches", branchy, 28},
 		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 37_854},
