@@ -28,9 +28,6 @@ func (m *Manager) observe(opts Options) error {
 	return from.Register(m.registry)
 }
 
-// consolePath is where the console is, above inspect.Path.
-const consolePath = "/debug/flyball/"
-
 func (m *Manager) metricsHandler(opts Options) (http.Handler, error) {
 	as := opts.MetricsServing
 	mux := http.NewServeMux()
@@ -42,7 +39,7 @@ func (m *Manager) metricsHandler(opts Options) (http.Handler, error) {
 		mux.Handle(inspect.Path, inspect.Handler(inspected{m}))
 	}
 	if as.Console != nil {
-		mux.Handle(consolePath, as.Console(inspected{m}))
+		mux.Handle(inspect.Root, as.Console(inspected{m}))
 	}
 	if !as.Guard {
 		return mux, nil

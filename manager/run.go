@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/manager/internal/election"
+	"github.com/flyball-dev/flyball/manager/internal/inspect"
 )
 
 // lastMoment is how long Runnables have to return after the grace period has passed and
@@ -106,7 +107,7 @@ func (m *Manager) announce() {
 	if m.metrics != nil {
 		values = append(values, "metrics", m.metrics.Addr())
 		if m.console != "" {
-			values = append(values, "console", m.console+m.metrics.Addr()+consolePath)
+			values = append(values, "console", m.console+m.metrics.Addr()+inspect.Root)
 		}
 	}
 	if m.health != nil {

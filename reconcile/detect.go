@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/source"
 )
 
@@ -41,7 +40,7 @@ func (d *detector) look(rec *record, failing, now time.Time, runs func() []PastR
 	if !due {
 		return nil
 	}
-	for _, f := range findingsIn("", runs(), failing, now) {
+	for _, f := range findingsIn(runs(), failing, now) {
 		if f.Kind == HotLoop {
 			if f.Count = d.hot; f.Count < hotRuns {
 				continue
@@ -108,8 +107,8 @@ func (r *record) effects() (wrote, idle bool) {
 	return wrote, idle
 }
 
-// recognise finds the causes of r, the last of runs, that follow from writes of earlier runs, whose events a watch may
-// bring before their answers.
+// recognise finds the causes of r, the last of runs, that follow from writes of earlier runs, whose
+// events a watch may bring before their answers.
 func (r *record) recognise(runs []*record) {
 	if !r.caused {
 		return
@@ -139,7 +138,7 @@ func (r *record) undoes() bool {
 }
 
 func (r *record) rewrites(c *source.Cause) bool {
-	if c.Type != kube.Updated || c.Own || c.Resync {
+	if !isForeign(c) {
 		return false
 	}
 	theirs, _ := c.Changed()

@@ -77,17 +77,15 @@ const (
 	stuckRuns = 3
 )
 
-// findingsIn returns what the runs of a key show, the oldest first. failing is since when they
-// fail; zero: they do not.
-func findingsIn(key string, runs []PastRun, failing, now time.Time) (found []Finding) {
+// findingsIn returns what the runs of a key show, the oldest first, without the key. failing is
+// since when they fail; zero: they do not.
+func findingsIn(runs []PastRun, failing, now time.Time) (found []Finding) {
 	for _, look := range []func([]PastRun) (Finding, bool){hotLoopIn, fightIn, noEffectIn} {
 		if f, ok := look(runs); ok {
-			f.Key = key
 			found = append(found, f)
 		}
 	}
 	if f, ok := stuckIn(runs, failing, now); ok {
-		f.Key = key
 		found = append(found, f)
 	}
 	return found
@@ -196,7 +194,7 @@ func undoneFields(c Causes) (out []string) {
 		causes = append(causes, c.Last)
 	}
 	for _, cause := range causes {
-		if cause.Type != kube.Updated || cause.Own || cause.Resync {
+		if !isForeign(&cause) {
 			continue
 		}
 		fields, _ := cause.Changed()
@@ -206,6 +204,9 @@ func undoneFields(c Causes) (out []string) {
 	}
 	return out
 }
+
+// isForeign reports whether another client has changed an object.
+func isForeign(c *source.Cause) bool { return c.Type == kube.Updated && !c.Own && !c.Resync }
 
 // noEffectIn looks for NoEffect at the end of runs.
 func noEffectIn(runs []PastRun) (Finding, bool) {

@@ -154,10 +154,7 @@ const quietFor = 10 * time.Minute
 
 // findings returns what the recorded runs show, the longest first. A key that does not run any more
 // shows nothing, but for one that is stuck, whose backoff is longer.
-func (r *recorder[K]) findings(now time.Time) (all []Finding) {
-	if r == nil {
-		return nil
-	}
+func (r *recorder[K]) findings(now time.Time) []Finding {
 	keys, all := r.found(now)
 	for i, key := range keys {
 		all[i].Key = keyText(key) // a function of the user's, which must not run under the lock
@@ -170,6 +167,9 @@ func (r *recorder[K]) findings(now time.Time) (all []Finding) {
 
 // found returns findings without their keys, and the keys.
 func (r *recorder[K]) found(now time.Time) (keys []K, all []Finding) {
+	if r == nil {
+		return nil, nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for h := range r.mu.found {

@@ -85,7 +85,8 @@ func (c *Controller[K]) Snapshot() Snapshot {
 	for _, kind := range findingKinds {
 		s.Findings[kind] = 0
 	}
-	for _, f := range c.recorder.findings(time.Now()) {
+	_, found := c.recorder.found(time.Now())
+	for _, f := range found {
 		s.Findings[f.Kind]++
 	}
 	for i, o := range outcomes {

@@ -128,7 +128,7 @@ func TestRecording_EffectsOfForeignClientsAreRecorded_R29(t *testing.T) {
 }
 
 func TestRecording_PassesOnWhatItDoesNotRecord(t *testing.T) {
-	fate := errors.New("the wire is cut")
+	cut := errors.New("the wire is cut")
 	upgraded := &http.Response{StatusCode: http.StatusSwitchingProtocols, Body: http.NoBody}
 	for _, row := range []struct {
 		name string
@@ -139,7 +139,7 @@ func TestRecording_PassesOnWhatItDoesNotRecord(t *testing.T) {
 	}{
 		{"off", &task{off: true}, answer(200, ""), nil, ""},
 		{"full", &task{full: true}, answer(200, ""), nil, ""},
-		{"an error", &task{}, nil, fate, "get /version / 0, 1: 0 0 true"},
+		{"an error", &task{}, nil, cut, "get /version / 0, 1: 0 0 true"},
 		{"an upgrade", &task{}, upgraded, nil, "get /version / 0, 1: 101 0 false"},
 	} {
 		rt, ctx := recordedBy(t, row.by, func(*http.Request) (*http.Response, error) { return row.resp, row.err })

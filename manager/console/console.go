@@ -18,7 +18,7 @@ import (
 type Program = inspect.Program
 
 // Path is where the console is served.
-const Path = "/debug/flyball/"
+const Path = inspect.Root
 
 const (
 	mostStreams = 16

@@ -94,24 +94,15 @@ func count(n uint64) string {
 	return fmt.Sprintf("%.1f M", float64(n)/1e6)
 }
 
-// rate returns a number per second; empty: none.
-func rate(perSecond float64) string {
+// rated returns a number per second; empty: none.
+func rated(perSecond float64) markup {
 	switch {
 	case perSecond <= 0:
 		return ""
 	case perSecond < 10:
-		return fmt.Sprintf("%.1f/s", perSecond)
+		return escaped(` <span class="rate">%.1f/s</span>`, perSecond)
 	}
-	return fmt.Sprintf("%.0f/s", perSecond)
-}
-
-// rated returns a number per second; empty: none.
-func rated(perSecond float64) markup {
-	text := rate(perSecond)
-	if text == "" {
-		return ""
-	}
-	return escaped(` <span class="rate">%s</span>`, text)
+	return escaped(` <span class="rate">%.0f/s</span>`, perSecond)
 }
 
 // fields returns paths of fields, and how many others there are.

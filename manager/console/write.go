@@ -20,16 +20,16 @@ func layout(title, page, program, query string, main markup) string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>%s · %s</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="/debug/flyball/static/console.css">
-<script defer src="/debug/flyball/static/idiomorph.min.js"></script>
-<script defer src="/debug/flyball/static/console.js"></script>
+<link rel="stylesheet" href="%sstatic/console.css">
+<script defer src="%[3]sstatic/idiomorph.min.js"></script>
+<script defer src="%[3]sstatic/console.js"></script>
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header>
-  <a class="program" href="/debug/flyball/">%[2]s</a>
+  <a class="program" href="%[3]s">%[2]s</a>
   <nav aria-label="Pages">
-`, title, program)
+`, title, program, Path)
 	for _, link := range [][2]string{{"", "Overview"}, {"informers", "Informers"}} {
 		current := markup("")
 		if page == link[0] {
@@ -38,7 +38,7 @@ func layout(title, page, program, query string, main markup) string {
 		w.put("    <a href=\"%s%s\"%s>%s</a>\n", Path, link[0], current, link[1])
 	}
 	w.put(`  </nav>
-  <form role="search" action="/debug/flyball/search">
+  <form role="search" action="%ssearch">
     <input type="search" name="q" value="%s" placeholder="Find a key" aria-label="Find a key, such as shop/web">
   </form>
 </header>
@@ -48,7 +48,7 @@ func layout(title, page, program, query string, main markup) string {
 </main>
 </body>
 </html>
-`, query, main)
+`, Path, query, main)
 	return w.String()
 }
 

@@ -9,8 +9,11 @@ import (
 	"strconv"
 )
 
-// Path is where the JSON is served.
-const Path = "/debug/flyball/" + Version + "/"
+// Root is where the console is served, and Path, below it, the JSON.
+const (
+	Root = "/debug/flyball/"
+	Path = Root + Version + "/"
+)
 
 // Handler answers with views of p as JSON, below Path.
 func Handler(p Program) http.Handler {

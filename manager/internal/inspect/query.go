@@ -145,9 +145,7 @@ func rowsOf(c Controlled) []KeyRow {
 	at := make(map[string]int, len(recorded))
 	for _, k := range recorded {
 		at[k.Key] = len(rows)
-		rows = append(rows, KeyRow{
-			Key: k.Key, State: idle, Outcome: string(k.Outcome), Ended: k.Ended, Error: textOf(k.Err), FailingSince: k.FailingSince, Runs: k.Runs,
-		})
+		rows = append(rows, rowOf(k))
 	}
 	for _, k := range c.QueuedKeys() {
 		i, known := at[k.Key]
@@ -158,6 +156,11 @@ func rowsOf(c Controlled) []KeyRow {
 		rows[i].queued(k)
 	}
 	return rows
+}
+
+// rowOf returns a key that is not in the queue.
+func rowOf(k reconcile.KeyRuns) KeyRow {
+	return KeyRow{Key: k.Key, State: idle, Outcome: string(k.Outcome), Ended: k.Ended, Error: textOf(k.Err), FailingSince: k.FailingSince, Runs: k.Runs}
 }
 
 func (r *KeyRow) queued(k workqueue.KeyState[string]) {
@@ -173,7 +176,7 @@ func KeyOf(p Program, controller, key string) (Key, error) {
 	out := Key{Version: Version, Controller: controller, KeyRow: KeyRow{Key: key, State: idle}, Timeline: []Run{}, Findings: []Finding{}}
 	known := c.RecordedKeys(reconcile.KeysQuery{Match: func(k reconcile.KeyRuns) bool { return k.Key == key }}).Keys
 	for _, k := range known {
-		out.Outcome, out.Ended, out.Error, out.FailingSince, out.Runs = string(k.Outcome), k.Ended, textOf(k.Err), k.FailingSince, k.Runs
+		out.KeyRow = rowOf(k)
 	}
 	queued := c.QueuedKeys()
 	i := slices.IndexFunc(queued, func(k workqueue.KeyState[string]) bool { return k.Key == key })
@@ -205,8 +208,7 @@ func Latest(p Program, controller string, most int) (out []Key) {
 		if len(runs) == 0 {
 			continue // it was dropped meanwhile
 		}
-		row := KeyRow{Key: k.Key, Outcome: string(k.Outcome), Ended: k.Ended, Error: textOf(k.Err), FailingSince: k.FailingSince, Runs: k.Runs}
-		out = append(out, Key{Version: Version, Controller: controller, KeyRow: row, Timeline: []Run{runOf(runs[len(runs)-1])}, Findings: []Finding{}})
+		out = append(out, Key{Version: Version, Controller: controller, KeyRow: rowOf(k), Timeline: []Run{runOf(runs[len(runs)-1])}, Findings: []Finding{}})
 	}
 	return out
 }
@@ -245,7 +247,7 @@ func requestOf(q reconcile.Request) Request {
 	out := Request{
 		Verb: q.Verb, Resource: q.Resource.String(), Kind: q.Kind, Object: strings.TrimPrefix(q.Key.String(), "/"), Code: q.Code,
 		TookSeconds: q.Took.Seconds(), SentBytes: q.BytesSent, ReceivedBytes: q.BytesReceived,
-		Effect: string(q.Effect), Fields: q.Fields, MoreFields: q.MoreFields,
+		Effect: q.Effect, Fields: q.Fields, MoreFields: q.MoreFields,
 	}
 	if q.Subresource != "" {
 		out.Resource += "/" + q.Subresource
