@@ -10,7 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -26,7 +26,7 @@ func (c *Client) Create(ctx context.Context, obj kube.Object, opts ...Option) er
 	}
 	named := kube.Copy(obj)
 	for tries := 1; ; tries++ {
-		named.SetName(generatedName(simhook.Of(ctx), obj.GetGenerateName()))
+		named.SetName(generatedName(ctx, obj.GetGenerateName()))
 		err := c.put(ctx, verbCreate, "", http.MethodPost, named, opts)
 		if apierrors.IsAlreadyExists(err) && tries < nameTries {
 			continue
@@ -48,10 +48,10 @@ const (
 )
 
 // generatedName returns a name as the server would generate it from base.
-func generatedName(sim simhook.Hooks, base string) string {
+func generatedName(ctx context.Context, base string) string {
 	name := []byte(base[:min(len(base), nameLength-nameRandoms)])
 	for range nameRandoms {
-		name = append(name, nameChars[int(simhook.Float64(sim, "name "+base)*float64(len(nameChars)))])
+		name = append(name, nameChars[int(contextvalues.Random(ctx, "name "+base)*float64(len(nameChars)))])
 	}
 	return string(name)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/internal/recording"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -73,9 +74,10 @@ type critical struct {
 	handles  []*handle
 	handlers handlers
 	waits    []*syncWait
-	over     bool          // Run has ended
-	closed   bool          // the last handle was released
-	sim      simhook.Hooks // of Run; nil: none
+	over     bool                   // Run has ended
+	closed   bool                   // the last handle was released
+	sim      simhook.Hooks          // of Run; nil: none
+	recorded *recording.InformerLog // nil: there is no recording
 }
 
 func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error)) *core {
@@ -152,6 +154,7 @@ func (c *core) run(ctx context.Context) error {
 	if c.guard != nil {
 		defer c.guard.Leave()
 	}
+	defer c.joinRecorder(ctx)()
 	return c.group.Run(logr.NewContext(ctx, c.log))
 }
 

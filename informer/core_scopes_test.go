@@ -119,7 +119,7 @@ func TestCore_ScopesThatAKindDoesNotHaveAskForNothing_I10(t *testing.T) {
 		var known atomic.Bool
 		var namespaced atomic.Bool
 		c := newCore(reflect.TypeFor[kube.Object](), fixture.ThingKind, Options{}, func(s listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error) {
-			return recording{scope: s, asked: &asked}, nil
+			return remembering{scope: s, asked: &asked}, nil
 		})
 		c.shared = true
 		c.namespaced = func() (bool, bool) { return namespaced.Load(), known.Load() }
@@ -178,19 +178,19 @@ func TestCore_ScopesThatAKindDoesNotHaveAskForNothing_I10(t *testing.T) {
 	})
 }
 
-// recording is silent, and records that it was asked.
-type recording struct {
+// remembering is silent, and records that it was asked.
+type remembering struct {
 	silent
 	scope listwatch.Scope
 	asked *sync.Map
 }
 
-func (l recording) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[kube.Object], error) {
+func (l remembering) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[kube.Object], error) {
 	l.asked.Store(l.scope, true)
 	return l.silent.List(ctx, opts)
 }
 
-func (l recording) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[kube.Object], error) {
+func (l remembering) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[kube.Object], error) {
 	l.asked.Store(l.scope, true)
 	return l.silent.Watch(ctx, opts)
 }

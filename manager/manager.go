@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/internal/health"
 	"github.com/flyball-dev/flyball/internal/metrics"
+	"github.com/flyball-dev/flyball/internal/recording"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/manager/internal/crdinstall"
 	"github.com/flyball-dev/flyball/manager/internal/election"
@@ -63,6 +64,8 @@ type Manager struct {
 	mail     *recorder.Mail
 	mailOnce sync.Once // adds mail
 
+	windows recording.Recorder // for replays
+
 	mu struct {
 		sync.Mutex
 		webhooks    *webhook.Server // nil: not requested
@@ -100,7 +103,7 @@ func New(opts Options) (*Manager, error) {
 	if err := m.observe(opts); err != nil {
 		return nil, fmt.Errorf("make manager: metrics: %w", err)
 	}
-	if err := m.serve(opts); err != nil {
+	if err := errors.Join(m.serve(opts), m.record(opts.Record)); err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
 	return m, nil

@@ -37,6 +37,7 @@ func (m *Manager) metricsHandler(opts Options) (http.Handler, error) {
 	}
 	if as.Guard || isLoopback(opts.MetricsAddress) { // keys and errors are not for everyone
 		mux.Handle(inspect.Path, inspect.Handler(inspected{m}))
+		mux.Handle("GET "+recordingPath, m.windows.Handler(m.recordingOptions(opts.Record)))
 	}
 	if as.Console != nil {
 		mux.Handle(inspect.Root, as.Console(inspected{m}))

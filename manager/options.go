@@ -126,6 +126,8 @@ type Options struct {
 	// Propagator writes the span into the headers of those requests, for an API server
 	// with tracing. Nil: none.
 	Propagator propagation.TextMapPropagator
+	// Record keeps recordings of what the program does, for replays. Zero: none.
+	Record Record
 	// GracePeriod bounds the stop of all stages together. When it has passed, all
 	// contexts end at once, and a second later Run returns and names what still runs.
 	// 0: 30 seconds, the default of a Pod.
@@ -197,7 +199,7 @@ func (o *Options) complete() error {
 		managed.Namespace = ownNamespace()
 		o.Webhooks.Managed = &managed
 	}
-	misuse = append(misuse, drainMisuse(o.Webhooks.DrainDelay, o.GracePeriod), o.readCRDs())
+	misuse = append(misuse, drainMisuse(o.Webhooks.DrainDelay, o.GracePeriod), o.readCRDs(), o.Record.misuse())
 	if o.Logger.IsZero() {
 		form, err := o.form()
 		misuse = append(misuse, err)

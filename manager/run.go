@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/flyball-dev/flyball/internal/contextvalues"
+	"github.com/flyball-dev/flyball/internal/recording"
 	"github.com/flyball-dev/flyball/manager/internal/election"
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
 )
@@ -53,6 +54,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	ctx = logr.NewContext(ctx, m.Logger())
 	ctx = contextvalues.WithInstruments(ctx, m.instruments())
+	ctx = recording.With(ctx, &m.windows)
+	defer context.AfterFunc(ctx, func() { m.windows.Stop("the program stops") })()
 
 	var all sync.WaitGroup
 	all.Go(func() { m.pulse.Watch(ctx, m.log) })

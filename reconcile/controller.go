@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flyball-dev/flyball/internal/ownevents"
+	"github.com/flyball-dev/flyball/internal/recording"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/source"
@@ -126,9 +127,11 @@ type Controller[K comparable] struct {
 	prepared     sync.Once // when the first of Run and Standby begins
 	witness      Witness   // of Options, or then that of the context; nil: none
 	provider     trace.TracerProvider
-	traces       *traces[K]    // set then; nil: none
-	sim          simhook.Hooks // set then; nil: none
-	probes       []probe[K]    // set then
+	traces       *traces[K]          // set then; nil: none
+	sim          simhook.Hooks       // set then; nil: none
+	windows      *recording.Recorder // set then; nil: none
+	known        replayedKeys[K]     // of a replay
+	probes       []probe[K]          // set then
 
 	group    taskgroup.Group // the sources, and the workers where Run has both
 	synced   chan struct{}

@@ -30,7 +30,10 @@ type ending struct {
 func (c *Controller[K]) setProbes() {
 	c.probes = append(c.probes, causing[K]{&c.causes})
 	if c.recorder != nil {
-		c.probes = append(c.probes, recording[K]{c})
+		c.probes = append(c.probes, remembering[K]{c})
+	}
+	if c.windows != nil {
+		c.probes = append(c.probes, replayable[K]{c.windows})
 	}
 	if c.witness != nil {
 		c.probes = append(c.probes, witnessed[K]{c.witness})
@@ -104,17 +107,17 @@ func (c causing[K]) end(r *run[K], e ending) {
 	c.addAgain(r.key, cause, r.since.Add(e.took))
 }
 
-// recording records runs, with what they send, and logs what they show.
-type recording[K comparable] struct{ *Controller[K] }
+// remembering records runs, with what they send, and logs what they show.
+type remembering[K comparable] struct{ *Controller[K] }
 
-func (c recording[K]) begin(r *run[K]) {
+func (c remembering[K]) begin(r *run[K]) {
 	if rec := c.recorder.begin(r.key); rec != nil {
 		rec.id = r.number
 		r.sending.begin(rec, r.since)
 	}
 }
 
-func (c recording[K]) end(r *run[K], e ending) {
+func (c remembering[K]) end(r *run[K], e ending) {
 	if rec := r.sending.end(); rec != nil {
 		rec.setCauses(r.whyItRuns(), r.since)
 		rec.setEnd(e.action, e.res.Reason, errorText(e.err), e.took)

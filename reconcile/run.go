@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flyball-dev/flyball/internal/contextvalues"
+	"github.com/flyball-dev/flyball/internal/recording"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -27,9 +28,10 @@ type run[K comparable] struct {
 	key        K
 	number     uint64
 	since      time.Time
-	caused     *caused // read and written by the controller's causes
-	witnessed  func()  // ends what the Witness began, if there is one
-	sending    sending // its requests
+	caused     *caused        // read and written by the controller's causes
+	witnessed  func()         // ends what the Witness began, if there is one
+	sending    sending        // its requests
+	recording  *recording.Run // nil: it is not recorded for a replay
 
 	named    sync.Once
 	overdue  bool // used only by the watch
@@ -97,6 +99,9 @@ func (r *run[K]) Name() (controller, key string) { return r.controller.name, key
 
 // TraceContext returns the span of r for a kube.TraceContextAnnotation. Empty: there is none.
 func (r *run[K]) TraceContext() string { return spanIn(r.Context) }
+
+// Recording returns what r is written to for a replay; nil: nothing.
+func (r *run[K]) Recording() *recording.Run { return r.recording }
 
 // Records implements contextvalues.Task.
 func (r *run[K]) Records() bool { return r.controller.recorder != nil }

@@ -41,6 +41,9 @@ func keyed(limiter workqueue.RateLimiter, random func() float64) workqueue.RateL
 }
 
 func (c *Controller[K]) reportAdded(key K, cause source.Cause) {
+	if _, is := c.sim.(simhook.Replay); is {
+		c.known.add(key)
+	}
 	c.sim.Note(simhook.Note{
 		What: simhook.Enqueued, Kind: c.name, Key: keyText(key), Name: cause.Source,
 		Quiet: cause.Resync || cause.Type == 0 && cause.Source != source.Cache,

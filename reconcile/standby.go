@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flyball-dev/flyball/internal/contextvalues"
+	"github.com/flyball-dev/flyball/internal/recording"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
@@ -86,6 +87,6 @@ func (c *Controller[K]) prepare(ctx context.Context) {
 	}
 	c.log = textlog.Unthrottled(log).WithValues("controller", c.name)
 	c.own = textlog.Throttled(c.log)
-	c.sim = simhook.Of(ctx)
+	c.sim, c.windows = simhook.Of(ctx), recording.Of(ctx)
 	c.setProbes()
 }

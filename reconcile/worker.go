@@ -68,7 +68,7 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 	w.mu.Lock()
 	w.mu.goroutine = stacks.Self()
 	w.mu.Unlock()
-	for key := range c.queue.Keys() {
+	for key := range c.keys(ctx) {
 		if c.sim != nil {
 			simulated[K]{c}.reportTaken(key)
 			c.sim.Step(ctx, "pick up", c.name+" "+keyText(key))

@@ -5,9 +5,12 @@ package contextvalues
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/internal/recording"
+	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -72,6 +75,38 @@ type Answer struct {
 func TaskOf(ctx context.Context) Task {
 	t, _ := ctx.Value(TaskKey{}).(Task)
 	return t
+}
+
+// RecordingOf returns what the reconcile that ctx belongs to is written to; nil: nothing is.
+func RecordingOf(ctx context.Context) *recording.Run {
+	if t, ok := TaskOf(ctx).(interface{ Recording() *recording.Run }); ok {
+		return t.Recording()
+	}
+	return nil
+}
+
+// given is implemented by a Task that knows the time, and chance.
+type given interface {
+	Now() time.Time
+	Random(what string) float64
+}
+
+// Now returns the wall clock time for the reconcile that ctx belongs to, or for the program. It has
+// no monotonic reading.
+func Now(ctx context.Context) time.Time {
+	if t, ok := TaskOf(ctx).(given); ok {
+		return t.Now()
+	}
+	return simhook.Wall(simhook.Of(ctx))
+}
+
+// Random returns a random number in [0, 1) for the reconcile that ctx belongs to, or for the
+// program. What names the purpose, for a simulation.
+func Random(ctx context.Context, what string) float64 {
+	if t, ok := TaskOf(ctx).(given); ok {
+		return t.Random(what)
+	}
+	return simhook.Float64(simhook.Of(ctx), what)
 }
 
 // TraceContextOf returns the span of the reconcile that ctx belongs to, as the text of a

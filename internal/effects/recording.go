@@ -23,8 +23,10 @@ type Recording struct {
 // cache.
 func (o *Observer) Recording(cache contextvalues.Cache) Recording { return Recording{o, cache} }
 
-// Wrap records the requests that pass next.
-func (r Recording) Wrap(next http.RoundTripper) http.RoundTripper { return recorded{next, r} }
+// Wrap records the requests that pass next, and writes them to a recording that is being made.
+func (r Recording) Wrap(next http.RoundTripper) http.RoundTripper {
+	return recorded{transcribed{next, r.Observer}, r}
+}
 
 type recorded struct {
 	next http.RoundTripper

@@ -45,6 +45,20 @@ type Hooks interface {
 	Note(Note)
 }
 
+// Replay is implemented by the Hooks of a replay, which decides what its reconciles do instead of
+// the queue.
+type Replay interface {
+	// Next blocks until the controller is to reconcile a key, and returns its text. false: ctx has
+	// ended.
+	Next(ctx context.Context, controller string) (key string, ok bool)
+	// Unknown reports that nothing has called for the key that Next returned.
+	Unknown(controller, key string)
+	// Clock returns the time that a reconcile was given.
+	Clock(controller, key string) time.Time
+	// Chance returns the number that a reconcile was given.
+	Chance(controller, key string) float64
+}
+
 // Deliver is the Step before a call of a handler.
 const Deliver = "tell"
 

@@ -4,8 +4,8 @@
 package inspect
 
 import (
+	"bytes"
 	"fmt"
-	"regexp"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,23 +24,7 @@ type Object struct {
 	YAML   string
 }
 
-const (
-	mostYAML = 256 << 10 // bytes
-	hidden   = "(hidden)"
-)
-
-// secret matches texts that look like a credential: keys, tokens, kubeconfigs and other settings with
-// a password.
-var secret = regexp.MustCompile(`PRIVATE KEY-----|(?i:bearer|basic) [A-Za-z0-9._~+/=-]{8,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}` +
-	`|\bgh[pousr]_[A-Za-z0-9]{16,}|\bAKIA[A-Z0-9]{16}\b|(?i:password|passwd|secret|token|api[_-]?key|client-key-data)["']?\s*[:=]\s*\S|://[^/\s:@]+:[^/\s@]+@`)
-
-// textOf returns text, unless it looks like a credential.
-func textOf(text string) string {
-	if secret.MatchString(text) {
-		return hidden
-	}
-	return text
-}
+const mostYAML = 256 << 10 // bytes
 
 // objectOf returns obj as text. Values of confidential kinds, and texts that look like a
 // credential, are hidden.
@@ -55,19 +39,9 @@ func objectOf(kind schema.GroupVersionKind, obj kube.Object) (*Object, error) {
 	}
 	tree["apiVersion"], tree["kind"] = kind.ToAPIVersionAndKind()
 	unstructured.RemoveNestedField(tree, "metadata", "managedFields")
-	confidential := redact.Kind(kind.GroupKind(), "")
-	for field, value := range tree {
-		if confidential && field != "apiVersion" && field != "kind" && field != "metadata" {
-			tree[field] = hide(value, true)
-		} else {
-			tree[field] = hide(value, false)
-		}
-	}
-	if annotations, has, _ := unstructured.NestedMap(tree, "metadata", "annotations"); confidential && has {
-		hide(annotations, true) // several tools keep the whole object there
-		_ = unstructured.SetNestedMap(tree, annotations, "metadata", "annotations")
-	}
+	tree = redact.Tree(kind.GroupKind(), "", tree)
 	text, err := yaml.Marshal(tree)
+	text = bytes.ReplaceAll(text, []byte(redact.HiddenBytes), []byte(redact.Hidden)) // it need not be valid here
 	if err != nil {
 		return nil, fmt.Errorf("show %s %s: %w", kind.Kind, kube.KeyOf(obj), err)
 	}
@@ -83,29 +57,4 @@ func treeOf(obj kube.Object) (map[string]any, error) {
 		return u.DeepCopy().Object, nil
 	}
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-}
-
-// hide returns value without what must not be shown; all: without any value.
-func hide(value any, all bool) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for name, field := range v {
-			v[name] = hide(field, all)
-		}
-		return v
-	case []any:
-		for i, element := range v {
-			v[i] = hide(element, all)
-		}
-		return v
-	case string:
-		if all {
-			return hidden
-		}
-		return textOf(v)
-	}
-	if all {
-		return hidden
-	}
-	return value
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/internal/redact"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
@@ -38,7 +39,7 @@ func (p Parts) Of() Overview {
 		o.Informers = append(o.Informers, informerOf(i))
 	}
 	for i := range o.Members {
-		o.Members[i].Error = textOf(o.Members[i].Error)
+		o.Members[i].Error = redact.Text(o.Members[i].Error)
 	}
 	o.Problems = problems(o, p.Findings)
 	return o
@@ -99,7 +100,7 @@ func informerOf(i state.Informer) Informer {
 			scope = "in namespaces with labels " + s.NamespaceSelector
 		}
 		out.Scopes = append(out.Scopes, Scope{
-			Scope: scope, State: string(s.State), Since: s.Since, Reason: textOf(s.Reason), Hint: s.State.Hint(s.Synced), NextTry: s.NextTry,
+			Scope: scope, State: string(s.State), Since: s.Since, Reason: redact.Text(s.Reason), Hint: s.State.Hint(s.Synced), NextTry: s.NextTry,
 			Version: uint64(s.Version), LastContact: s.LastContact, Relists: relists, Watches: s.Watches,
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flyball-dev/flyball/internal/redact"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -26,7 +27,7 @@ func problems(o Overview, findings map[string][]reconcile.Finding) []Problem {
 	}
 	for _, m := range o.Members {
 		if m.Error != "" {
-			out = append(out, Problem{Of: "member", Name: m.Name, Since: m.Since, Text: "ended: " + textOf(m.Error)})
+			out = append(out, Problem{Of: "member", Name: m.Name, Since: m.Since, Text: "ended: " + redact.Text(m.Error)})
 		}
 	}
 	for _, i := range o.Informers {
@@ -54,7 +55,7 @@ func problemsOfInformer(i Informer) (out []Problem) {
 		case "Live", "Waiting", "Listing", "Streaming", "Stopped":
 			continue
 		}
-		out = append(out, Problem{Of: "informer", Name: i.Kind, Since: s.Since, Text: s.Scope + ": " + s.State + orNothing(": ", textOf(s.Reason)), Hint: s.Hint})
+		out = append(out, Problem{Of: "informer", Name: i.Kind, Since: s.Since, Text: s.Scope + ": " + s.State + orNothing(": ", redact.Text(s.Reason)), Hint: s.Hint})
 	}
 	for _, h := range i.Handlers {
 		if h.RunningSeconds > slowHandler.Seconds() {
@@ -105,7 +106,7 @@ func problemsOfKeys(controller string, findings []reconcile.Finding) (out []Prob
 		switch {
 		case f.Kind == reconcile.NoEffect:
 		case len(out) < mostFindings:
-			out = append(out, Problem{Of: "controller", Name: controller, Key: f.Key, Finding: string(f.Kind), Since: f.Since, Text: textOf(f.String()), Hint: hints[f.Kind]})
+			out = append(out, Problem{Of: "controller", Name: controller, Key: f.Key, Finding: string(f.Kind), Since: f.Since, Text: redact.Text(f.String()), Hint: hints[f.Kind]})
 		default:
 			more++
 		}

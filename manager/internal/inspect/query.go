@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flyball-dev/flyball/internal/redact"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/workqueue"
@@ -160,7 +161,7 @@ func rowsOf(c Controlled) []KeyRow {
 
 // rowOf returns a key that is not in the queue.
 func rowOf(k reconcile.KeyRuns) KeyRow {
-	return KeyRow{Key: k.Key, State: idle, Outcome: string(k.Outcome), Ended: k.Ended, Error: textOf(k.Err), FailingSince: k.FailingSince, Runs: k.Runs}
+	return KeyRow{Key: k.Key, State: idle, Outcome: string(k.Outcome), Ended: k.Ended, Error: redact.Text(k.Err), FailingSince: k.FailingSince, Runs: k.Runs}
 }
 
 func (r *KeyRow) queued(k workqueue.KeyState[string]) {
@@ -188,7 +189,7 @@ func KeyOf(p Program, controller, key string) (Key, error) {
 	}
 	for _, f := range c.Findings() {
 		if f.Key == key {
-			out.Findings = append(out.Findings, Finding{string(f.Kind), f.Since, f.Object, f.Fields, f.Count, textOf(f.String())})
+			out.Findings = append(out.Findings, Finding{string(f.Kind), f.Since, f.Object, f.Fields, f.Count, redact.Text(f.String())})
 		}
 	}
 	for _, r := range slices.Backward(c.RunsOf(key)) {
@@ -217,7 +218,7 @@ func runOf(r reconcile.PastRun) Run {
 	out := Run{
 		ID: r.ID, Began: r.Began, WaitSeconds: r.Waited.Seconds(), TookSeconds: r.Took.Seconds(),
 		Causes: []Cause{}, CauseCount: r.Causes.Count, Outcome: string(r.Outcome), AfterSeconds: r.After.Seconds(),
-		Reason: textOf(r.Reason), Error: textOf(r.Err), Requests: []Request{}, MoreRequests: r.MoreRequests,
+		Reason: redact.Text(r.Reason), Error: redact.Text(r.Err), Requests: []Request{}, MoreRequests: r.MoreRequests,
 	}
 	if r.Causes.Count > 0 {
 		out.Causes = append(out.Causes, causeOf(r.Causes.First))
@@ -232,7 +233,7 @@ func runOf(r reconcile.PastRun) Run {
 }
 
 func causeOf(c source.Cause) Cause {
-	out := Cause{Text: textOf(c.String()), Source: c.Source, OldVersion: uint64(c.OldVersion), Version: uint64(c.Version), Own: c.Own}
+	out := Cause{Text: redact.Text(c.String()), Source: c.Source, OldVersion: uint64(c.OldVersion), Version: uint64(c.Version), Own: c.Own}
 	out.Changed, out.MoreChanged = c.Changed()
 	if c.Type != 0 {
 		out.Event, out.Object = c.Type.String(), strings.TrimPrefix(c.Object.String(), "/")

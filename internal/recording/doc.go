@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package recording writes down what a program did for a while, so that package kit can replay
+// it: the state of its informers, the events that followed, and each reconcile with its requests,
+// the answers, and the time and chance that it was given.
+//
+//	informers ──state, events──┐
+//	reconciles ──begin, end────┼─▶ Window ──Write──▶ .tar.gz: bundle.json
+//	transport ──requests───────┘   (a queue)                  log/000001.jsonl …
+//	                                                          end.json
+//	kit.Replay ◀──Read────────────────────────────────────────┘
+//
+// The order of entries is that in which the program saw them: an event is written before a
+// reader can see it in the store, and a reconcile's begin before the user's function is called.
+//
+// # Promises
+//
+//   - Values of Secrets, tokens and texts that look like a credential are not written, nor the
+//     fields that Options.Redact names. Headers are not recorded at all.
+//   - Without an open Window an informer's batch and a reconcile pay one comparison with nil.
+//   - A Window is bounded: its size by Options.Limit, what waits to be written by a fixed number
+//     of bytes. It ends early, and says why, rather than to delay the program.
+//   - What was written until a program died can be read: Bundle.Whole tells.
+//
+// # Testing
+//
+// Objects and bodies are converted to JSON by the goroutine of Write, so that tests see in a bundle
+// exactly what a reader gets.
+package recording
