@@ -9,7 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -144,8 +146,9 @@ func (p Preconditions) patch(kind types.PatchType, body []byte) ([]byte, error) 
 			return nil, fmt.Errorf("add the preconditions to the patch: %w", err)
 		}
 		var conditions []json.RawMessage
-		for name, value := range p.metadata() {
-			op, err := json.Marshal(JSONOp{Op: "replace", Path: "/metadata/" + name, Value: value})
+		metadata := p.metadata()
+		for _, name := range slices.Sorted(maps.Keys(metadata)) { // a replay must send the same
+			op, err := json.Marshal(JSONOp{Op: "replace", Path: "/metadata/" + name, Value: metadata[name]})
 			if err != nil {
 				return nil, err
 			}

@@ -55,7 +55,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	ctx = logr.NewContext(ctx, m.Logger())
 	ctx = contextvalues.WithInstruments(ctx, m.instruments())
 	ctx = recording.With(ctx, &m.windows)
-	defer context.AfterFunc(ctx, func() { m.windows.Stop("the program stops") })()
+	defer context.AfterFunc(ctx, m.windows.Stop)()
 
 	var all sync.WaitGroup
 	all.Go(func() { m.pulse.Watch(ctx, m.log) })

@@ -28,7 +28,7 @@ const maxConditionMessage = 32768
 // status equals the one that was read and need not be written.
 //
 //	site := kube.Copy(site)
-//	conditions := reconcile.ConditionsOf(site, &site.Status.Conditions, time.Now())
+//	conditions := reconcile.ConditionsOf(site, &site.Status.Conditions, reconcile.Now(ctx))
 //	conditions.True("Ready", "Serving", "2 of 2 replicas serve the page")
 //
 // Conditions modify the list they were created with and are not safe for concurrent

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +21,7 @@ import (
 func (r *parentReconciler) reconcile(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
 	_, failure := r.children.Apply(ctx, site, deploymentFor(site))
 	changed := kube.Copy(site)
-	conditions := reconcile.ConditionsOf(changed, &changed.Status.Conditions, time.Now())
+	conditions := reconcile.ConditionsOf(changed, &changed.Status.Conditions, reconcile.Now(ctx))
 	if failure != nil {
 		conditions.Failed("Ready", failure)
 	} else {

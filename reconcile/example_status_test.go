@@ -6,7 +6,6 @@ package reconcile_test
 import (
 	"context"
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +20,7 @@ import (
 func (r *reconciler) reconcile(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
 	changed := kube.Copy(site) // a Lister's object is shared
 	changed.Status.ObservedGeneration = site.Generation
-	conditions := reconcile.ConditionsOf(changed, &changed.Status.Conditions, time.Now())
+	conditions := reconcile.ConditionsOf(changed, &changed.Status.Conditions, reconcile.Now(ctx))
 	if d, err := r.deployments.Get(kube.KeyOf(site)); err != nil {
 		conditions.Unknown("Ready", "DeploymentUnread", err.Error())
 	} else if d.Status.ReadyReplicas == 0 {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -62,7 +61,7 @@ func (r *reconciler) reconcile(
 	_, failure := r.children.Apply(ctx, frontend, deployment)
 	// Apply has set each child to what the server stored, including its status.
 	updated := kube.Copy(frontend)
-	setStatus(updated, deployment, failure)
+	setStatus(ctx, updated, deployment, failure)
 	changed, err := r.client.PatchChanges(ctx, frontend, updated) // no request if nothing differs
 	if changed && failure != nil {
 		r.events.Eventf(frontend, nil, corev1.EventTypeWarning, "ChildFailed", "Apply", "%v", failure)
@@ -98,8 +97,8 @@ func labelsFor(frontend *apiv1.Frontend, component string) map[string]string {
 
 // setStatus sets the status of frontend to what its Deployment says or, if its children could
 // not be applied, to the failure.
-func setStatus(frontend *apiv1.Frontend, deployment *appsv1.Deployment, failure error) {
-	conditions := reconcile.ConditionsOf(frontend, &frontend.Status.Conditions, time.Now())
+func setStatus(ctx context.Context, frontend *apiv1.Frontend, deployment *appsv1.Deployment, failure error) {
+	conditions := reconcile.ConditionsOf(frontend, &frontend.Status.Conditions, reconcile.Now(ctx))
 	if failure != nil {
 		conditions.Failed("Ready", failure)
 		return

@@ -106,7 +106,7 @@ func newReconciler(mgr *manager.Manager, deployments *informer.SharedInformer[*a
 
 func (r *reconciler) reconcile(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
 	if _, err := r.children.Apply(ctx, site, childrenOf(site)...); err != nil {
-		return reconcile.Result{}, errors.Join(err, r.updateStatus(ctx, site, failedStatusOf(site, err, time.Now())))
+		return reconcile.Result{}, errors.Join(err, r.updateStatus(ctx, site, failedStatusOf(site, err, reconcile.Now(ctx))))
 	}
 	deployment, err := r.deployments.Get(kube.KeyOf(site))
 	if apierrors.IsNotFound(err) {
@@ -115,7 +115,7 @@ func (r *reconciler) reconcile(ctx context.Context, site *webv1.Website) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, r.updateStatus(ctx, site, statusOf(site, deployment, time.Now()))
+	return reconcile.Result{}, r.updateStatus(ctx, site, statusOf(site, deployment, reconcile.Now(ctx)))
 }
 
 // updateStatus writes the status if it has changed, and records an event if the page went

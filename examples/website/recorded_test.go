@@ -17,8 +17,8 @@ import (
 func TestReplay_RecordedRuns(t *testing.T) {
 	dir := t.TempDir()
 	cfg := simulated(t)
-	cfg.Seeds = 3
-	cfg.Faults = kit.Plan{}
+	cfg.Seeds = 60
+	//cfg.Faults = kit.Plan{}
 	var files []string
 	var mu sync.Mutex
 	cfg.Process = func(_ string, opts *manager.Options) {

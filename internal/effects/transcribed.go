@@ -37,7 +37,7 @@ func (t transcribed) WrappedRoundTripper() http.RoundTripper { return t.next }
 // RoundTrip implements http.RoundTripper.
 func (t transcribed) RoundTrip(req *http.Request) (*http.Response, error) {
 	run := contextvalues.RecordingOf(req.Context())
-	if run == nil || req.URL.Host != t.host {
+	if run == nil || req.URL.Host != t.host || !Replayed(req, t.prefix) {
 		return t.next.RoundTrip(req)
 	}
 	sent, err := ContentOf(req, t.prefix)
@@ -65,6 +65,13 @@ func (t transcribed) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = &transcribedBody{ReadCloser: resp.Body, run: run, number: number, code: resp.StatusCode, about: about}
 	}
 	return resp, nil
+}
+
+// Replayed reports whether a request belongs into a recording: discovery does not, whose answers a
+// client keeps for all reconciles.
+func Replayed(req *http.Request, prefix string) bool {
+	_, ok := Parse(req.URL.Path, prefix)
+	return ok
 }
 
 // PathOf returns the path of a request below that of the server, with its query.

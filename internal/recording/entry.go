@@ -54,6 +54,9 @@ const (
 	Chance What = "chance"
 )
 
+// Apply is the Type of a request that is a server-side apply.
+const Apply = "application/apply-patch"
+
 // Entry is a line of the log. What says which fields are set.
 type Entry struct {
 	// At is when, in nanoseconds since the Window was opened.

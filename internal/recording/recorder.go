@@ -13,14 +13,18 @@ import (
 // ErrOpen is returned by Recorder.Open while another Window is open.
 var ErrOpen = errors.New("a recording is being made already; wait until it has ended")
 
+// ErrStopped is returned by Recorder.Open after Stop.
+var ErrStopped = errors.New("the program stops")
+
 // Recorder is where the parts of a program find the Window that is open, if there is one. The zero
 // Recorder is ready to use. Safe for concurrent use.
 type Recorder struct {
 	open atomic.Pointer[Window]
 	mu   struct {
 		sync.Mutex
-		window *Window // that the informers write to; set before open
-		parts  map[*part]struct{}
+		window  *Window // that the informers write to; set before open
+		stopped bool
+		parts   map[*part]struct{}
 	}
 }
 
@@ -60,7 +64,7 @@ func (r *Recorder) Join(record func(*Window)) (leave func()) {
 }
 
 // Open opens a Window. The caller writes it with Window.Write, which closes it. It returns ErrOpen
-// while another is open, and an error for invalid opts.
+// while another is open, ErrStopped after Stop, and an error for invalid opts.
 func (r *Recorder) Open(opts Options) (*Window, error) {
 	w, err := newWindow(opts)
 	if err != nil {
@@ -68,7 +72,10 @@ func (r *Recorder) Open(opts Options) (*Window, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mu.window != nil {
+	switch {
+	case r.mu.stopped:
+		return nil, ErrStopped
+	case r.mu.window != nil:
 		return nil, ErrOpen
 	}
 	r.mu.window, w.recorder = w, r
@@ -89,6 +96,19 @@ func (r *Recorder) close(w *Window) {
 	r.mu.window = nil
 	for p := range r.mu.parts {
 		p.record(nil)
+	}
+}
+
+// Stop ends the Window that is open, if there is one, and lets no other be opened.
+func (r *Recorder) Stop() {
+	r.mu.Lock()
+	w := r.mu.window
+	r.mu.stopped = true
+	r.mu.Unlock()
+	if w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.overLocked(ErrStopped.Error())
 	}
 }
 

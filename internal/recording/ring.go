@@ -57,10 +57,10 @@ func (r Ring) Run(ctx context.Context, to *Recorder, log logr.Logger) error {
 	r.Every, r.Keep, r.Limit = cmp.Or(r.Every, defaultEvery), cmp.Or(r.Keep, defaultKeep), cmp.Or(r.Limit, ringLimit)
 	for ctx.Err() == nil {
 		err := r.one(ctx, to)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && !errors.Is(err, ErrStopped) && ctx.Err() == nil {
 			log.Error(err, "Cannot keep a recording; trying again", "directory", r.Dir, "wait", again.String())
 		}
-		if err != nil && !sleep.For(ctx, again) {
+		if errors.Is(err, ErrStopped) || err != nil && !sleep.For(ctx, again) {
 			break
 		}
 	}

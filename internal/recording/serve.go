@@ -19,18 +19,6 @@ const (
 	patience       = 30 * time.Second // with a client that does not read
 )
 
-// Stop ends the Window that is open, if there is one.
-func (r *Recorder) Stop(reason string) {
-	r.mu.Lock()
-	w := r.mu.window
-	r.mu.Unlock()
-	if w != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.overLocked(reason)
-	}
-}
-
 // Handler answers with a recording of the next seconds: ?seconds=60, ?limit= bytes and
 // ?redact=ConfigMap:data, any number of times, as Options has them. opts are the rest of the Options.
 func (r *Recorder) Handler(opts Options) http.Handler {
@@ -42,7 +30,7 @@ func (r *Recorder) Handler(opts Options) http.Handler {
 		}
 		window, err := r.Open(opts)
 		switch {
-		case errors.Is(err, ErrOpen):
+		case errors.Is(err, ErrOpen), errors.Is(err, ErrStopped):
 			refuse(w, http.StatusConflict, err)
 			return
 		case err != nil:

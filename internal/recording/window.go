@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"time"
 
@@ -227,10 +228,11 @@ func (r *Run) Request(method, path string, body Content) (number int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.requests++
-	r.w.put(waiting{
-		Entry: Entry{What: Request, Run: r.number, Number: r.mu.requests, Method: method, Path: path}, bytes: int64(len(body.Data)),
-		fill: func(w *Window, e *Entry) { e.Body = w.body(body) },
-	})
+	e := Entry{What: Request, Run: r.number, Number: r.mu.requests, Method: method, Path: path}
+	if strings.HasPrefix(body.Type, Apply) {
+		e.Type = Apply
+	}
+	r.w.put(waiting{Entry: e, bytes: int64(len(body.Data)), fill: func(w *Window, e *Entry) { e.Body = w.body(body) }})
 	return r.mu.requests
 }
 

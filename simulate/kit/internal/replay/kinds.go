@@ -85,3 +85,17 @@ func definition(gr schema.GroupResource, k *served) *unstructured.Unstructured {
 		},
 	}}
 }
+
+// namespaces returns those of the recorded keys, so that the program can record Events there.
+func namespaces(entries []recording.Entry) []string {
+	found := map[string]bool{}
+	for _, e := range entries {
+		if namespace, _, is := strings.Cut(e.Key, "/"); is && namespace != "" {
+			found[namespace] = true
+		}
+	}
+	for _, first := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+		delete(found, first)
+	}
+	return slices.Sorted(maps.Keys(found))
+}

@@ -76,6 +76,7 @@ type call struct {
 	method, path string
 	body         []byte // as JSON
 	missing      string // why not
+	applies      bool
 	answered     chan *recording.Entry
 }
 
@@ -203,7 +204,7 @@ func (p *player) Chance(controller, key string) float64 {
 
 // RoundTrip implements http.RoundTripper.
 func (p *player) RoundTrip(req *http.Request) (*http.Response, error) {
-	if task := contextvalues.TaskOf(req.Context()); task != nil {
+	if task := contextvalues.TaskOf(req.Context()); task != nil && effects.Replayed(req, "") {
 		controller, key := task.Name()
 		p.mu.Lock()
 		r := p.mu.current[name{controller, key}]
@@ -225,6 +226,7 @@ func (p *player) send(req *http.Request, r *run) (*http.Response, error) {
 		return nil, err
 	}
 	c := &call{method: req.Method, path: effects.PathOf(req, ""), missing: content.Missing, answered: make(chan *recording.Entry, 1)}
+	c.applies = strings.HasPrefix(content.Type, recording.Apply)
 	if len(content.Data) > 0 {
 		tree, err := effects.Tree(p.scheme, content.Type, content.Data)
 		if err != nil {
@@ -246,6 +248,13 @@ func (p *player) send(req *http.Request, r *run) (*http.Response, error) {
 		return resp, nil
 	case <-req.Context().Done():
 		return nil, req.Context().Err()
+	}
+}
+
+// CloseIdleConnections closes those to the simulated server.
+func (p *player) CloseIdleConnections() {
+	if c, ok := p.server.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
 	}
 }
 
@@ -357,6 +366,12 @@ func (p *player) sent(r *run, e *recording.Entry) error {
 			return nil
 		}
 	}
+	if e.Type == recording.Apply && p.informers.unchanged(e.Path, e.Body.JSON) != nil {
+		return nil // the replay has omitted it
+	}
+	if p.omittedLocked(r) {
+		return errNotYet
+	}
 	was := "sent\n" + requestText(e.Method, e.Path, e.Body.JSON, e.Body.Missing)
 	switch {
 	case len(r.pending) > 0:
@@ -399,6 +414,9 @@ func (p *player) answer(r *run, e *recording.Entry) error {
 func (p *player) done(r *run, e *recording.Entry) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.omittedLocked(r) {
+		return errNotYet
+	}
 	was := "ended, as " + outcomeText(e.Outcome, e.Error)
 	switch {
 	case len(r.pending) > 0:

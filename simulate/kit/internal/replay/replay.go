@@ -31,7 +31,7 @@ type Program struct {
 // Run replays a recording in the bubble that it is called in. The error is a *Difference, or why the
 // program does not run.
 func Run(ctx context.Context, b *recording.Bundle, prog Program) (Result, error) {
-	server, network := simulate.New(simulate.Options{Seed: 1}), simulate.NewNetwork()
+	server, network := simulate.New(simulate.Options{Seed: 1, Namespaces: namespaces(b.Entries)}), simulate.NewNetwork()
 	for _, definition := range prog.Definitions {
 		if _, err := server.Put(definition); err != nil {
 			return Result{}, err
