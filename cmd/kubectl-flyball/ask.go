@@ -96,20 +96,9 @@ func (o *operator) get(ctx context.Context, what string, query url.Values) (json
 }
 
 func (o *operator) once(ctx context.Context, what string, query url.Values) (int, []byte, error) {
-	to := o.scheme + "://" + o.host + path + what
-	if len(query) > 0 {
-		to += "?" + query.Encode()
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
+	answer, err := o.send(ctx, o.client, what, query)
 	if err != nil {
 		return 0, nil, err
-	}
-	if o.sends != "" {
-		r.Header.Set("Authorization", "Bearer "+o.sends)
-	}
-	answer, err := o.client.Do(r)
-	if err != nil {
-		return 0, nil, o.unreached(err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, mostBytes+1))
@@ -120,6 +109,42 @@ func (o *operator) once(ctx context.Context, what string, query url.Values) (int
 		return 0, nil, fmt.Errorf("the answer of %s is longer than %d MiB", o.name, mostBytes>>20)
 	}
 	return answer.StatusCode, body, nil
+}
+
+func (o *operator) send(ctx context.Context, by *http.Client, what string, query url.Values) (*http.Response, error) {
+	to := o.scheme + "://" + o.host + path + what
+	if len(query) > 0 {
+		to += "?" + query.Encode()
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
+	if err != nil {
+		return nil, err
+	}
+	if o.sends != "" {
+		r.Header.Set("Authorization", "Bearer "+o.sends)
+	}
+	answer, err := by.Do(r)
+	if err != nil {
+		return nil, o.unreached(err)
+	}
+	return answer, nil
+}
+
+// stream returns an answer that takes its time. Something else has been asked before, so that it is
+// known how the operator wants to be asked.
+func (o *operator) stream(ctx context.Context, what string, query url.Values) (io.ReadCloser, error) {
+	patient := *o.client
+	patient.Timeout = 0
+	answer, err := o.send(ctx, &patient, what, query)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		defer func() { _ = answer.Body.Close() }()
+		body, _ := io.ReadAll(io.LimitReader(answer.Body, mostBytes)) // what there is of it
+		return nil, o.refused(answer.StatusCode, body)
+	}
+	return answer.Body, nil
 }
 
 // authenticate finds the token to send.

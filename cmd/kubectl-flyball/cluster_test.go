@@ -292,18 +292,7 @@ func startOperator(t *testing.T, cfg *rest.Config, scheme *runtime.Scheme, as ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := func(ctx context.Context, obj *corev1.ConfigMap) (reconcile.Result, error) {
-		if obj.Name == "bad" {
-			return reconcile.Result{}, errors.New("it is bad")
-		}
-		if obj.Namespace != "shop" || obj.Annotations["seen"] != "" {
-			return reconcile.Result{}, nil
-		}
-		next := obj.DeepCopy()
-		next.Annotations = map[string]string{"seen": "yes"}
-		return reconcile.Result{}, mgr.Client().Update(ctx, next)
-	}
-	if err := mgr.Add(reconcile.For(caches.For[*corev1.ConfigMap](mgr.Informers()), f, reconcile.Options{Name: "marker"})); err != nil {
+	if err := addMarker(mgr); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -317,6 +306,22 @@ func startOperator(t *testing.T, cfg *rest.Config, scheme *runtime.Scheme, as ma
 	})
 	eventually(t, func() bool { return mgr.MetricsAddr() != "" })
 	return mgr.MetricsAddr()
+}
+
+// addMarker adds a controller that marks ConfigMaps.
+func addMarker(mgr *manager.Manager) error {
+	f := func(ctx context.Context, obj *corev1.ConfigMap) (reconcile.Result, error) {
+		if obj.Name == "bad" {
+			return reconcile.Result{}, errors.New("it is bad")
+		}
+		if obj.Namespace != "shop" || obj.Annotations["seen"] != "" {
+			return reconcile.Result{}, nil
+		}
+		next := obj.DeepCopy()
+		next.Annotations = map[string]string{"seen": "yes"}
+		return reconcile.Result{}, mgr.Client().Update(ctx, next)
+	}
+	return mgr.Add(reconcile.For(caches.For[*corev1.ConfigMap](mgr.Informers()), f, reconcile.Options{Name: "marker"}))
 }
 
 // eventually waits until a condition holds, or the test is over.

@@ -23,7 +23,8 @@ import (
 )
 
 // On a real API server kubectl finds the plugin, the plugin finds the Pod, RBAC decides who is
-// answered, and errors name the right that is missing. There is no kubelet to forward a port.
+// answered, and errors name the right that is missing. A recording made there replays. There is no
+// kubelet to forward a port.
 func TestControlPlane_RBACDecidesWhoIsAnswered(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts an API server")
@@ -91,6 +92,8 @@ func TestControlPlane_RBACDecidesWhoIsAnswered(t *testing.T) {
 	says("--verb=get '--non-resource-url=/debug/flyball/*'", append([]string{"status"}, asReader...)...)
 	says(`User "system:serviceaccount:shop-system:reader" cannot get path "/debug/flyball/v1/overview"`, append([]string{"status"}, asReader...)...)
 	grant("reader", rbacv1.PolicyRule{NonResourceURLs: []string{"/debug/flyball/*"}, Verbs: []string{"get"}})
+
+	recordMarker(t, env.Config(), asReader...)
 
 	dir := t.TempDir()
 	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, "kubectl-flyball"), ".")

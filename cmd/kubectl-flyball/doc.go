@@ -11,6 +11,7 @@
 //	kubectl flyball why KIND NAME        the last reconciles of an object, as a story
 //	kubectl flyball informers            each list and watch
 //	kubectl flyball watch                the status, whenever it has changed
+//	kubectl flyball record [1m]          a recording, which can be replayed
 //
 //	             kubeconfig ──▶ Leases, Deployments, Pods (find.go) ──▶ one Pod
 //	                                                                      │

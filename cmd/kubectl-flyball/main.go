@@ -37,6 +37,7 @@ const usage = `kubectl flyball shows what an operator does, and why each key was
   kubectl flyball why NAMESPACE/NAME    also KIND/NAME
   kubectl flyball informers             each list and watch
   kubectl flyball watch                 the status, whenever it has changed, until ctrl-c
+  kubectl flyball record [1m]           a recording of the next minute, which can be replayed
 
 The operator is the only Pod that holds a Lease, or the one that --operator or -l names, or a
 program on this machine at --address. kubectl flyball COMMAND -help lists the flags.
@@ -45,15 +46,25 @@ program on this machine at --address. kubectl flyball COMMAND -help lists the fl
 // settings are the flags.
 type settings struct {
 	output, namespace, kubeconfig, context, address, operator, selector string
-	token, account, filter, state, sort                                 string
+	token, account, filter, state, sort, file                           string
+	redact                                                              []string
 	port, limit                                                         int
 	watch, all                                                          bool
 }
 
 // bind adds the flags of a command.
 func (s *settings) bind(flags *flag.FlagSet, command string) {
-	flags.StringVar(&s.output, "o", "", "`format` of the output: json, yaml or wide (default: text)")
-	flags.StringVar(&s.output, "output", "", "the same as -o")
+	if command == "record" {
+		flags.StringVar(&s.file, "o", "", "`file` to write, whose name ends in .tar.zst or .tar.gz (default: flyball-TIME.tar.zst)")
+		flags.StringVar(&s.file, "output", "", "the same as -o")
+		flags.Func("redact", "a `field` to leave out, as ConfigMap:data or Website.web.example.com:spec.password; may be repeated", func(field string) error {
+			s.redact = append(s.redact, field)
+			return nil
+		})
+	} else {
+		flags.StringVar(&s.output, "o", "", "`format` of the output: json, yaml or wide (default: text)")
+		flags.StringVar(&s.output, "output", "", "the same as -o")
+	}
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` with the cluster (default: as kubectl finds it)")
 	flags.StringVar(&s.context, "context", "", "`context` of the kubeconfig (default: the current one)")
 	flags.StringVar(&s.operator, "operator", "", "[NAMESPACE/]NAME of the Lease, Deployment or Pod of the `operator`")
@@ -68,7 +79,7 @@ func (s *settings) bind(flags *flag.FlagSet, command string) {
 	flags.StringVar(&s.namespace, "namespace", "", "the same as -n")
 	flags.BoolVar(&s.all, "A", false, "keys of all namespaces")
 	flags.BoolVar(&s.all, "all-namespaces", false, "the same as -A")
-	if command != "watch" {
+	if command != "watch" && command != "record" {
 		flags.BoolVar(&s.watch, "watch", false, "print what changes, until ctrl-c")
 		flags.BoolVar(&s.watch, "w", false, "the same as -watch")
 	}
@@ -114,6 +125,7 @@ var commands = map[string]struct {
 	"informers": {0, 0, "flags alone", (*session).informers},
 	"keys":      {0, 1, "the name of one controller", (*session).keys},
 	"why":       {1, 2, "KIND NAME or NAMESPACE/NAME", (*session).why},
+	"record":    {0, 1, "how long, such as 10m", nil},
 }
 
 // run is main with explicit arguments.
@@ -128,7 +140,7 @@ func (s *session) run(ctx context.Context, args []string) error {
 		fmt.Fprint(s.out, usage)
 		return nil
 	case !known:
-		return commandline.Misusef("there is no command %q; write kubectl flyball status, keys, why, informers or watch", name)
+		return commandline.Misusef("there is no command %q; write kubectl flyball status, keys, why, informers, watch or record", name)
 	}
 	flags := flag.NewFlagSet("kubectl flyball "+name, flag.ContinueOnError)
 	flags.SetOutput(s.problems)
@@ -144,6 +156,9 @@ func (s *session) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer s.disconnect()
+	if name == "record" {
+		return s.record(ctx, args)
+	}
 	show := func(ctx context.Context) (view, error) { return command.show(s, ctx, args) }
 	if s.watch || name == "watch" {
 		return s.repeat(ctx, show)

@@ -27,7 +27,6 @@ func (w *Window) Write(ctx context.Context, out io.Writer) error {
 	b := newBundleWriter(out)
 	b.file("bundle.json", Head{Format: Format, Program: filepath.Base(os.Args[0]), Began: w.began, Redact: w.redact})
 	for b.err == nil {
-		reason := ""
 		select {
 		case <-ctx.Done():
 			w.recorder.close(w)
@@ -36,10 +35,8 @@ func (w *Window) Write(ctx context.Context, out io.Writer) error {
 			w.mu.Unlock()
 		case <-w.wake:
 		case <-time.After(fileEvery):
-			b.flush()
-			continue
 		}
-		reason = w.drain(b)
+		reason := w.drain(b)
 		if time.Since(b.flushed) >= fileEvery {
 			b.flush()
 		}

@@ -41,6 +41,23 @@ func TestKind_WhatIsConfidential(t *testing.T) {
 	}
 }
 
+func TestText_HidesWhatLooksLikeACredential(t *testing.T) {
+	for _, text := range []string{
+		"-----BEGIN EC PRIVATE KEY-----\n", "Authorization: BEARER abcdefgh1", "basic YWRhOnB3ZA==", "x eyJhbGciOiJS.abcdefgh", "ghp_0123456789abcdef0", "ghr_0123456789abcdef0",
+		"gho_0123456789abcdef0", "ghu_0123456789abcdef0", "ghs_0123456789abcdef0", "AKIA0123456789ABCDEF", "PassWord=x", "passwd: x", "client_secret: x", `"token":"x"`,
+		"apikey=x", "api_key: x", "API-KEY = x", "client-key-data: x", "postgres://ada:pwd@db/x",
+	} {
+		if is := redact.Text(text); is != redact.Hidden {
+			t.Errorf("Text(%q) = %q, want it hidden", text, is)
+		}
+	}
+	for _, text := range []string{"", "a password is needed", "https://example.com/a:b", "the token has expired", "image: nginx", "basic auth"} {
+		if is := redact.Text(text); is != text {
+			t.Errorf("Text(%q) = %q", text, is)
+		}
+	}
+}
+
 func TestError_KeepsWhatProgramsAskFor(t *testing.T) {
 	server := &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests, Message: "slow down",
