@@ -20,6 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/headroom"
 	"github.com/flyball-dev/flyball/informer/internal/mutation"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/informer/state"
@@ -74,10 +75,10 @@ type critical struct {
 	handles  []*handle
 	handlers handlers
 	waits    []*syncWait
-	over     bool                   // Run has ended
-	closed   bool                   // the last handle was released
-	sim      simhook.Hooks          // of Run; nil: none
-	recorded *recording.InformerLog // nil: there is no recording
+	over     bool          // Run has ended
+	closed   bool          // the last handle was released
+	sim      simhook.Hooks // of Run; nil: none
+	recorded recorded
 }
 
 func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error)) *core {
@@ -96,6 +97,13 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	c.projection.begin()
 	c.critical.scopes = newScopeTable()
 	c.critical.handlers.fifo, c.critical.handlers.indexer = c.fifo, c.indexer
+	c.critical.recorded = recorded{indexer: c.indexer, scopes: &c.critical.scopes, source: func() recording.Source {
+		s := recording.Source{Kind: c.gvk(), Metadata: restclient.OfMetadata(c.object)}
+		if namespaced, known := c.namespaced(); known {
+			s.Namespaced, s.Resource = namespaced, c.resource().Resource
+		}
+		return s
+	}}
 	c.storing = c.membership.take(newTaskProbe("store a batch"))
 	c.writes.begin(c)
 	c.auditor.core = c
@@ -154,7 +162,11 @@ func (c *core) run(ctx context.Context) error {
 	if c.guard != nil {
 		defer c.guard.Leave()
 	}
-	defer c.joinRecorder(ctx)()
+	defer recording.Of(ctx).Join(func(w *recording.Window) {
+		c.critical.Lock()
+		defer c.critical.Unlock()
+		c.critical.recorded.beginLocked(w)
+	})()
 	return c.group.Run(logr.NewContext(ctx, c.log))
 }
 

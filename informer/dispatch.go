@@ -43,9 +43,7 @@ func (c *core) dispatch(ctx context.Context) error {
 // applyLocked changes the store by a batch.
 func (c *core) applyLocked(batch store.Batch) ([]store.Change, error) {
 	c.auditor.touchLocked(batch.Deltas)
-	if c.critical.recorded != nil {
-		c.recordLocked(&batch)
-	}
+	c.critical.recorded.batchLocked(&batch)
 	return c.indexer.Apply(c.critical.scopes.living(batch))
 }
 

@@ -11,8 +11,7 @@
 //	err = mgr.Run(manager.SignalContext())
 //
 //	        Run(ctx)                                      ctx ends, or an error
-//	           │                                                   ▲
-//	           ▼                                                   │
+//	           ▼                                                   ▲
 //	┌─ servers ──────── health, metrics ───────── last to stop ────┤
 //	├─ webhooks ─────── admission, conversion, InstallCRDs         │
 //	├─ informers ────── lists and watches                          │

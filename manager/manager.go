@@ -103,7 +103,7 @@ func New(opts Options) (*Manager, error) {
 	if err := m.observe(opts); err != nil {
 		return nil, fmt.Errorf("make manager: metrics: %w", err)
 	}
-	if err := errors.Join(m.serve(opts), m.record(opts.Record)); err != nil {
+	if err := m.serve(opts); err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
 	return m, nil
@@ -169,6 +169,11 @@ func (m *Manager) connect(opts Options) error {
 	if len(opts.crds) > 0 {
 		// Beside the webhooks, which may have to convert what is stored, before the informers.
 		if err := m.AddTo(StageWebhooks, crdinstall.New(m.standbyClient, opts.crds)); err != nil {
+			return err
+		}
+	}
+	if opts.Record.Dir != "" {
+		if err := m.AddTo(StageInformers, kept{opts.Record.ring(m.scheme), &m.windows, m.log}); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/flyball-dev/flyball/internal/metrics"
+	"github.com/flyball-dev/flyball/internal/recording"
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
 	"github.com/flyball-dev/flyball/manager/internal/serving"
 )
@@ -37,7 +38,7 @@ func (m *Manager) metricsHandler(opts Options) (http.Handler, error) {
 	}
 	if as.Guard || isLoopback(opts.MetricsAddress) { // keys and errors are not for everyone
 		mux.Handle(inspect.Path, inspect.Handler(inspected{m}))
-		mux.Handle("GET "+recordingPath, m.windows.Handler(m.recordingOptions(opts.Record)))
+		mux.Handle("GET "+recordingPath, m.windows.Handler(recording.Options{Redact: opts.Record.Redact, Decode: opts.Record.options(m.scheme).Decode}))
 	}
 	if as.Console != nil {
 		mux.Handle(inspect.Root, as.Console(inspected{m}))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/internal/recording"
@@ -36,8 +37,8 @@ type Record struct {
 	Redact []string
 }
 
-func (r Record) ring() recording.Ring {
-	return recording.Ring{Dir: r.Dir, Every: r.Every, Keep: r.Keep, Options: recording.Options{Limit: r.Limit, Redact: r.Redact}}
+func (r Record) ring(scheme *runtime.Scheme) recording.Ring {
+	return recording.Ring{Dir: r.Dir, Every: r.Every, Keep: r.Keep, Options: r.options(scheme)}
 }
 
 // misuse returns an error if r is invalid.
@@ -45,37 +46,27 @@ func (r Record) misuse() error {
 	if r.Dir == "" && r.Every == 0 && r.Keep == 0 && r.Limit == 0 { // Redact holds for other recordings, too
 		r.Dir = "."
 	}
-	if err := r.ring().Misuse(); err != nil {
+	if err := r.ring(nil).Misuse(); err != nil {
 		return fmt.Errorf("Record: %w", err)
 	}
 	return nil
 }
 
-// recordingOptions returns what all recordings of m have in common.
-func (m *Manager) recordingOptions(r Record) recording.Options {
-	return recording.Options{Redact: r.Redact, Decode: func(contentType string, body []byte) (any, error) {
-		return effects.Tree(m.scheme, contentType, body)
+// options returns what all recordings of a manager have in common.
+func (r Record) options(scheme *runtime.Scheme) recording.Options {
+	return recording.Options{Limit: r.Limit, Redact: r.Redact, Decode: func(contentType string, body []byte) (any, error) {
+		return effects.Tree(scheme, contentType, body)
 	}}
 }
 
-// record adds the recordings of opts.
-func (m *Manager) record(r Record) error {
-	if r.Dir == "" {
-		return nil
-	}
-	ring := r.ring()
-	ring.Decode = m.recordingOptions(r).Decode
-	return m.AddTo(StageInformers, recordings{ring, &m.windows, m.log})
-}
-
-// recordings is a Ring as a Runnable.
-type recordings struct {
+// kept keeps recordings, as a Runnable.
+type kept struct {
 	ring recording.Ring
 	to   *recording.Recorder
 	log  logr.Logger
 }
 
-func (recordings) Name() string { return "recordings" }
+func (kept) Name() string { return "recordings" }
 
 // Run implements Runnable.
-func (r recordings) Run(ctx context.Context) error { return r.ring.Run(ctx, r.to, r.log) }
+func (k kept) Run(ctx context.Context) error { return k.ring.Run(ctx, k.to, k.log) }

@@ -9,13 +9,12 @@
 //	return mgr.Add(c)
 //
 //	source ──K──▶ workqueue ──K──▶ worker ──▶ your Reconcile(ctx, object or key)
-//	               ▲    ▲                             │ Result, error
-//	               │    │                             ▼
+//	               ▲    ▲                             ▼ Result, error
 //	               │    └── now, after, with backoff ─ finish
 //	               └─────── when the cache has passed a conflict
 //
-// For makes the controller of a kind, New one for keys of any type. Func explains the
-// results of Reconcile. ChildSet, ChildName and Conditions: see docs/writing.md.
+// For makes the controller of a kind, New one for keys of any type; Func explains results.
+// docs/writing.md is about ChildSet, ChildName and Conditions.
 //
 // # Promises
 //
@@ -27,8 +26,8 @@
 //	R5  a reconcile that overruns its soft deadline is reported once, with its stack; the
 //	    hard deadline cancels its context with a *DeadlineError as cause
 //	R6  a stale-resourceVersion conflict is quiet, counted, and retried when the cache has
-//	    passed that version or the backoff ends, whichever is first; after ten failures in
-//	    a row only when the backoff ends; conflicts of field managers or UIDs are errors
+//	    passed that version or the backoff ends; after ten failures in a row only when the
+//	    backoff ends; conflicts of field managers or UIDs are errors
 //	R7  a condition's time changes only with its status; setting it to what it was changes nothing
 //	R8  an owner that the garbage collector would not find, or a second controller, is an error
 //	R9  a ChildSet deletes only objects with the set's labels that the parent controls, that

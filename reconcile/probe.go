@@ -6,6 +6,7 @@ package reconcile
 import (
 	"time"
 
+	"github.com/flyball-dev/flyball/internal/recording"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/source"
 )
@@ -129,5 +130,20 @@ func (c remembering[K]) end(r *run[K], e ending) {
 			}
 			textlog.Warn(log, nil, "Reconciles need attention: "+string(f.Kind), "key", f.Key, "finding", f.String())
 		}
+	}
+}
+
+// replayable writes reconciles to the recording that is being made, if there is one.
+type replayable[K comparable] struct{ *recording.Recorder }
+
+func (p replayable[K]) begin(r *run[K]) {
+	if w := p.Window(); w != nil {
+		r.recording = w.Begin(r.controller.name, keyText(r.key), r.whyItRuns().String())
+	}
+}
+
+func (replayable[K]) end(r *run[K], e ending) {
+	if r.recording != nil {
+		r.recording.End(string(e.outcome), errorText(e.err))
 	}
 }

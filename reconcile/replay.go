@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/internal/contextvalues"
-	"github.com/flyball-dev/flyball/internal/recording"
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
@@ -33,41 +32,6 @@ type chance struct{ context.Context }
 func (c chance) Uint64() uint64 {
 	half := func() uint64 { return uint64(contextvalues.Random(c, "reconcile") * (1 << 32)) }
 	return half()<<32 | half()
-}
-
-// Now returns the time for r, and records it.
-func (r *run[K]) Now() time.Time {
-	if sim, is := r.controller.sim.(simhook.Replay); is {
-		return sim.Clock(r.controller.name, keyText(r.key))
-	}
-	now := simhook.Wall(r.controller.sim)
-	r.recording.Clock(now)
-	return now
-}
-
-// Random returns a draw for r, and records it.
-func (r *run[K]) Random(what string) float64 {
-	if sim, is := r.controller.sim.(simhook.Replay); is {
-		return sim.Chance(r.controller.name, keyText(r.key))
-	}
-	drawn := simhook.Float64(r.controller.sim, what)
-	r.recording.Chance(drawn)
-	return drawn
-}
-
-// replayable writes reconciles to the recording that is being made, if there is one.
-type replayable[K comparable] struct{ *recording.Recorder }
-
-func (p replayable[K]) begin(r *run[K]) {
-	if w := p.Window(); w != nil {
-		r.recording = w.Begin(r.controller.name, keyText(r.key), r.whyItRuns().String())
-	}
-}
-
-func (replayable[K]) end(r *run[K], e ending) {
-	if r.recording != nil {
-		r.recording.End(string(e.outcome), errorText(e.err))
-	}
 }
 
 // replayedKeys are the keys that were added during a replay, by their texts. The zero value is
@@ -102,22 +66,17 @@ func (k *replayedKeys[K]) of(text string) (key K, known bool) {
 	return key, false
 }
 
-// keys yields the keys to reconcile: those of the queue, or those of the recording that is
-// replayed, each after something has called for it.
-func (c *Controller[K]) keys(ctx context.Context) iter.Seq[K] {
-	sim, is := c.sim.(simhook.Replay)
-	if !is {
-		return c.queue.Keys()
-	}
+// next yields the keys that a replay reconciles, each when the recorded program did.
+func (k *replayedKeys[K]) next(ctx context.Context, sim simhook.Replay, controller string) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for {
-			text, ok := sim.Next(ctx, c.name)
+			text, ok := sim.Next(ctx, controller)
 			if !ok {
 				return
 			}
-			key, known := c.known.of(text)
+			key, known := k.of(text)
 			if !known {
-				sim.Unknown(c.name, text)
+				sim.Unknown(controller, text)
 				continue
 			}
 			if !yield(key) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/internal/recording"
+	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -102,6 +103,26 @@ func (r *run[K]) TraceContext() string { return spanIn(r.Context) }
 
 // Recording returns what r is written to for a replay; nil: nothing.
 func (r *run[K]) Recording() *recording.Run { return r.recording }
+
+// Now returns the time for r, and records it.
+func (r *run[K]) Now() time.Time {
+	if sim, is := r.controller.sim.(simhook.Replay); is {
+		return sim.Clock(r.controller.name, keyText(r.key))
+	}
+	now := simhook.Wall(r.controller.sim)
+	r.recording.Clock(now)
+	return now
+}
+
+// Random returns a draw for r, and records it.
+func (r *run[K]) Random(what string) float64 {
+	if sim, is := r.controller.sim.(simhook.Replay); is {
+		return sim.Chance(r.controller.name, keyText(r.key))
+	}
+	drawn := simhook.Float64(r.controller.sim, what)
+	r.recording.Chance(drawn)
+	return drawn
+}
 
 // Records implements contextvalues.Task.
 func (r *run[K]) Records() bool { return r.controller.recorder != nil }

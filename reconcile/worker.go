@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/stacks"
 )
 
@@ -68,7 +69,11 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 	w.mu.Lock()
 	w.mu.goroutine = stacks.Self()
 	w.mu.Unlock()
-	for key := range c.keys(ctx) {
+	keys := c.queue.Keys()
+	if sim, is := c.sim.(simhook.Replay); is {
+		keys = c.known.next(ctx, sim, c.name)
+	}
+	for key := range keys {
 		if c.sim != nil {
 			simulated[K]{c}.reportTaken(key)
 			c.sim.Step(ctx, "pick up", c.name+" "+keyText(key))

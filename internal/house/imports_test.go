@@ -95,7 +95,9 @@ var allowedImports = map[string][]string{
 	"internal/commandline":     {"internal/editdistance"},
 	"internal/applied":         {"internal/jsonspan"},
 	"internal/origin":          {},
-	"internal/effects":         {"internal/bodylimit", "internal/contextvalues", "internal/redact", "internal/decodelimit", "internal/jsonspan"},
+	"internal/effects":         {"internal/bodylimit", "internal/contextvalues", "internal/redact", "internal/decodelimit", "internal/jsonspan", "internal/recording"},
+	"internal/contextvalues":   {"internal/recording", "internal/simhook"},
+	"internal/recording":       {"internal/redact", "internal/sleep"},
 	"internal/fielddiff":       {"internal/redact"},
 	"manager/internal/inspect": {"informer/state", "internal/redact", "reconcile", "source", "workqueue"},
 	"manager/console":          {"internal/sleep", "manager/internal/inspect"},
@@ -158,6 +160,7 @@ var allowedImports = map[string][]string{
 	"simulate/internal/transcript":          {"internal/sleep"}, // knows servers by HTTP alone
 	"simulate/internal/transcript/recorded": {},                 // tests alone
 	"simulate/kit":                          {"client", "informer", "informer/compact", "manager", "rights", "simulate"},
+	"simulate/kit/internal/replay":          {"internal/contextvalues", "internal/effects", "internal/recording", "internal/simhook", "manager", "simulate"},
 	"simulate/kit/zoo":                      {}, // tests alone
 }
 

@@ -47,8 +47,8 @@ func TestHouse_SizeOfTheHouse(t *testing.T) {
 		now, max int
 	}{
 		{"modules", modules, 8},
-		{"packages", len(packages), 165},
-		{"lines of Go without tests", lines, 145_400},
+		{"packages", len(packages), 167},
+		{"lines of Go without tests", lines, 149_000},
 		{"tests at the root", rootTests, 0},
 		{"functions with more than 15 branches", branchy, 28},
 		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 37_854},

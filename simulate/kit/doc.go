@@ -27,14 +27,12 @@
 //	K3  after the fault phase there are no more faults; what was lost stays lost
 //	K4  a run that does not come to rest within its bound fails, and one with more events
 //	    than Config.MaxEvents ends and fails
-//	K5  each violation comes with one line that runs its seed again, and with the history
-//	    as JSON and as one page
+//	K5  each violation comes with a line that runs its seed again, and its history as a page
 //	K6  misuse fails the test and says what to write instead
 //	K7  a failure is explained: a restless key with its last error and requests, a run with
 //	    where it first differs from the nearest correct one, an omitted event with its key
 //	K8  a fault triggered by a write happens right before it is sent or carried out, or
-//	    right after it is carried out and before it is answered; writes of the same seed
-//	    without faults, half of them first ones, trigger most faults of a swarm that allow it
+//	    between that and its answer; writes trigger most faults of a swarm that allow it
 //	K9  a failing plan is printed as Go, with no operation that can be left out
 //	K10 each bug of package zoo is found by one of twenty seeds, starting with the one it
 //	    is pinned to; make zoo measures how many seeds it takes from other starts
@@ -44,12 +42,13 @@
 //	    stands still, ends the run after ten seconds with its stack and with advice; the
 //	    bubble is abandoned
 //	K13 with Config.Vary every third run, from the ninth on, repeats a seed that has shown
-//	    something new with one change of its faults; its number is the seed's high byte
+//	    something new with one change of its faults
 //	K14 a program of RunMain is killed, stopped, started again and cut off like one with a
 //	    manager; the invariants that need nothing of its inside are checked
 //	K15 the calls of a Service are in the history, faults are triggered by them as by writes,
 //	    and what it makes for one object twice violates V25
 //	K16 at rest keys that have written or wait for a timer are called early: V24, V26, V27
+//	K17 Replay sends the requests of its recording, or stops at the first that differs
 //
 // # Concurrency
 //
