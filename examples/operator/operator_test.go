@@ -28,6 +28,11 @@ import (
 // faults.
 func TestSimulation(t *testing.T) { kit.Test(t, config(t), scenario) }
 
+// A recording that "kubectl flyball record" has made in production runs again in virtual time:
+//
+//	go test -run TestReplay -kit.bundle=FILE
+func TestReplay(t *testing.T) { kit.Replay(t, "", config(t), setup) }
+
 func config(t *testing.T) kit.Config {
 	opts, err := options()
 	must(t, err)

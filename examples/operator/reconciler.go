@@ -97,7 +97,9 @@ func labelsFor(frontend *apiv1.Frontend, component string) map[string]string {
 
 // setStatus sets the status of frontend to what its Deployment says or, if its children could
 // not be applied, to the failure.
-func setStatus(ctx context.Context, frontend *apiv1.Frontend, deployment *appsv1.Deployment, failure error) {
+func setStatus(
+	ctx context.Context, frontend *apiv1.Frontend, deployment *appsv1.Deployment, failure error,
+) {
 	conditions := reconcile.ConditionsOf(frontend, &frontend.Status.Conditions, reconcile.Now(ctx))
 	if failure != nil {
 		conditions.Failed("Ready", failure)

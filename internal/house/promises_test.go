@@ -29,6 +29,7 @@ var promises = map[string][]string{
 	"manager":                     {"M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M9", "M10", "M11", "M12", "M13", "M14", "M15", "M16", "O6", "O7", "O8"},
 	"manager/internal/inspect":    {"M24"},
 	"manager/console":             {"M25", "M26"},
+	"internal/recording":          {"M28", "M29", "M30"},
 	"client":                      {"C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "C16"},
 	"resource":                    {"O1", "O2", "O9"},
 	"cmd/flyball/internal/crds":   {"O3", "O4", "O5"},
@@ -38,7 +39,7 @@ var promises = map[string][]string{
 	"cmd/flyball/internal/pack":   {"L1", "L2", "L3", "L4", "L5", "L6"},
 	"webhook":                     {"H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8"},
 	"simulate":                    {"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S19", "S20", "S21", "S22", "S23", "S24", "S25", "S26", "S27", "S28", "S29", "S30", "S31"},
-	"simulate/kit":                {"K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10", "K11", "K12", "K13", "K14"},
+	"simulate/kit":                {"K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10", "K11", "K12", "K13", "K14", "K17"},
 }
 
 func TestHouse_EachPromiseHasItsTestAndItsMutant(t *testing.T) {

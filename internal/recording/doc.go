@@ -16,12 +16,13 @@
 //
 // # Promises
 //
-//   - Values of Secrets, tokens and texts that look like a credential are not written, nor the
-//     fields that Options.Redact names. Headers are not recorded at all.
-//   - Without an open Window an informer's batch and a reconcile pay one comparison with nil.
-//   - A Window is bounded: its size by Options.Limit, what waits to be written by a fixed number
-//     of bytes. It ends early, and says why, rather than to delay the program.
-//   - What was written until a program died can be read: Bundle.Whole tells.
+//	M28 values of Secrets, tokens and texts that look like a credential are not written, nor the
+//	    fields that Options.Redact names; headers are not recorded at all
+//	M29 a Window is bounded: its size by Options.Limit, what waits to be written by a fixed number
+//	    of bytes; it ends early, and says why, rather than delay the program
+//	M30 what was written until a program died can be read
+//
+// Without an open Window an informer's batch and a reconcile pay a comparison with nil.
 //
 // # Testing
 //

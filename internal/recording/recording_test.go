@@ -57,8 +57,10 @@ func written(t *testing.T, opts recording.Options, do func(*recording.Recorder, 
 	if opts.Limit == 0 {
 		r.Stop() // else it ends by itself
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // in a bubble a moment
+	defer cancel()
 	var out bytes.Buffer
-	if err := w.Write(t.Context(), &out); err != nil {
+	if err := w.Write(ctx, &out); err != nil {
 		t.Fatal(err)
 	}
 	if r.Window() != nil {
@@ -164,7 +166,9 @@ func TestRead_HasTheEntriesInTheirOrder(t *testing.T) {
 }
 
 // A Window ends at its limit, and when its reader is slower than the program.
-func TestWindow_IsBounded(t *testing.T) {
+func TestWindow_IsBounded_M29(t *testing.T) { synctest.Test(t, windowIsBounded) }
+
+func windowIsBounded(t *testing.T) {
 	large := body("configmaps", "", `{"data":{"a":"`+strings.Repeat("x", 1<<20)+`"}}`)
 	fill := func(n int) func(*recording.Recorder, *recording.Window) {
 		return func(_ *recording.Recorder, w *recording.Window) {
@@ -185,7 +189,7 @@ func TestWindow_IsBounded(t *testing.T) {
 }
 
 // What was written before the end of a program can be read.
-func TestRead_CutOff(t *testing.T) {
+func TestRead_CutOff_M30(t *testing.T) {
 	whole, raw := written(t, recording.Options{}, func(_ *recording.Recorder, w *recording.Window) {
 		run := w.Begin("c", "k", "")
 		for range 3 {
