@@ -180,7 +180,7 @@ func reportEnd(f *gotree.File, fn *ast.FuncDecl) error {
 		f.InsertLine(f.Calling(fn, "r.children.Apply"), job().noun().variable+" := "+f.Text(call))
 		f.Replace(call, job().noun().variable)
 	}
-	f.Insert(f.Calling(fn, "setStatus").End(), "\nif failure == nil {\nsetComplete(updated, job)\n}")
+	f.Insert(f.Calling(fn, "setStatus").End(), "\nif failure == nil {\nsetComplete(ctx, updated, job)\n}")
 	all, err := part("ending/complete.go")
 	if err == nil {
 		f.Append(all, "setComplete")

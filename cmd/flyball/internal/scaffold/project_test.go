@@ -220,7 +220,7 @@ func TestProject_AJobReportsItsEnd_Q1(t *testing.T) {
 	for _, c := range []struct{ children, want string }{
 		{"Job", `conditions.True("Ready", reason, message)`},
 		{"Deployment,Job", "job := jobFor(gadget)\n\t_, failure := r.children.Apply(ctx, gadget, deployment, job)\n"},
-		{"Deployment,Job", "\tif failure == nil {\n\t\tsetComplete(updated, job)\n\t}\n"},
+		{"Deployment,Job", "\tif failure == nil {\n\t\tsetComplete(ctx, updated, job)\n\t}\n"},
 		{"Job,StatefulSet", `conditions.True("Complete", "Complete", "the Job is complete")`},
 	} {
 		all, err := filesOf(Project{Module: "example.com/x", Kind: "Gadget", Children: strings.Split(c.children, ",")})
