@@ -77,9 +77,9 @@ func TaskOf(ctx context.Context) Task {
 	return t
 }
 
-// RecordingOf returns what the reconcile that ctx belongs to is written to; nil: nothing is.
-func RecordingOf(ctx context.Context) *recording.Run {
-	if t, ok := TaskOf(ctx).(interface{ Recording() *recording.Run }); ok {
+// RecordingOf returns what t is written to; nil: nothing is.
+func RecordingOf(t Task) *recording.Run {
+	if t, ok := t.(interface{ Recording() *recording.Run }); ok {
 		return t.Recording()
 	}
 	return nil

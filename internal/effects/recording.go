@@ -24,9 +24,7 @@ type Recording struct {
 func (o *Observer) Recording(cache contextvalues.Cache) Recording { return Recording{o, cache} }
 
 // Wrap records the requests that pass next, and writes them to a recording that is being made.
-func (r Recording) Wrap(next http.RoundTripper) http.RoundTripper {
-	return recorded{transcribed{next, r.Observer}, r}
-}
+func (r Recording) Wrap(next http.RoundTripper) http.RoundTripper { return recorded{next, r} }
 
 type recorded struct {
 	next http.RoundTripper
@@ -39,14 +37,17 @@ func (t recorded) WrappedRoundTripper() http.RoundTripper { return t.next }
 // RoundTrip implements http.RoundTripper.
 func (t recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 	task := contextvalues.TaskOf(req.Context())
-	if task == nil || !task.Records() {
+	if task == nil {
 		return t.next.RoundTrip(req)
 	}
-	number := task.Sent(t.request(req))
+	number := -1
+	if task.Records() {
+		number = task.Sent(t.request(req))
+	}
+	resp, err := t.send(req, contextvalues.RecordingOf(task))
 	if number < 0 {
-		return t.next.RoundTrip(req)
+		return resp, err
 	}
-	resp, err := t.next.RoundTrip(req)
 	if err != nil {
 		task.Answered(number, contextvalues.Answer{Ended: true})
 		return resp, err

@@ -18,25 +18,14 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/internal/recording"
 )
 
 // largestTranscribed is the largest body that a recording has.
 const largestTranscribed = 8 << 20
 
-// transcribed writes the requests of reconciles to the recording that is being made, if there is one.
-type transcribed struct {
-	next http.RoundTripper
-	*Observer
-}
-
-// WrappedRoundTripper returns the wrapped transport, for client-go.
-func (t transcribed) WrappedRoundTripper() http.RoundTripper { return t.next }
-
-// RoundTrip implements http.RoundTripper.
-func (t transcribed) RoundTrip(req *http.Request) (*http.Response, error) {
-	run := contextvalues.RecordingOf(req.Context())
+// send sends a request of a reconcile, and writes it to the recording run, if there is one.
+func (t recorded) send(req *http.Request, run *recording.Run) (*http.Response, error) {
 	if run == nil || req.URL.Host != t.host || !Replayed(req, t.prefix) {
 		return t.next.RoundTrip(req)
 	}

@@ -45,29 +45,37 @@ func setUpStamped(mgr *manager.Manager) error { return addCopier(mgr, stamped) }
 // recorded makes runs of the seeds from 1 on, and returns a recording of each program's life.
 func recorded(t *testing.T, seeds int, faults kit.Plan, scenario func(*kit.World)) (files []string) {
 	t.Helper()
+	return recordedEvery(t, 240*time.Hour, kit.Config{Seeds: seeds, Faults: faults}, scenario)
+}
+
+// recordedEvery is recorded with a recording for each such part of a life.
+func recordedEvery(t *testing.T, every time.Duration, cfg kit.Config, scenario func(*kit.World)) (files []string) {
+	t.Helper()
 	var mu sync.Mutex
 	dir, lives := t.TempDir(), 0
-	cfg := kit.Config{Seeds: seeds, Faults: faults}
 	cfg.Process = func(_ string, opts *manager.Options) {
 		mu.Lock()
 		defer mu.Unlock()
 		lives++
-		opts.Record = manager.Record{Dir: filepath.Join(dir, strconv.Itoa(lives)), Every: 240 * time.Hour}
+		opts.Record = manager.Record{Dir: filepath.Join(dir, strconv.Itoa(lives)), Every: every}
 	}
 	if !t.Run("record", func(t *testing.T) { kit.Test(t, cfg, scenario) }) {
 		t.FailNow()
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*.tar.gz"))
-	if err != nil || len(files) < seeds {
-		t.Fatalf("%d runs have left the recordings %q, %v", seeds, files, err)
+	if err != nil || len(files) < cfg.Seeds {
+		t.Fatalf("%d runs have left the recordings %q, %v", cfg.Seeds, files, err)
 	}
 	return files
 }
 
-func stampedChanges(w *kit.World) {
+func stampedChanges(w *kit.World) { stamp(w, 5, 3*time.Second) }
+
+// stamp makes changes, each at most so long after the one before.
+func stamp(w *kit.World, changes int, pause time.Duration) {
 	w.Run(setUpStamped)
-	for i, name := range []string{"one", "two", "one", "three", "two"} {
-		m := configMap(name, map[string]string{"v": strconv.Itoa(i)})
+	for i := range changes {
+		m := configMap([]string{"one", "two", "three"}[w.Draw("name", 3)], map[string]string{"v": strconv.Itoa(i)})
 		there := kube.Copy(m)
 		switch {
 		case !w.Get(there):
@@ -77,7 +85,7 @@ func stampedChanges(w *kit.World) {
 		default:
 			w.Edit(there, func() { there.Data = m.Data })
 		}
-		w.Sleep(time.Duration(w.Draw("pause", 3000)) * time.Millisecond)
+		w.Sleep(time.Duration(w.Draw("pause", int(pause))))
 	}
 }
 
@@ -101,6 +109,18 @@ func TestReplay_OfAnEventfulLife_K17(t *testing.T) {
 	}
 	for _, file := range recorded(t, 4, faults, stampedChanges) {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) { kit.Replay(t, file, kit.Config{}, setUpStamped) })
+	}
+}
+
+// A recording may begin and end at any time: what the program knew before is in its first entries.
+func TestReplay_BegunInTheMiddle_K17(t *testing.T) {
+	cfg := kit.Config{Seeds: 3, Faults: kit.Plan{}, FaultPhase: 5 * time.Minute}
+	files := recordedEvery(t, time.Minute, cfg, func(w *kit.World) { stamp(w, 20, 30*time.Second) })
+	if len(files) < 3*5 {
+		t.Fatalf("there are %d recordings, want one for each minute", len(files))
+	}
+	for _, file := range files {
+		t.Run(strings.TrimPrefix(file, filepath.Dir(filepath.Dir(file))), func(t *testing.T) { kit.Replay(t, file, kit.Config{}, setUpStamped) })
 	}
 }
 
