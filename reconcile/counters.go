@@ -33,15 +33,17 @@ type counters struct {
 	moves   atomic.Uint64
 	took    histogram.Recorder
 	last    atomic.Int64 // nanoseconds since 1970
+	recent  recent
 }
 
 // Moved counts a sign of progress of a worker.
 func (c *counters) Moved() { c.moves.Add(1) }
 
-func (c *counters) add(o Outcome) { c.outcome[slices.Index(outcomes[:], o)].Add(1) }
-
 // observe counts a reconcile that took d and has just ended.
-func (c *counters) observe(d time.Duration) {
+func (c *counters) observe(o Outcome, d time.Duration) {
+	now := time.Now()
 	c.took.Observe(d)
-	c.last.Store(time.Now().UnixNano())
+	c.last.Store(now.UnixNano())
+	c.recent.count(o, now)
+	c.outcome[slices.Index(outcomes[:], o)].Add(1)
 }

@@ -42,7 +42,7 @@ func (c *Controller[K]) setProbes() {
 	if c.traces != nil {
 		c.probes = append(c.probes, traced[K]{c.traces})
 	}
-	c.probes = append(c.probes, reporter[K]{c}, failed[K]{&c.failures}, counted[K]{&c.counters})
+	c.probes = append(c.probes, reporter[K]{c}, failed[K]{&c.failures}, counted[K]{c})
 	if c.sim != nil {
 		c.probes = append(c.probes, simulated[K]{c})
 	}
@@ -56,14 +56,16 @@ func (w witnessed[K]) begin(r *run[K]) { r.witnessed = w.Begin(runName{r.control
 func (witnessed[K]) end(r *run[K], _ ending) { r.witnessed() }
 
 // counted counts reconciles, and their begin and end as progress.
-type counted[K comparable] struct{ *counters }
+type counted[K comparable] struct{ *Controller[K] }
 
-func (c counted[K]) begin(*run[K]) { c.Moved() }
+func (c counted[K]) begin(r *run[K]) {
+	c.counters.Moved()
+	c.sample(r.since)
+}
 
 func (c counted[K]) end(_ *run[K], e ending) {
-	c.Moved()
-	c.observe(e.took)
-	c.add(e.outcome)
+	c.counters.Moved()
+	c.counters.observe(e.outcome, e.took)
 }
 
 // failed keeps why a key is retried.

@@ -40,6 +40,9 @@ type Snapshot struct {
 	// and requests of a reconcile through the manager's configuration that were sent or
 	// answered.
 	Moves uint64
+	// Recent are the intervals of the last ten minutes, the oldest first, but for those in which
+	// nothing happened.
+	Recent []Interval
 	// LastEnded is when the last reconcile ended; zero: none has.
 	LastEnded time.Time
 	// Running reconciles, longest first.
@@ -58,6 +61,8 @@ type Running struct {
 
 // Snapshot copies the controller's state. It takes a few microseconds.
 func (c *Controller[K]) Snapshot() Snapshot {
+	now := time.Now()
+	c.sample(now)
 	s := Snapshot{
 		Name:          c.name,
 		Workers:       len(c.watchdog.workers),
@@ -69,6 +74,7 @@ func (c *Controller[K]) Snapshot() Snapshot {
 		ReconcileTime: c.counters.took.Histogram(),
 		Running:       c.watchdog.running(),
 		Moves:         c.counters.moves.Load(),
+		Recent:        c.counters.recent.intervals(now),
 
 		HardDeadlineChosen: c.hardChosen,
 	}
@@ -85,7 +91,7 @@ func (c *Controller[K]) Snapshot() Snapshot {
 	for _, kind := range findingKinds {
 		s.Findings[kind] = 0
 	}
-	_, found := c.recorder.found(time.Now())
+	_, found := c.recorder.found(now)
 	for _, f := range found {
 		s.Findings[f.Kind]++
 	}

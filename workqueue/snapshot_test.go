@@ -54,6 +54,32 @@ func TestSnapshot_ShowsEveryKey(t *testing.T) {
 	})
 }
 
+func TestWaiting_HasTheLongestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, opts := range map[string]workqueue.Options[string]{
+			"one line": {}, "flows": {FairBy: func(key string) string { return key }},
+		} {
+			q := workqueue.New(opts)
+			want := func(ready int, oldest time.Duration) {
+				t.Helper()
+				if n, age := q.Waiting(); n != ready || age != oldest {
+					t.Errorf("%s: Waiting() = %d, %v, want %d, %v", name, n, age, ready, oldest)
+				}
+			}
+			want(0, 0)
+			q.Add("a")
+			time.Sleep(time.Second)
+			q.Add("b")
+			q.AddAfter("later", time.Hour)
+			time.Sleep(time.Second)
+			want(2, 2*time.Second)
+			wantGet(t, q, "a", "it has waited longest")
+			want(1, time.Second)
+			q.ShutDown()
+		}
+	})
+}
+
 func TestStats_AnAddIsAnsweredByTheFirstHoldAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New(workqueue.Options[string]{})

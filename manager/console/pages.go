@@ -38,6 +38,7 @@ type lane struct {
 	Sources []sourceRow
 	RunRate float64 // reconciles per second; 0: none, or not known yet
 	Results []result
+	Charts  *charts // nil: nothing has happened in the last minutes
 }
 
 type sourceRow struct {
@@ -78,7 +79,7 @@ func (c *console) latest(controllers []inspect.Controller) (out []latestRun) {
 const mostBars = 64
 
 func laneOf(now inspect.Controller, was inspect.Overview, at time.Time) lane {
-	l := lane{Controller: now}
+	l := lane{Controller: now, Charts: chartsOf(now.Recent, at)}
 	elapsed := at.Sub(was.Now).Seconds()
 	i := slices.IndexFunc(was.Controllers, func(c inspect.Controller) bool { return c.Name == now.Name })
 	for n, s := range now.Sources {

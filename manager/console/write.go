@@ -138,7 +138,11 @@ func (l lane) write(w *writer) {
 	if l.Failing > 0 {
 		w.put(`<li class="bad">failing now <span class="num">%d</span></li>`, l.Failing)
 	}
-	w.put("</ul></li>\n</ol>\n</article>\n")
+	w.put("</ul></li>\n</ol>\n")
+	if l.Charts != nil {
+		l.Charts.write(w)
+	}
+	w.put("</article>\n")
 }
 
 func (p overviewPage) writeLatest(w *writer) {

@@ -53,12 +53,16 @@ func controllerOf(s reconcile.Snapshot) Controller {
 		MeanSeconds: mean(s.ReconcileTime.Sum, s.ReconcileTime.Count), MeanWaitSeconds: mean(s.Queue.Latency.Sum, s.Queue.Latency.Count),
 		LastEnded: s.LastEnded,
 		Sources:   make([]Source, 0, len(s.Sources)), Running: make([]Running, 0, len(s.Running)),
+		Recent: make([]Interval, 0, len(s.Recent)),
 	}
 	for outcome, n := range s.Outcomes {
 		c.Outcomes[string(outcome)] = n
 	}
 	for _, src := range s.Sources {
 		c.Sources = append(c.Sources, sourceOf(src))
+	}
+	for _, i := range s.Recent {
+		c.Recent = append(c.Recent, Interval{i.Began, i.Done, i.Requeued, i.Failed, i.Ready, i.Oldest.Seconds()})
 	}
 	for _, r := range s.Running {
 		c.Running = append(c.Running, Running(r))

@@ -82,6 +82,20 @@ type Controller struct {
 	LastEnded       time.Time `json:"lastEnded,omitzero"`
 	Sources         []Source  `json:"sources"`
 	Running         []Running `json:"running"`
+	// Recent are the intervals of ten seconds of the last ten minutes, the oldest first. Those in
+	// which nothing happened are left out.
+	Recent []Interval `json:"recent"`
+}
+
+// Interval is what a controller did in ten seconds: reconciles that ended, how many keys waited for
+// a worker at most, and how long one had waited.
+type Interval struct {
+	Began         time.Time `json:"began"`
+	Done          int       `json:"done"`
+	Requeued      int       `json:"requeued"`
+	Failed        int       `json:"failed"`
+	Ready         int       `json:"ready"`
+	OldestSeconds float64   `json:"oldestSeconds"`
 }
 
 // Reconciles returns the number of those that have ended.
