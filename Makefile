@@ -15,8 +15,7 @@ quick: need-go ## run the unit tests of the packages, for the inner loop; make h
 	@$(GO) run ./hack/test quick
 house: ## check the rules of the house, and that the documentation's Go blocks are in examples
 	$(GO) test -count=1 ./internal/house
-path: ## count the files and functions of the library that run for each watch event
-	$(GO) test -count=1 -v -run PathOfAWatchEvent ./internal/house -path
+path: ; $(GO) test -count=1 -v -run PathOfAWatchEvent ./internal/house -path ## count the files and functions of the library that run for each watch event
 check: format vet lint tidy licenses standalone cross release-dry test ## all that a change must pass
 cold: need-go ## run README's two commands with empty caches, an empty home and only the tools that README names (some 30 minutes)
 	@$(GO) run ./hack/cold
@@ -73,6 +72,7 @@ bench: ## run the benchmarks beside the peers' in turns, and print medians and r
 		| tee /dev/stderr | GOWORK=off $(GO) run ./bench/ratios
 peak: ## draw the memory of the example for controller-runtime without and with the line, on a cluster of 25,000 objects (some 2 minutes)
 	cd hack/tools && GOWORK=off $(GO) test -count=1 -timeout $(TIMEOUT) -v -run '^TestPeak$$' ./bench -peak ../../../examples/controllerruntime/peak.svg
+browser: ; cd hack/tools && GOWORK=off $(GO) test -count=1 -timeout $(TIMEOUT) -v ./browser ## open each page of the console in Chromium, with faults, on phone and desktop; skipped where there is no Chromium
 release: ## run make cold, then commit and tag a version of every module that users get (VERSION=v0.2.0); pushes nothing
 	cd hack/tools && GOWORK=off $(GO) run ./release -version '$(VERSION)' -dir ../.. -check
 	@$(MAKE) cold

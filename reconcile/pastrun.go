@@ -94,6 +94,8 @@ type KeyRuns struct {
 
 // KeysQuery selects recorded keys.
 type KeysQuery struct {
+	// Key is the only one wanted, as in the logs. Empty: all are.
+	Key string
 	// Match reports whether a key is wanted. Nil: all are.
 	Match func(KeyRuns) bool
 	// Compare sorts the keys, as for slices.SortFunc. Nil: the last run first.

@@ -6,6 +6,7 @@ package reconcile
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -320,6 +321,20 @@ func (r *recorder[K]) find(text string) (key K, ok bool) {
 	return key, false
 }
 
+// historyOf returns that of a key as in the logs; nil: it has none.
+func (r *recorder[K]) historyOf(text string) (of []*history[K]) {
+	key, ok := r.find(text)
+	if !ok || r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h := r.mu.keys[key]; h != nil {
+		of = append(of, h)
+	}
+	return of
+}
+
 // histories returns all histories, the one that has run last first. Only their keys may be read
 // without the lock.
 func (r *recorder[K]) histories() []*history[K] {
@@ -341,31 +356,43 @@ const atOnce = 256
 // page answers a query. The functions of the query are called without a lock.
 func (r *recorder[K]) page(q KeysQuery) KeysPage {
 	page := KeysPage{Outcomes: map[Outcome]int{}}
-	matching := []KeyRuns{}
-	for some := range slices.Chunk(r.histories(), atOnce) {
+	matching, wanted := []KeyRuns{}, math.MaxInt
+	limit := cmp.Or(q.Limit, 100)
+	if q.Match == nil && q.Compare == nil && limit > 0 { // those after the page are only counted
+		wanted = max(q.Skip, 0) + limit
+	}
+	all := r.histories
+	if q.Key != "" {
+		all = func() []*history[K] { return r.historyOf(q.Key) }
+	}
+	for some := range slices.Chunk(all(), atOnce) {
 		sums, bytes := r.sums(some)
 		page.Bytes = bytes
-		for i, sum := range sums {
+		for i := range sums {
+			sum := &sums[i]
 			if sum.Recorded == 0 {
 				continue // it was dropped meanwhile
 			}
-			page.Recorded++
-			if sum.Key = keyText(some[i].key); q.Match != nil && !q.Match(sum) {
+			if page.Recorded++; page.Matching < wanted {
+				sum.Key = keyText(some[i].key)
+			}
+			if q.Match != nil && !q.Match(*sum) {
 				continue
 			}
 			page.Outcomes[sum.Outcome]++
 			if !sum.FailingSince.IsZero() {
 				page.Failing++
 			}
-			matching = append(matching, sum)
+			if page.Matching++; page.Matching <= wanted {
+				matching = append(matching, *sum)
+			}
 		}
 	}
-	page.Matching = len(matching)
 	if q.Compare != nil {
 		slices.SortStableFunc(matching, q.Compare)
 	}
 	matching = matching[min(max(q.Skip, 0), len(matching)):]
-	if limit := cmp.Or(q.Limit, 100); limit > 0 && limit < len(matching) {
+	if limit > 0 && limit < len(matching) {
 		matching = slices.Clone(matching[:limit])
 	}
 	page.Keys = matching

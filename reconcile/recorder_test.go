@@ -265,6 +265,15 @@ func TestRecorder_PagesOfKeys(t *testing.T) {
 	if page.Matching != 100 || page.Recorded != 1000 || len(page.Keys) != 1 || page.Keys[0].Key != keyOf(17).String() {
 		t.Errorf("the second page of one key is %+v", page)
 	}
+	if page = r.page(KeysQuery{Skip: 2, Limit: 3}); len(page.Keys) != 3 || page.Keys[0].Key != keyOf(999).String() || page.Matching != 1000 || page.Outcomes[OutcomeDone] != 999 {
+		t.Errorf("a page in the middle is %+v", page)
+	}
+	if page = r.page(KeysQuery{Key: keyOf(3).String()}); len(page.Keys) != 1 || page.Keys[0].Runs != 4 || page.Matching != 1 || page.Recorded != 1 {
+		t.Errorf("the page of one key is %+v", page)
+	}
+	if page = r.page(KeysQuery{Key: "gone"}); len(page.Keys) != 0 || page.Recorded != 0 {
+		t.Errorf("the page of a key that never ran is %+v", page)
+	}
 	if page = r.page(KeysQuery{Skip: 5000}); len(page.Keys) != 0 || page.Matching != 1000 {
 		t.Errorf("a page behind the last is %+v", page)
 	}

@@ -3,6 +3,8 @@ module github.com/flyball-dev/flyball/hack/tools
 go 1.26.0
 
 require (
+	github.com/chromedp/cdproto v0.160.1
+	github.com/chromedp/chromedp v0.23.1
 	github.com/flyball-dev/flyball v0.0.0
 	github.com/flyball-dev/flyball/bridge/controllerruntime v0.0.0
 	github.com/flyball-dev/flyball/examples v0.0.0-00010101000000-000000000000
@@ -13,6 +15,8 @@ require (
 	k8s.io/klog/v2 v2.140.0
 	sigs.k8s.io/controller-runtime v0.25.2
 )
+
+require github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 
 require (
 	cel.dev/expr v0.25.1 // indirect

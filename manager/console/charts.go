@@ -61,11 +61,14 @@ func (c *charts) write(w *writer) {
 	}
 	w.put("<div class=\"charts\">\n")
 	chart(w, base, fmt.Sprintf("%d done, %d requeued, %d failed", c.sum.Done, c.sum.Requeued, c.sum.Failed),
-		escaped(`<span class="good">▮ %d done</span> <span class="warn">▯ %d requeued</span> <span class="bad">▼ %d failed</span>`, c.sum.Done, c.sum.Requeued, c.sum.Failed),
+		escaped(`10 min: <span class="good">■ %d done</span> <span class="warn">□ %d requeued</span> <span class="bad">▼ %d failed</span>`, c.sum.Done, c.sum.Requeued, c.sum.Failed),
 		drawn{"good", &done}, drawn{"warn", &requeued}, drawn{"bad", &failed})
-	text := fmt.Sprintf("at most %d %s ready", c.most.Ready, plural(c.most.Ready, "key"))
+	text := "no key was ready for long"
+	if c.most.Ready > 0 {
+		text = fmt.Sprintf("at most %d ready %s", c.most.Ready, plural(c.most.Ready, "key"))
+	}
 	chart(w, chartHeight, text, markup(text), drawn{"", &ready})
-	text = "no key seen waiting"
+	text = "no long wait"
 	if c.most.OldestSeconds > 0 {
 		text = "waits of at most " + duration(c.most.OldestSeconds)
 	}

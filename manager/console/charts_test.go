@@ -45,7 +45,7 @@ func TestConsole_ChartsOfTheLastMinutes(t *testing.T) {
 	_, body, _ := open(t, c, "")
 	for _, want := range []string{
 		`aria-label="In the last 10 minutes: 36 done, 4 requeued, 10 failed"`,
-		`aria-label="In the last 10 minutes: at most 8 keys ready"`,
+		`aria-label="In the last 10 minutes: at most 8 ready keys"`,
 		`aria-label="In the last 10 minutes: waits of at most 3.0 s"`,
 		`▼ 10 failed`,
 		`class="axis" d="M0 30.0h300"`, // 30 of 40 are above it

@@ -183,7 +183,7 @@ func TestConsole_PagesAndTheirStatus(t *testing.T) {
 		"informers":                    {200, "Forbidden"},
 		"controllers/website":          {200, "1 of 1 keys"},
 		"controllers/website?filter=(": {400, "no regular expression"},
-		"controllers/website/key?key=shop/web": {200, `<p><b>shop/web: shop/web</b>; last: <b>shop/web: shop/web</b> <span class="soft">3 causes</span></p>
+		"controllers/website/key?key=shop/web": {200, `<p><b>shop/web</b> <span class="soft">after the same error</span>; last: <b>shop/web</b> <span class="soft">after the same error</span> <span class="soft">3 causes</span></p>
 <p><span class="outcome">shop/web</span> after 0: shop/web</p>`},
 		"controllers/website/key?key=gone": {404, "no recorded run"},
 		"search?q=shop":                    {200, "shop/web"},

@@ -4,6 +4,7 @@
 package console
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -148,7 +149,7 @@ func (l lane) write(w *writer) {
 func (p overviewPage) writeLatest(w *writer) {
 	w.table("Latest reconciles", []string{"Key", "Why", "Result", "#Requests", "#Ended"}, func() {
 		for _, r := range p.Latest {
-			w.put(`<tr><th scope="row"><a href="%s">%s</a></th><td>%s</td><td class="%s">%s`, keyOf(r.Controller, r.Key), r.Key, why(r.Run), outcomeClass(r.Outcome), r.Outcome)
+			w.put(`<tr><th scope="row"><a href="%s">%s</a></th><td class="why">%s</td><td class="%s">%s`, keyOf(r.Controller, r.Key), r.Key, why(r.Run), outcomeClass(r.Outcome), r.Outcome)
 			if r.Error != "" {
 				w.put(`<br><span class="reason">%s</span>`, r.Error)
 			}
@@ -164,7 +165,14 @@ func why(r inspect.Run) markup {
 		if i > 0 {
 			w.put("; last: ")
 		}
-		w.put("<b>%s</b>", c.Text)
+		what, reason, _ := strings.Cut(c.Text, ": ")
+		switch w.put("<b>%s</b>", what); {
+		case reason == "":
+		case strings.HasPrefix(r.Error, strings.TrimSuffix(reason, "…")):
+			w.put(` <span class="soft">after the same error</span>`)
+		default:
+			w.put(`: <span class="soft">%s</span>`, reason)
+		}
 		if len(c.Changed) > 0 {
 			w.put(" in %s", fields(c.Changed, c.MoreChanged))
 		}
@@ -261,6 +269,7 @@ func (p keysPage) write(w *writer) {
 	w.put("<button>Show</button>\n</form>\n")
 	if p.Wrong != "" {
 		w.put("<p class=\"bad\" role=\"alert\">%s</p>\n", p.Wrong)
+		return
 	}
 	w.put("<p class=\"soft\">%d of %d keys</p>\n", p.Matched, p.Known)
 	p.writeKeys(w)
@@ -281,7 +290,7 @@ func writeSelect(w *writer, label string, options []string, chosen string) {
 		if o == chosen {
 			selected = " selected"
 		}
-		w.put("<option%s>%s</option>", selected, o)
+		w.put("<option value=\"%s\"%s>%s</option>", o, selected, cmp.Or(o, "any"))
 	}
 	w.put("</select></label>\n")
 }
@@ -397,7 +406,7 @@ func writeRequest(w *writer, q inspect.Request, whole float64) {
 	switch {
 	case q.Code == 0:
 		w.put(`<td class="n bad">no answer</td>`)
-	case q.Code >= 400:
+	case q.Code >= 400 && (q.Code != 404 || q.Verb != "get"):
 		w.put(`<td class="n bad">%d</td>`, q.Code)
 	default:
 		w.put(`<td class="n">%d</td>`, q.Code)

@@ -175,7 +175,7 @@ func KeyOf(p Program, controller, key string) (Key, error) {
 		return Key{}, err
 	}
 	out := Key{Version: Version, Controller: controller, KeyRow: KeyRow{Key: key, State: idle}, Timeline: []Run{}, Findings: []Finding{}}
-	known := c.RecordedKeys(reconcile.KeysQuery{Match: func(k reconcile.KeyRuns) bool { return k.Key == key }}).Keys
+	known := c.RecordedKeys(reconcile.KeysQuery{Key: key, Match: func(k reconcile.KeyRuns) bool { return k.Key == key }}).Keys
 	for _, k := range known {
 		out.KeyRow = rowOf(k)
 	}
