@@ -52,8 +52,7 @@
 //
 // # Concurrency
 //
-// New starts nothing. At most one worker has a key. Every method is safe for concurrent
-// use; only Run blocks.
+// New starts nothing. Only Run blocks. All methods are safe for concurrent use.
 //
 // # Testing
 //

@@ -79,8 +79,18 @@ func (r *recent) due(now time.Time) bool {
 	return (at >= last+int64(sampledEvery) || at < last) && r.sampled.CompareAndSwap(last, at)
 }
 
-// sample records how many keys are ready, and how long one has waited.
-func (r *recent) sample(ready int, oldest time.Duration, now time.Time) {
+// sample records how many keys of a queue are ready, and how long one has waited, unless that has just
+// been done.
+func (r *recent) sample(queue interface{ Stats() workqueue.Stats }, now time.Time) {
+	if !r.due(now) {
+		return
+	}
+	ready, oldest := 0, time.Duration(0)
+	if q, ok := queue.(interface{ Waiting() (int, time.Duration) }); ok {
+		ready, oldest = q.Waiting()
+	} else {
+		ready = queue.Stats().Ready
+	}
 	if ready == 0 {
 		return
 	}
@@ -105,19 +115,3 @@ func (r *recent) intervals(now time.Time) (all []Interval) {
 	}
 	return all
 }
-
-// sample records the state of the queue, unless that has just been done.
-func (c *Controller[K]) sample(now time.Time) {
-	if !c.counters.recent.due(now) {
-		return
-	}
-	ready, oldest := 0, time.Duration(0)
-	if q, ok := c.queue.(interface{ Waiting() (int, time.Duration) }); ok {
-		ready, oldest = q.Waiting()
-	} else {
-		ready = c.queue.Stats().Ready
-	}
-	c.counters.recent.sample(ready, oldest, now)
-}
-
-var _ interface{ Waiting() (int, time.Duration) } = (*workqueue.Queue[string])(nil)

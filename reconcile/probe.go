@@ -60,7 +60,7 @@ type counted[K comparable] struct{ *Controller[K] }
 
 func (c counted[K]) begin(r *run[K]) {
 	c.counters.Moved()
-	c.sample(r.since)
+	c.counters.recent.sample(c.queue, r.since)
 }
 
 func (c counted[K]) end(_ *run[K], e ending) {

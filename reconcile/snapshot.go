@@ -62,7 +62,7 @@ type Running struct {
 // Snapshot copies the controller's state. It takes a few microseconds.
 func (c *Controller[K]) Snapshot() Snapshot {
 	now := time.Now()
-	c.sample(now)
+	c.counters.recent.sample(c.queue, now)
 	s := Snapshot{
 		Name:          c.name,
 		Workers:       len(c.watchdog.workers),
