@@ -267,6 +267,18 @@ func CauseOf[T kube.Object](name string, kind schema.GroupKind, e kube.Event[T])
 	return causeOf(name, kind, untyped(e))
 }
 
+// CauseWithChanges is CauseOf, whose Changed names the fields that an Updated has changed. It compares
+// the objects.
+func CauseWithChanges[T kube.Object](name string, kind schema.GroupKind, e kube.Event[T]) Cause {
+	u := untyped(e)
+	c := causeOf(name, kind, u)
+	if u.Old != nil && u.New != nil {
+		changed := fielddiff.Between(u.Old, u.New)
+		c.changed = &changed
+	}
+	return c
+}
+
 func causeOf(name string, kind schema.GroupKind, e kube.Event[kube.Object]) Cause {
 	c := Cause{Source: name, Kind: kind, Type: e.Type, Object: e.Key, Initial: e.Initial, Resync: e.Resync, Own: e.Own}
 	if e.Old != nil {

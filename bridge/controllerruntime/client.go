@@ -71,7 +71,7 @@ func (o ClientOptions) NewClient(cfg *rest.Config, opts client.Options) (client.
 	}
 	observed := *opts.HTTPClient
 	observed.Transport = cmp.Or(observed.Transport, http.DefaultTransport)
-	observed.Transport = watched.Wrap(observed.Transport)
+	observed.Transport = attributing{watched.Wrap(watched.Recording(c.factory).Wrap(observed.Transport))}
 	reads := *opts.Cache
 	neverWait(&reads)
 	opts.HTTPClient, opts.Cache = &observed, &reads

@@ -28,6 +28,8 @@
 //     is refused.
 //   - A cached read that starts an informer is logged once, with the line of the caller, and CacheOptions.ReadLimit
 //     refuses it if the objects would take more.
+//   - G17 With AddConsole, the runs of keys of NewQueue are recorded as those of flyball's controllers: causes, times,
+//     outcomes, requests. No worker waits for the console, and only this machine is answered unless Remote says otherwise.
 //   - With ClientOptions.OmitNoOps, only writes that change nothing in the cached object are omitted.
 //
 // # Concurrency

@@ -146,6 +146,9 @@ func (e *entry) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.R
 
 // AddEventHandlerWithOptions implements cache.Informer. Without a period the handler has that of the plan.
 func (e *entry) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, opts toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+	if theConsole.Load() != nil {
+		h = explaining{h, e}
+	}
 	opts.ResyncPeriod = cmp.Or(opts.ResyncPeriod, &e.period)
 	return e.SharedIndexInformer.AddEventHandlerWithOptions(h, opts)
 }

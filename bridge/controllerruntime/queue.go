@@ -23,14 +23,14 @@ const gaugesEvery = 500 * time.Millisecond
 // NewQueue is for controller.Options.NewQueue: flyball's queue, with controller-runtime's rate limiter, priorities and
 // metrics. No key starves: a low priority gets at least a ninth of the hand-outs.
 func NewQueue[K comparable](name string, limiter clientqueue.TypedRateLimiter[K]) clientqueue.TypedRateLimitingInterface[K] {
-	return newQueue(name, limiter, nil)
+	return recording(name, newQueue(name, limiter, nil))
 }
 
 // NewFairQueue returns a NewQueue whose flows take turns within a priority, so that many keys of one do not block others.
 // flow returns the flow of a key, such as its namespace, as workqueue.Options.FairBy.
 func NewFairQueue[K comparable](flow func(K) string) func(string, clientqueue.TypedRateLimiter[K]) clientqueue.TypedRateLimitingInterface[K] {
 	return func(name string, limiter clientqueue.TypedRateLimiter[K]) clientqueue.TypedRateLimitingInterface[K] {
-		return newQueue(name, limiter, flow)
+		return recording(name, newQueue(name, limiter, flow))
 	}
 }
 

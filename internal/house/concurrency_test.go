@@ -63,7 +63,8 @@ var starters = map[string]string{
 
 	"informer/internal/restclient/stream.go": "decode the frames that have arrived together, which waits for them",
 
-	"bridge/controllerruntime/reader.go": "copies the parts of a long list, and waits for them",
+	"bridge/controllerruntime/console.go": "the mirrors of workers join the run of the console",
+	"bridge/controllerruntime/reader.go":  "copies the parts of a long list, and waits for them",
 
 	"envtest/build.go":   "the go command, while its progress is shown",
 	"envtest/process.go": "waits for a child process to end",
@@ -72,7 +73,8 @@ var starters = map[string]string{
 // variables are the package-level variables other than errors, embedded files and constant
 // tables, each with the reason why they hold no state. The key is file:name.
 var variables = map[string]string{
-	"internal/decodelimit/costly.go:costlyPlans": "a cache of what a type alone decides, as that of encoding/json",
+	"bridge/controllerruntime/console.go:theConsole": "controller-runtime makes queues by a function that knows no manager; a second console is an error",
+	"internal/decodelimit/costly.go:costlyPlans":     "a cache of what a type alone decides, as that of encoding/json",
 
 	"rights/recorder.go:update": "a flag of tests, which only the command line sets",
 }

@@ -40,7 +40,7 @@ var allowedImports = map[string][]string{
 	"bridge/clientgo/byresource":         {"informer", "bridge/clientgo"},
 	"bridge/clientgo/queues":             {"workqueue"},
 
-	"bridge/controllerruntime":       {"informer/state", "informer", "informer/compact", "bridge/clientgo", "workqueue", "bridge/clientgo/queues"}, // a module of its own
+	"bridge/controllerruntime":       {"informer/state", "informer", "informer/compact", "bridge/clientgo", "workqueue", "bridge/clientgo/queues", "manager/console", "reconcile", "source"}, // a module of its own
 	"bridge/controllerruntime/adopt": {"bridge/controllerruntime", "informer", "manager", "reconcile", "source"},
 
 	"cmd/flyball":                   {}, // with what is below it, a module of its own

@@ -14,8 +14,14 @@ import (
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
 )
 
-// Program is what a console shows. *manager.Manager is one.
-type Program = inspect.Program
+// Program is what a console shows. *manager.Manager is one, and that of the bridge for
+// controller-runtime.
+type (
+	Program    = inspect.Program
+	Parts      = inspect.Parts
+	Leadership = inspect.Leadership
+	Controlled = inspect.Controlled
+)
 
 // Path is where the console is served.
 const Path = inspect.Root
@@ -45,6 +51,12 @@ func Handler(p Program) http.Handler {
 	mux.HandleFunc("GET "+Path+"static/{file}", serveAsset)
 	return secured(mux)
 }
+
+// JSON returns a handler that answers with p as JSON, below JSONPath. A manager serves it by itself.
+func JSON(p Program) http.Handler { return inspect.Handler(p) }
+
+// JSONPath is where the JSON is served.
+const JSONPath = inspect.Path
 
 type console struct {
 	program Program
