@@ -95,7 +95,7 @@ type bundleWriter struct {
 }
 
 func newBundleWriter(out io.Writer) *bundleWriter {
-	zip := gzip.NewWriter(out)
+	zip, _ := gzip.NewWriterLevel(out, gzip.BestSpeed) // the level is valid
 	return &bundleWriter{zip: zip, tar: tar.NewWriter(zip), flushed: time.Now()}
 }
 

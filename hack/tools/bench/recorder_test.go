@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"runtime"
 	"slices"
@@ -38,8 +40,8 @@ const (
 
 // BenchmarkRecorder measures the processor time of a reconcile that applies one unchanged child, in
 // a process of its own, without and with the record of past runs, in turns of 5,000 reconciles:
-// with a ChildSet, which omits the apply, and with one that is sent. It reports the medians, and
-// the median of the ratios of neighbouring turns.
+// with a ChildSet, which omits the apply, and with one that is sent; and then while a recording for
+// a replay is made. It reports the medians, and the median of the ratios of neighbouring turns.
 func BenchmarkRecorder(b *testing.B) {
 	kubeconfig := operatorServer(b, fmt.Sprintf("ConfigMap=%d", recorderKeys), nil)
 	for _, side := range []string{"omitted", "sent"} {
@@ -55,6 +57,10 @@ func BenchmarkRecorder(b *testing.B) {
 			b.ReportMetric(middle(out.Off), "off-cpu-ns/run")
 			b.ReportMetric(middle(out.On), "on-cpu-ns/run")
 			b.ReportMetric(100*(middle(ratios)-1), "percent")
+			for i, written := range out.Written {
+				ratios[i] = written / out.On[i]
+			}
+			b.ReportMetric(100*(middle(ratios)-1), "recording-percent")
 			b.ReportMetric(middle(out.OffAllocs), "off-allocs/run")
 			b.ReportMetric(middle(out.OnAllocs), "on-allocs/run")
 			b.ReportMetric(0, "ns/op")
@@ -63,7 +69,7 @@ func BenchmarkRecorder(b *testing.B) {
 }
 
 // recorderResult has a value per round.
-type recorderResult struct{ Off, On, OffAllocs, OnAllocs []float64 }
+type recorderResult struct{ Off, On, Written, OffAllocs, OnAllocs []float64 }
 
 func middle(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
 
@@ -78,7 +84,7 @@ func TestRecorderChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	mgr, err := manager.New(manager.Options{
-		Config: cfg, MetricsAddress: "0", HealthAddress: "0", Logger: logr.Discard(), Client: client.Options{FieldOwner: "bench"},
+		Config: cfg, MetricsAddress: "127.0.0.1:0", HealthAddress: "0", Logger: logr.Discard(), Client: client.Options{FieldOwner: "bench"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +109,10 @@ func TestRecorderChild(t *testing.T) {
 		out.Off, out.OffAllocs = append(out.Off, cpu), append(out.OffAllocs, allocs)
 		cpu, allocs = on.round(t, 5)
 		out.On, out.OnAllocs = append(out.On, cpu), append(out.OnAllocs, allocs)
+		stop := recordingOf(t, mgr.MetricsAddr())
+		cpu, _ = on.round(t, 5)
+		stop()
+		out.Written = append(out.Written, cpu)
 	}
 	if n := on.c.RecordedKeys(reconcile.KeysQuery{}).Recorded; n == 0 {
 		t.Fatal("nothing was recorded")
@@ -112,6 +122,41 @@ func TestRecorderChild(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// recordingOf makes a recording until stop is called.
+func recordingOf(t *testing.T, address string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/debug/flyball/v1/recording?seconds=600", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("make a recording: %v %v", resp, err)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.Discard, resp.Body) // until it is cancelled
+	}()
+	return func() {
+		cancel()
+		<-read
+		_ = resp.Body.Close()
+		for { // until the program has noticed
+			again, err := http.Get("http://" + address + "/debug/flyball/v1/recording?seconds=1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, again.Body)
+			_ = again.Body.Close()
+			if again.StatusCode == http.StatusOK {
+				return
+			}
+		}
 	}
 }
 
