@@ -78,6 +78,9 @@ func TestOptions_MisuseIsReturnedByNew(t *testing.T) {
 		{manager.Options{HealthAddress: "localhost"}, `HealthAddress "localhost"`},
 		{manager.Options{HealthAddress: ":9", MetricsAddress: ":9"}, `both ":9"; give each its own port`},
 		{manager.Options{GracePeriod: -time.Second}, "GracePeriod is -1s"},
+		{manager.Options{Record: manager.Record{Keep: 3}}, "Record: Dir is empty"},
+		{manager.Options{Record: manager.Record{Dir: "x", Every: time.Second}}, "Record: Every is 1s"},
+		{manager.Options{Record: manager.Record{Redact: []string{"data"}}}, `Record: the field to redact is "data"`},
 		{manager.Options{Impersonate: rest.ImpersonationConfig{Groups: []string{"a"}}}, "no UserName to impersonate is set, which servers require with groups, extra and UID; give -as too"},
 		{manager.Options{Impersonate: rest.ImpersonationConfig{UID: "a"}}, "give -as too"},
 	} {
