@@ -139,7 +139,8 @@ type Controller[K comparable] struct {
 	sources  sources[K]
 	waits    waits[K]
 	causes   causes[K]
-	recorder *recorder[K]         // of past runs; nil: none
+	recorder *recorder[K] // of past runs; nil: none
+	starving starvation[K]
 	wrote    *ownevents.Ledger[K] // nil: own events wake
 	absent   func(key K) bool     // a reconcile of key would do nothing; nil: unknown
 	failures failures[K]

@@ -36,7 +36,7 @@ func wrote(r *recorder[Key], id int, version kube.Version, own bool, effect stri
 	rec.setEnd(action{outcome: outcome}, "", err, time.Second)
 	r.end(key, rec)
 	var found []string
-	for _, f := range r.findings(began.Add(time.Minute)) {
+	for _, f := range foundBy(r, began.Add(time.Minute)) {
 		found = append(found, string(f.Kind))
 	}
 	return strings.Join(found, " ")
@@ -79,7 +79,12 @@ func TestDetector_WritesWithoutEffectAndErrors_R30(t *testing.T) {
 		t.Errorf("after a good run %q is found", found)
 	}
 	r.close()
-	if found := r.findings(dawn); len(found) > 0 {
+	if found := foundBy(r, dawn); len(found) > 0 {
 		t.Errorf("after the end %v is found", found)
 	}
+}
+
+func foundBy(r *recorder[Key], now time.Time) []Finding {
+	_, found := r.found(now)
+	return found
 }

@@ -27,18 +27,21 @@ const (
 	NoEffect FindingKind = "write without effect"
 	// Stuck: for an hour each run has failed with one error.
 	Stuck FindingKind = "stuck"
+	// Starved: it has been ready for ten minutes, while a thousand keys began to run that became ready
+	// later, because of their priorities or flows: half of all that ran. Keys that wait in turn are not.
+	Starved FindingKind = "starved"
 )
 
-var findingKinds = [...]FindingKind{HotLoop, Fight, NoEffect, Stuck}
+var findingKinds = [...]FindingKind{HotLoop, Fight, NoEffect, Stuck, Starved}
 
-// Finding is what the recorded runs of a key show.
+// Finding is what the runs of a key show, or those of others that go before it.
 type Finding struct {
 	Kind FindingKind
 	// Key as in the logs.
 	Key string
-	// Since is when the first of the runs began that show it.
+	// Since is when the first of the runs began that show it, or when the key became ready.
 	Since time.Time
-	// Object that is written, such as "Deployment shop/web"; empty for Stuck.
+	// Object that is written, such as "Deployment shop/web"; empty: none.
 	Object string
 	// Fields that are written again and again. Empty: they are not known.
 	Fields []string
@@ -46,6 +49,9 @@ type Finding struct {
 	Count int
 	// Err is the text of the error of Stuck.
 	Err string
+	// By is who or what does it: the other client's field manager of Fight; the key's priority and flow
+	// of Starved. Empty: not known.
+	By string
 }
 
 // String returns the finding in one sentence.
@@ -63,6 +69,8 @@ func (f Finding) String() string {
 		return fmt.Sprintf("each of %d runs has written %s without any effect", f.Count, in)
 	case Stuck:
 		return fmt.Sprintf("each run fails with one error: %s", f.Err)
+	case Starved:
+		return fmt.Sprintf("the key waits for a worker, while %d that became ready later went before it (%s)", f.Count, f.By)
 	}
 	return string(f.Kind)
 }

@@ -29,7 +29,7 @@ type ending struct {
 
 // setProbes sets the probes of c, in the order in which they begin. They end in reverse order.
 func (c *Controller[K]) setProbes() {
-	c.probes = append(c.probes, causing[K]{&c.causes})
+	c.probes = append(c.probes, causing[K]{&c.causes}, queueing[K]{c})
 	if c.recorder != nil {
 		c.probes = append(c.probes, remembering[K]{c})
 	}
@@ -125,12 +125,7 @@ func (c remembering[K]) end(r *run[K], e ending) {
 		rec.setCauses(r.whyItRuns(), r.since)
 		rec.setEnd(e.action, e.res.Reason, errorText(e.err), e.took)
 		for _, f := range c.recorder.end(r.key, rec) {
-			log := textlog.Throttled(c.own)
-			f.Key = keyText(r.key)
-			if f.Kind == NoEffect { // it costs, and does no harm
-				log = log.V(1)
-			}
-			textlog.Warn(log, nil, "Reconciles need attention: "+string(f.Kind), "key", f.Key, "finding", f.String())
+			c.logFinding(r.key, f)
 		}
 	}
 }
@@ -148,4 +143,13 @@ func (replayable[K]) end(r *run[K], e ending) {
 	if r.recording != nil {
 		r.recording.End(string(e.outcome), errorText(e.err))
 	}
+}
+
+// logFinding logs a finding that is new.
+func (c *Controller[K]) logFinding(key K, f Finding) {
+	log := textlog.Throttled(c.own)
+	if f.Kind == NoEffect { // it costs, and does no harm
+		log = log.V(1)
+	}
+	textlog.Warn(log, nil, "Reconciles need attention: "+string(f.Kind), "key", keyText(key), "finding", f.String())
 }

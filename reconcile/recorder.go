@@ -153,20 +153,8 @@ func (r *recorder[K]) lookLocked(h *history[K], rec *record) (news []Finding) {
 // quietFor is after how long without a run the findings of a key have ended.
 const quietFor = 10 * time.Minute
 
-// findings returns what the recorded runs show, the longest first. A key that does not run any more
-// shows nothing, but for one that is stuck, whose backoff is longer.
-func (r *recorder[K]) findings(now time.Time) []Finding {
-	keys, all := r.found(now)
-	for i, key := range keys {
-		all[i].Key = keyText(key) // a function of the user's, which must not run under the lock
-	}
-	slices.SortFunc(all, func(a, b Finding) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
-	})
-	return all
-}
-
-// found returns findings without their keys, and the keys.
+// found returns what the recorded runs show without the keys, and the keys. A key that does not run
+// any more shows nothing, but for one that is stuck, whose backoff is longer.
 func (r *recorder[K]) found(now time.Time) (keys []K, all []Finding) {
 	if r == nil {
 		return nil, nil

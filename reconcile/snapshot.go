@@ -91,7 +91,7 @@ func (c *Controller[K]) Snapshot() Snapshot {
 	for _, kind := range findingKinds {
 		s.Findings[kind] = 0
 	}
-	_, found := c.recorder.found(now)
+	_, found := c.found(now)
 	for _, f := range found {
 		s.Findings[f.Kind]++
 	}
@@ -132,12 +132,6 @@ func (c *Controller[K]) RunsOf(key string) []PastRun {
 	}
 	return nil
 }
-
-// Findings returns what the recorded runs show that is wrong, the longest first: keys that wake
-// themselves, that fight with another client, that write without effect, or that fail in one way for
-// an hour. A finding ends with the run that no longer shows it. Windows are of up to 8 runs, so that
-// a smaller Options.RecordRuns finds less.
-func (c *Controller[K]) Findings() []Finding { return c.recorder.findings(time.Now()) }
 
 // RecordedKeys returns a page of the keys that have past runs. It reads a few hundred keys under one
 // lock, so that 100,000 keys delay no reconcile: keys that are new meanwhile are missing.

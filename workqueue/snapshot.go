@@ -123,6 +123,23 @@ func flowStates[K comparable](keys []KeyState[K]) []FlowState {
 	return all
 }
 
+// Oldest returns the ready key that has waited longest of those that are first of their priority and flow. ok is false if no
+// key is ready, and in a queue without priorities and flows, where none is passed over. It looks at each flow under the lock.
+func (q *Queue[K]) Oldest() (k KeyState[K], ok bool) {
+	now := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := &q.mu.state
+	if s.order == nil || s.order.ready == 0 {
+		return k, false
+	}
+	n := s.order.oldest(func(n number) int64 { return s.at(n).since })
+	e := s.at(n)
+	k = KeyState[K]{Key: e.key, State: Ready, Age: time.Duration(max(0, now-e.since)), Attempts: int(e.failures), Priority: int(e.priority)}
+	k.Flow = s.order.flows.name(e.flow)
+	return k, true
+}
+
 // copy returns the deadlines and the entries in use, first the ready, then the held ones in order, each with the start of its
 // state.
 func (s *state[K]) copy() ([]entry[K], []int64) {

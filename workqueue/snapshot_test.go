@@ -199,3 +199,37 @@ func TestQueue_HeldDirty(t *testing.T) {
 		t.Error("it is held and dirty after Done")
 	}
 }
+
+// Of the keys that are next in their lines, the oldest is that which has been ready for longest.
+func TestQueue_OldestIsReadyForLongest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New(workqueue.Options[string]{FairBy: namespaceOf})
+		if k, ok := q.Oldest(); ok {
+			t.Errorf("an empty queue has %+v waiting", k)
+		}
+		plain := newQueue()
+		if plain.Add("a"); true {
+			if k, ok := plain.Oldest(); ok {
+				t.Errorf("%+v can be passed over in a queue without an order", k)
+			}
+		}
+		q.AddAfter("shop/delayed", time.Hour)
+		time.Sleep(time.Second)
+		q.AddWith("shop/low", workqueue.AddOptions{Priority: -100})
+		time.Sleep(time.Second)
+		q.Add("blog/a")
+		q.Add("shop/a")
+		for range 2 {
+			if k, ok := q.Oldest(); !ok || k.Key != "shop/low" || k.Age != time.Second || k.Priority != -100 || k.Flow != "shop" || k.State != workqueue.Ready {
+				t.Errorf("Oldest() = %+v, %v, want shop/low of priority -100 and flow shop, a second old", k, ok)
+			}
+			key, _ := q.Get()
+			q.Done(key)
+		}
+		key, _ := q.Get()
+		if k, ok := q.Oldest(); ok || key != "shop/low" {
+			t.Errorf("with %s held, Oldest() = %+v; no key is ready", key, k)
+		}
+		q.Done(key)
+	})
+}
