@@ -44,6 +44,7 @@ func cachedIn(c *core, key kube.Key) kube.Object {
 	if c.writes.settler.Has(key) { // before the read: what settles it may be stored after
 		return nil
 	}
+	c.usage.touch()
 	obj, _, err := c.indexer.Get(key)
 	if err != nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,7 @@ type core struct {
 	narrowed   func(*fields.Set) // called with each set of fields that is not everything; nil: nobody asks
 	refusals   refusals
 	misuses    misuses // of running scopes
+	usage      usage
 
 	critical critical
 	opener   opener
@@ -92,6 +94,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		forget:    func() {},
 	}
 	c.fifo = store.NewDeltaFIFO(c.indexer)
+	c.usage.log = c.log
 	c.settings.setDefaults(opts, c.log, c.errorf)
 	c.kindless = c.settings.omitsKind
 	c.projection.begin()
@@ -200,6 +203,8 @@ func (c *core) snapshot() state.Informer {
 	for _, m := range members {
 		s.Handlers = append(s.Handlers, m.Snapshot())
 	}
+	s.UnusedSince = c.usage.unusedSince(time.Now(), !s.Synced || len(members) > 0, c.joined.Load())
+	s.Scans = c.usage.scans()
 	return s
 }
 

@@ -40,6 +40,7 @@
 //	I12 while the effect of a write of this process on an object is not known, reads that
 //	    depend on the object return a *NotSettledError, until a read from the server that
 //	    began after the write is stored; the informer sends it by itself
+//	I13 its state names an informer that nothing uses, and reconciles that read all objects
 //	D4  objects have the fields that the handle's Scopes name, and what an informer drops is
 //	    lost by no write of package client
 //	D6  a start keeps no second copy of what it reads, and what it caches stays within the

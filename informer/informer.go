@@ -95,6 +95,7 @@ func (i *SharedInformer[T]) Discover(ctx context.Context) error {
 // read covers the scopes that the handle has at that time.
 func (i *SharedInformer[T]) Lister() Lister[T] {
 	l := newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.view, i.core.guard, &i.core.writes.settler.unsettledKeys)
+	l.v.usage = &i.core.usage
 	if i.core.settings.compact().WhenFull {
 		l.v.packing = &i.core.packing
 	}

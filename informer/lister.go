@@ -42,10 +42,11 @@ type view struct {
 	guard      *mutation.Guard // records reads; nil: none
 	unsettled  *unsettledKeys  // nil: every state is known
 	packing    *packing        // counts reads; nil: not needed
+	usage      *usage          // records reads; nil: not needed
 }
 
 func newLister[T kube.Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), current *atomic.Pointer[listerView], guard *mutation.Guard, unsettled *unsettledKeys) Lister[T] {
-	return Lister[T]{&view{store, resource, namespaced, current, guard, unsettled, nil}}
+	return Lister[T]{&view{store, resource, namespaced, current, guard, unsettled, nil, nil}}
 }
 
 // look reads the store and the listerView at the same moment: a scope number is
@@ -92,6 +93,7 @@ func (l Lister[T]) Get(key kube.Key) (T, error) {
 	if l.v == nil {
 		return none, &kube.NotSyncedError{}
 	}
+	l.v.usage.touch()
 	for {
 		s := l.v.current.Load()
 		if pending := l.v.pending(key); pending != nil && s.gone == nil && s.covers(key.Namespace) {
@@ -172,9 +174,12 @@ func (l Lister[T]) All() iter.Seq[T] {
 		if l.v == nil {
 			return
 		}
+		l.v.usage.touch()
 		s, rows := look(l.v.current, l.v.store.View)
+		n := 0
+		defer func() { l.v.usage.scanned(n) }()
 		for r := range rows.All() {
-			if !sees(s, r) {
+			if n++; !sees(s, r) {
 				continue
 			}
 			if obj, ok := l.read(r); ok && !yield(obj) {
@@ -188,8 +193,10 @@ func (l Lister[T]) All() iter.Seq[T] {
 func (l Lister[T]) every() iter.Seq[*store.Row] {
 	return func(yield func(*store.Row) bool) {
 		s, rows := look(l.v.current, l.v.store.View)
+		n := 0
+		defer func() { l.v.usage.scanned(n) }()
 		for r := range rows.All() {
-			if sees(s, r) && !yield(r) {
+			if n++; sees(s, r) && !yield(r) {
 				return
 			}
 		}
@@ -312,6 +319,7 @@ func (l Lister[T]) known(index string) error {
 	if l.v == nil {
 		return fmt.Errorf("read index %q: the Lister is empty; take it from an informer", index)
 	}
+	l.v.usage.touch()
 	if gone := l.v.current.Load().gone; gone != nil {
 		return gone
 	}
@@ -384,6 +392,7 @@ func (l Lister[T]) readable(namespace string, partly bool) (*listerView, error) 
 	if l.v == nil {
 		return nil, &kube.NotSyncedError{}
 	}
+	l.v.usage.touch()
 	s, key := l.v.current.Load(), kube.Key{Namespace: namespace}
 	switch {
 	case s.gone != nil:

@@ -43,6 +43,7 @@ type Manager struct {
 	life              *life
 	runnables         *runnables
 	informers         *informer.SharedInformerFactory
+	unread            unread
 	shard             string            // selects its objects; empty: all
 	client            *client.Client    // uses guardedConfig
 	standbyClient     *client.Client    // uses standbyConfig

@@ -15,7 +15,7 @@ import (
 func (m *Manager) observe(opts Options) error {
 	from := metrics.Sources{
 		Controllers: m.runnables.controllers,
-		Informers:   m.runnables.informers,
+		Informers:   m.informerStates,
 		Scopes:      opts.MetricsScopes,
 		Webhooks:    m.webhookServer,
 		Events:      m.mail.Counts,

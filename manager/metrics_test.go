@@ -40,6 +40,7 @@ var wanted = []string{
 	"flyball_informer_anomalies_total",
 	"flyball_informer_audit_differences_total",
 	"flyball_informer_audits_total",
+	"flyball_informer_findings",
 	"flyball_informer_handler_backlog",
 	"flyball_informer_handler_backlog_bytes",
 	"flyball_informer_handler_events_total",
@@ -178,6 +179,7 @@ flyball_reconcile_outcomes_total{controller="copier",outcome="timeout"} 0
 # TYPE flyball_reconcile_findings gauge
 flyball_reconcile_findings{controller="copier",finding="fight"} 0
 flyball_reconcile_findings{controller="copier",finding="hot loop"} 0
+flyball_reconcile_findings{controller="copier",finding="starved"} 0
 flyball_reconcile_findings{controller="copier",finding="stuck"} 0
 flyball_reconcile_findings{controller="copier",finding="write without effect"} 0
 # HELP flyball_reconcile_overdue_total Reconciles that passed the soft deadline.

@@ -61,6 +61,8 @@ type LeadershipSnapshot struct {
 	Leading bool
 	// Holder last seen in the lease; empty: none.
 	Holder string
+	// Since is when the Holder took the lease, by its clock. Zero: not known.
+	Since time.Time
 	// Refused is why the server refuses each of this process's requests for the lease,
 	// since RefusedSince, as without the right to update Leases. Nil: it does not.
 	Refused      error
@@ -86,7 +88,7 @@ type RunnableSnapshot struct {
 // Snapshot returns the state of the manager and of everything it runs.
 func (m *Manager) Snapshot() Snapshot {
 	s := Snapshot{
-		Informers:   m.runnables.informers(),
+		Informers:   m.informerStates(),
 		Controllers: m.runnables.controllers(),
 		MetricsAddr: m.MetricsAddr(),
 		HealthAddr:  m.HealthAddr(),

@@ -197,6 +197,14 @@ type Informer struct {
 	// Waiting counts deltas not yet in the Indexer.
 	Waiting  int
 	Handlers []Handler
+	// UnusedSince is since when no handler has received its events and nobody has read it, to about
+	// the time between two snapshots. Zero: something uses it, or it is not synced. A manager leaves
+	// it zero while the program does not work: it does not lead, or its controllers have ended fewer
+	// than 100 reconciles since.
+	UnusedSince time.Time
+	// Scans are the reads of reconciles that have walked over more than 1,000 objects, because they
+	// named neither a namespace nor an index; the first 16 lines of code.
+	Scans []Scan
 }
 
 // Audits counts the results of comparing a scope with the server.

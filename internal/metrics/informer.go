@@ -25,6 +25,7 @@ type informerMetrics struct {
 	tombstones, forgotten                 *prometheus.Desc
 	awaited, notOverlaid, anomalies       *prometheus.Desc
 	fallbacks, audits, differences        *prometheus.Desc
+	findings                              *prometheus.Desc
 }
 
 func newInformerMetrics() informerMetrics {
@@ -62,6 +63,7 @@ func newInformerMetrics() informerMetrics {
 		fallbacks:    desc("stream_fallbacks_total", "Times that paged lists took over, because the server did not end a streaming list."),
 		audits:       desc("audits_total", "Comparisons of a scope with the server, by result: done or abandoned.", "result"),
 		differences:  desc("audit_differences_total", "Objects that an audit found to differ from the server's; a list repairs them."),
+		findings:     desc("findings", "What is wrong with the use of the informer: that nothing reads it, or that a reconcile reads all of it.", "finding"),
 		anomalies:    desc("anomalies_total", "What a correct server never sends: events that are doubled, late or disordered, and objects of another kind or out of scope.", "anomaly"),
 	}
 }
@@ -80,6 +82,7 @@ func (c informerCollector) Describe(ch chan<- *prometheus.Desc) {
 		c.backlog, c.backlogBytes, c.merged, c.delivered, c.panics, c.running, c.oldest, c.longest,
 		c.indexPanics, c.mutations, c.unreadable,
 		c.tombstones, c.forgotten, c.awaited, c.notOverlaid, c.anomalies, c.fallbacks, c.audits, c.differences,
+		c.findings,
 	} {
 		ch <- d
 	}
@@ -105,6 +108,12 @@ func (c informerCollector) Collect(ch chan<- prometheus.Metric) {
 		s.add(c.forgotten, prometheus.CounterValue, float64(i.Forgotten), kind)
 		s.add(c.awaited, prometheus.GaugeValue, float64(i.Awaiting), kind)
 		s.add(c.notOverlaid, prometheus.CounterValue, float64(i.NotOverlaid), kind)
+		for _, finding := range state.FindingKinds {
+			s.add(c.findings, prometheus.GaugeValue, 0, kind, string(finding))
+		}
+		for _, f := range i.Findings(now) {
+			s.add(c.findings, prometheus.GaugeValue, 1, kind, string(f.Kind))
+		}
 		c.scopesOf(&s, kind, i.Scopes, now)
 		for _, h := range i.Handlers {
 			s.add(c.backlog, prometheus.GaugeValue, float64(h.Backlog), kind, h.Name)

@@ -44,6 +44,7 @@ type panel struct {
 // notShown are our metrics that the dashboard omits, each with the reason.
 var notShown = map[string]string{
 	"flyball_informer_audits_total":                  "audits are asked for; what they find is an alert",
+	"flyball_informer_findings":                      "the log and the console name them",
 	"flyball_informer_handler_backlog_bytes":         "the oldest event says it sooner; the log says when it is past its bound",
 	"flyball_informer_handler_events_total":          "the sources' events are shown",
 	"flyball_informer_handler_merged_updates_total":  "only handlers of every event that fall far behind, and the log says it",

@@ -62,6 +62,8 @@ type State struct {
 	Identity string
 	Leading  bool
 	Holder   string
+	// Since is when the Holder took the lease, by its clock; zero: not known.
+	Since time.Time
 	// Refused is why the server refuses this process's requests for the Lease, since
 	// RefusedSince. Nil: it does not.
 	Refused      error

@@ -342,8 +342,12 @@ func (l *lease) predecessor() *coordinationv1.Lease {
 func (l *lease) state() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return State{
+	s := State{
 		Lease: l.key.String(), Identity: l.mu.identity, Leading: l.mu.held, Holder: holderOf(l.mu.seen),
 		Refused: l.mu.refusal, RefusedSince: l.mu.refused,
 	}
+	if s.Holder != "" && l.mu.seen.Spec.AcquireTime != nil {
+		s.Since = l.mu.seen.Spec.AcquireTime.Time
+	}
+	return s
 }
