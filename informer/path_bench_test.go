@@ -138,6 +138,7 @@ func BenchmarkPath_Read(b *testing.B) {
 	var all atomic.Pointer[listerView]
 	all.Store(&listerView{})
 	lister := newLister[kube.Object](x, nil, nil, &all, nil, nil)
+	lister.v.usage = new(usage)
 	b.Run("Get", func(b *testing.B) {
 		b.ReportAllocs()
 		n := 0
