@@ -6,6 +6,7 @@ package informer
 import (
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/compact"
@@ -28,6 +29,22 @@ func (f *SharedInformerFactory) Cached(kind schema.GroupVersionKind, key kube.Ke
 		}
 	}
 	return nil
+}
+
+// FieldOwners returns the managedFields that an object had at a version, as the server has sent them
+// to one of the factory's informers. Nil: they are not known. Informers keep them from the first call
+// for the object on, for ten minutes after the last, of four objects of a kind, and four states of
+// each. A server that supports it is asked not to send them. FieldOwners does not block.
+func (f *SharedInformerFactory) FieldOwners(kind schema.GroupKind, key kube.Key, version kube.Version) (owners []metav1.ManagedFieldsEntry) {
+	for _, c := range f.cores() {
+		if c.gvk().GroupKind() != kind {
+			continue
+		}
+		if found := c.owners.Of(key, version); found != nil {
+			owners = found
+		}
+	}
+	return owners
 }
 
 func cachedIn(c *core, key kube.Key) kube.Object {

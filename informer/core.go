@@ -61,6 +61,7 @@ type core struct {
 	refusals   refusals
 	misuses    misuses // of running scopes
 	usage      usage
+	owners     restclient.Owners
 
 	critical critical
 	opener   opener

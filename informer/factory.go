@@ -169,6 +169,7 @@ func keptBy(c *core) restclient.Kept {
 		Grafted:       transformed && !packed,
 		OmitKind:      c.settings.omitsKind(),
 		Checked:       c.guard != nil && c.guard.Complete(),
+		Owners:        &c.owners,
 	}
 }
 

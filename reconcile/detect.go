@@ -5,7 +5,6 @@ package reconcile
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/flyball-dev/flyball/source"
@@ -19,9 +18,9 @@ type detector struct {
 	found         []Finding
 }
 
-// look regards a run that has ended. It returns findings that are new. runs returns all that are
-// recorded.
-func (d *detector) look(rec *record, failing, now time.Time, runs func() []PastRun) (news []Finding) {
+// look regards a run that has ended. It returns findings that are new. by are those whose changes it
+// has undone; runs returns all that are recorded.
+func (d *detector) look(rec *record, failing, now time.Time, by rivals, runs func() []PastRun) (news []Finding) {
 	wrote, idle := rec.effects()
 	hot, undoes := wrote && rec.ofOwnWrites(), wrote && rec.undoes()
 	due := d.count(&d.hot, hot, hotRuns, HotLoop)
@@ -29,6 +28,7 @@ func (d *detector) look(rec *record, failing, now time.Time, runs func() []PastR
 	switch {
 	case undoes:
 		d.fought, d.quiet = d.fought+1, 0
+		by.name(d.found)
 		due = due || !d.again(Fight) && d.fought >= fights
 	case d.fought > 0:
 		if d.quiet++; d.quiet == quietRuns {
@@ -50,6 +50,7 @@ func (d *detector) look(rec *record, failing, now time.Time, runs func() []PastR
 			news = append(news, f)
 		}
 	}
+	by.name(news)
 	d.found = append(d.found, news...)
 	return news
 }
@@ -129,29 +130,4 @@ func (r *record) recognise(runs []*record) {
 
 func (r *record) ofOwnWrites() bool {
 	return r.caused && r.first.Own && (r.merged == nil || r.merged.last.Own && !r.merged.foreign)
-}
-
-// undoes reports whether the run has changed a field that another client had changed just before, in
-// an object of one kind.
-func (r *record) undoes() bool {
-	return r.caused && (r.rewrites(&r.first) || r.merged != nil && r.rewrites(&r.merged.last))
-}
-
-func (r *record) rewrites(c *source.Cause) bool {
-	if !isForeign(c) {
-		return false
-	}
-	theirs, _ := c.Changed()
-	for i := range r.requests {
-		q := &r.requests[i]
-		if q.fields.length == 0 || r.textOf(q.kind) != c.Kind.Kind {
-			continue
-		}
-		for field := range strings.SplitSeq(r.textOf(q.fields), "\n") {
-			if slices.Contains(theirs, field) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -34,7 +34,7 @@ func wrote(r *recorder[Key], id int, version kube.Version, own bool, effect stri
 		outcome, err = OutcomeError, "no route"
 	}
 	rec.setEnd(action{outcome: outcome}, "", err, time.Second)
-	r.end(key, rec)
+	r.end(key, rec, nil)
 	var found []string
 	for _, f := range foundBy(r, began.Add(time.Minute)) {
 		found = append(found, string(f.Kind))

@@ -49,8 +49,9 @@ type Finding struct {
 	Count int
 	// Err is the text of the error of Stuck.
 	Err string
-	// By is who or what does it: the other client's field manager of Fight; the key's priority and flow
-	// of Starved. Empty: not known.
+	// By is who or what does it. Of Fight it is the other client's field manager with its last change of
+	// the field, such as "kubectl-edit (Update at 2026-11-30T04:00:00Z)"; of Starved the key's priority
+	// and flow. Empty: not known.
 	By string
 }
 
@@ -64,7 +65,11 @@ func (f Finding) String() string {
 	case HotLoop:
 		return fmt.Sprintf("the key is woken by its own writes alone, %d times in a row: each run writes %s", f.Count, in)
 	case Fight:
-		return fmt.Sprintf("another client undoes what the key writes, %d times: %s", f.Count, in)
+		client := "another client"
+		if f.By != "" {
+			client += ", " + f.By + ","
+		}
+		return fmt.Sprintf("%s undoes what the key writes, %d times: %s", client, f.Count, in)
 	case NoEffect:
 		return fmt.Sprintf("each of %d runs has written %s without any effect", f.Count, in)
 	case Stuck:

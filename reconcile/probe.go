@@ -121,10 +121,14 @@ func (c remembering[K]) begin(r *run[K]) {
 }
 
 func (c remembering[K]) end(r *run[K], e ending) {
-	if rec := r.sending.end(); rec != nil {
+	if rec, cache := r.sending.end(); rec != nil {
 		rec.setCauses(r.whyItRuns(), r.since)
 		rec.setEnd(e.action, e.res.Reason, errorText(e.err), e.took)
-		for _, f := range c.recorder.end(r.key, rec) {
+		var by rivals
+		if rec.undoes() && !c.recorder.knowsRival(r.key) {
+			by = rec.rivals(cache)
+		}
+		for _, f := range c.recorder.end(r.key, rec, by) {
 			c.logFinding(r.key, f)
 		}
 	}

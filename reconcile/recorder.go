@@ -86,8 +86,8 @@ func (r *recorder[K]) begin(key K) *record {
 }
 
 // end keeps the record of a run of key that has ended. It returns findings that are new, without the
-// key.
-func (r *recorder[K]) end(key K, rec *record) (news []Finding) {
+// key. by are those whose changes the run has undone, as far as they are known.
+func (r *recorder[K]) end(key K, rec *record, by rivals) (news []Finding) {
 	rec.bytes = rec.size()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,11 +112,19 @@ func (r *recorder[K]) end(key K, rec *record) (news []Finding) {
 	r.mu.bytes += int64(cap(h.runs))*int64(unsafe.Sizeof(rec)) + rec.bytes
 	h.record(rec)
 	rec.recognise(h.runs)
-	news = r.lookLocked(h, rec)
+	news = r.lookLocked(h, rec, by)
 	for r.mu.bytes > r.limit && r.mu.quietest != nil {
 		r.evictLocked()
 	}
 	return news
+}
+
+// knowsRival reports whether a Fight of key is found, and with whom.
+func (r *recorder[K]) knowsRival(key K) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.mu.keys[key]
+	return h != nil && slices.ContainsFunc(h.detector.found, func(f Finding) bool { return f.Kind == Fight && f.By != "" })
 }
 
 // forget ends the findings of a key that does not run any more.
@@ -133,12 +141,12 @@ func (r *recorder[K]) forget(key K) {
 }
 
 // lookLocked looks for findings in the runs of h, the last of which is rec.
-func (r *recorder[K]) lookLocked(h *history[K], rec *record) (news []Finding) {
+func (r *recorder[K]) lookLocked(h *history[K], rec *record, by rivals) (news []Finding) {
 	failing := time.Time{}
 	if h.failing != 0 {
 		failing = time.Unix(0, h.failing)
 	}
-	news = h.detector.look(rec, failing, time.Unix(0, rec.began).Add(rec.took), h.pastRuns)
+	news = h.detector.look(rec, failing, time.Unix(0, rec.began).Add(rec.took), by, h.pastRuns)
 	switch {
 	case len(h.detector.found) == 0:
 		delete(r.mu.found, h)

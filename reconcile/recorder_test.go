@@ -50,7 +50,7 @@ func ranOnce(r *recorder[Key], key Key, id uint64, requests int, outcome Outcome
 		err = "failed"
 	}
 	rec.setEnd(action{outcome: outcome}, "", err, time.Second)
-	r.end(key, rec)
+	r.end(key, rec, nil)
 }
 
 func keyOf(n int) Key { return Key{Namespace: "shop", Name: fmt.Sprintf("website-%06d", n)} }
@@ -184,7 +184,7 @@ func TestRecorder_GivesItsMemoryBack_R29(t *testing.T) {
 		ranOnce(r, keyOf(n), 1, 2, OutcomeDone)
 	}
 	r.close()
-	r.end(keyOf(0), running)
+	r.end(keyOf(0), running, nil)
 	if r.mu.keys != nil || r.mu.latest != nil || r.mu.quietest != nil || r.mu.thick != nil || r.mu.unused != nil || r.mu.bytes != 0 {
 		t.Errorf("after the end there are still runs: %+v", &r.mu)
 	}
@@ -201,7 +201,7 @@ func TestRecorder_RecordsAreUsedAgain(t *testing.T) {
 		rec.answer(rec.add(contextvalues.Request{Verb: "get", Path: "/api/v1/namespaces/shop/configmaps/web"}, 1), contextvalues.Answer{Code: 200}, 2)
 		rec.setCauses(Causes{Count: 1}, began)
 		rec.setEnd(action{outcome: OutcomeDone}, "", "", 0)
-		r.end(key, rec)
+		r.end(key, rec, nil)
 	}
 	for range 20 {
 		run()
@@ -330,10 +330,10 @@ func BenchmarkRecorder(b *testing.B) {
 					s.answered(n, contextvalues.Answer{Code: 200})
 					s.answered(n, contextvalues.Answer{Code: 200, Bytes: 10, Ended: true})
 				}
-				rec := s.end()
+				rec, _ := s.end()
 				rec.setCauses(why, began)
 				rec.setEnd(action{outcome: OutcomeDone}, "", "", time.Second)
-				r.end(key, rec)
+				r.end(key, rec, nil)
 			}
 		})
 	}

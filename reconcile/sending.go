@@ -22,7 +22,8 @@ type sending struct {
 		sync.Mutex
 		to     *record // nil: the run has ended, or is not recorded
 		began  time.Time
-		writes []write // whose effect is not known yet
+		writes []write             // whose effect is not known yet
+		cache  contextvalues.Cache // that the last write can be seen in; nil: none
 	}
 }
 
@@ -43,13 +44,14 @@ func (s *sending) begin(to *record, began time.Time) {
 	s.mu.to, s.mu.began = to, began
 }
 
-// end returns the record; nil: there is none. Later requests are not recorded.
-func (s *sending) end() *record {
+// end returns the record, and the cache of its writes; nil: there is none. Later requests are not
+// recorded.
+func (s *sending) end() (*record, contextvalues.Cache) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	to := s.mu.to
-	s.mu.to, s.mu.writes = nil, nil
-	return to
+	to, cache := s.mu.to, s.mu.cache
+	s.mu.to, s.mu.writes, s.mu.cache = nil, nil, nil
+	return to, cache
 }
 
 // sent implements contextvalues.Task.
@@ -65,6 +67,9 @@ func (s *sending) sent(q contextvalues.Request) (number int) {
 	defer s.mu.Unlock()
 	if s.mu.to != nil {
 		s.mu.writes = append(s.mu.writes, w)
+		if q.Cache != nil {
+			s.mu.cache = q.Cache
+		}
 	}
 	return w.number
 }

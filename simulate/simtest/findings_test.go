@@ -59,7 +59,7 @@ func TestController_Findings_R30(t *testing.T) {
 				return reconcile.Result{}, nil
 			}
 			return reconcile.Result{}, api.Patch(ctx, kube.Copy(obj), client.MergePatch([]byte(`{"data":{"mode":"mine"}}`)))
-		}, slices.Repeat([]string{`{"data":{"mode":"theirs"}}`}, 5), 0, `fight default/site: another client undoes what the key writes, many times: data["mode"] of ConfigMap default/site`},
+		}, slices.Repeat([]string{`{"data":{"mode":"theirs"}}`}, 5), 0, `fight default/site: another client, kubectl-edit (Update at 2000-01-01T00:00:06Z), undoes what the key writes, many times: data["mode"] of ConfigMap default/site`},
 		"changes that are followed": {func(ctx context.Context, api *client.Client, obj *corev1.ConfigMap, n int) (reconcile.Result, error) {
 			return reconcile.Result{}, api.Apply(ctx, child(obj.Data["wanted"]), client.IfChanged{})
 		}, []string{`{"data":{"wanted":"1"}}`, `{"data":{"wanted":"2"}}`, `{"data":{"wanted":"3"}}`, `{"data":{"wanted":"4"}}`}, 0, ""},
@@ -69,7 +69,11 @@ func TestController_Findings_R30(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := simtest.New(t, nil, configMap("default", "site"))
+				server := simtest.New(t, nil, configMap("default", "other"))
+				if err := server.Client.With(client.FieldOwner("kubectl-create")).Create(t.Context(), configMap("default", "site")); err != nil {
+					t.Fatal(err) // the fields of what a server begins with have no owners
+				}
+				outside := server.Client.With(client.FieldOwner("kubectl-edit"))
 				mgr, err := manager.New(manager.Options{Config: server.Config, MetricsAddress: "0", HealthAddress: "0", Client: client.Options{FieldOwner: "website"}})
 				if err != nil {
 					t.Fatal(err)
@@ -95,7 +99,7 @@ func TestController_Findings_R30(t *testing.T) {
 				go func() { look <- highest(r) }()
 				for _, patch := range c.outside {
 					time.Sleep(2 * time.Second)
-					if err := server.Client.Patch(t.Context(), configMap("default", "site"), client.MergePatch([]byte(patch))); err != nil {
+					if err := outside.Patch(t.Context(), configMap("default", "site"), client.MergePatch([]byte(patch))); err != nil {
 						t.Error(err)
 					}
 				}

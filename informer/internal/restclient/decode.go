@@ -119,6 +119,7 @@ func IsUnreadable(i listwatch.Item[kube.Object]) bool { return i.Err != nil && i
 
 // protobufItem decodes one object, or if that fails its metadata.
 func (d *Decoder) protobufItem(raw []byte, budget *decodelimit.Budget) listwatch.Item[kube.Object] {
+	d.kept.Owners.see(raw)
 	err := encoding.TooHeavy(budget.Protobuf(d.scale, raw))
 	if err == nil {
 		var item listwatch.Item[kube.Object]
@@ -247,6 +248,7 @@ func (d *Decoder) objectMeta(obj kube.Object) *metav1.ObjectMeta {
 // jsonItem decodes one object, or if that fails its metadata. named: the object
 // must name its kind. It may modify raw.
 func (d *Decoder) jsonItem(raw []byte, named bool, budget *decodelimit.Budget) listwatch.Item[kube.Object] {
+	d.kept.Owners.see(raw)
 	if !d.kept.ManagedFields {
 		raw = encoding.CutManagedFields(raw)
 	}
@@ -377,6 +379,8 @@ type Kept struct {
 	// Checked: a shared part is compared with what its bytes mean before an
 	// object gets it, for tests.
 	Checked bool
+	// Owners sees the managedFields of what is decoded. Nil: nobody asks for them.
+	Owners *Owners
 }
 
 // keeping returns d for objects of which that is kept.
