@@ -27,10 +27,20 @@ func (i inspected) Parts() inspect.Parts {
 	}
 	if i.m.elector != nil {
 		l := s.Leadership
-		p.Leadership = &inspect.Leadership{Lease: l.Lease, Identity: l.Identity, Leading: l.Leading, Holder: l.Holder}
+		p.Leadership = &inspect.Leadership{Lease: l.Lease, Identity: l.Identity, Leading: l.Leading, Holder: l.Holder, Since: l.Since}
 		if l.Refused != nil {
 			p.Leadership.Refused = l.Refused.Error()
 		}
+	}
+	if hooks := i.m.webhookServer(); hooks != nil {
+		state := hooks.Snapshot()
+		p.Webhooks = &state
+	}
+	for _, sum := range i.m.requests.Sums() {
+		p.Requests = append(p.Requests, inspect.Requests(sum))
+	}
+	for _, said := range i.m.mail.Said() {
+		p.Events = append(p.Events, inspect.RecordedEvents(said))
 	}
 	for _, one := range i.m.runnables.members() {
 		if c, ok := one.runnable.(inspect.Controlled); ok {

@@ -28,6 +28,9 @@ type Snapshot struct {
 	Addr string
 	// NotBefore and NotAfter of the serving certificate. Zero: there is none.
 	NotBefore, NotAfter time.Time
+	// Names of DNS and addresses for which it is, and its Issuer.
+	Names  []string
+	Issuer string
 	// Problem with it, or with the next one. Nil: none.
 	Problem error
 	// CABundleErrors holds an error for each target of Options.Managed whose CA
@@ -66,6 +69,7 @@ func (s *Server) Snapshot() Snapshot {
 	out.Problem = problem
 	if p != nil {
 		out.NotBefore, out.NotAfter = p.Leaf.NotBefore, p.Leaf.NotAfter
+		out.Names, out.Issuer = namesOf(p.Leaf), p.Leaf.Issuer.String()
 	}
 	if s.managed != nil {
 		out.CABundleErrors = s.managed.problems()

@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"cmp"
 	"net/http"
 	"reflect"
 	"slices"
@@ -57,6 +58,41 @@ func (r *Requests) Wrap(next http.RoundTripper) http.RoundTripper {
 		}
 	}
 	return counted{next, r.total}
+}
+
+// Sums returns the requests so far by method and code, sorted.
+func (r *Requests) Sums() (sums []RequestSum) {
+	registry := prometheus.NewRegistry()
+	if registry.Register(r.total) != nil {
+		return nil
+	}
+	families, _ := registry.Gather() // of what can be gathered
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			one := RequestSum{Count: uint64(m.GetCounter().GetValue())}
+			for _, l := range m.GetLabel() {
+				switch l.GetName() {
+				case "method":
+					one.Method = l.GetValue()
+				case "code":
+					one.Code = l.GetValue()
+				}
+			}
+			if i := slices.IndexFunc(sums, func(s RequestSum) bool { return s.Method == one.Method && s.Code == one.Code }); i >= 0 {
+				sums[i].Count += one.Count // of another host
+			} else {
+				sums = append(sums, one)
+			}
+		}
+	}
+	slices.SortFunc(sums, func(a, b RequestSum) int { return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Code, b.Code)) })
+	return sums
+}
+
+// RequestSum is how many requests of a method were answered with a code, or "<error>".
+type RequestSum struct {
+	Method, Code string
+	Count        uint64
 }
 
 type idleCloser interface{ CloseIdleConnections() }

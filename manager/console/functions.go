@@ -21,6 +21,14 @@ func until(t time.Time) string {
 	return "now"
 }
 
+// orNone returns since with a text before it; empty: t is zero.
+func orNone(before string, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return before + since(t)
+}
+
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func plural(n int, one string) string {
@@ -46,6 +54,8 @@ func link(p inspect.Problem) string {
 		return keyOf(p.Name, p.Key)
 	case p.Of == "controller":
 		return keysOf(p.Name)
+	case p.Of == "webhooks":
+		return Path + "#webhooks"
 	}
 	return Path
 }

@@ -60,7 +60,7 @@ func (p overviewPage) write(w *writer) {
 	switch l := p.Leadership; {
 	case l == nil:
 	case l.Leading:
-		w.put(" · leads")
+		w.put(" · leads%s", orNone(" for ", l.Since))
 	case l.Holder == "":
 		w.put(" · waits for the Lease, which nobody holds")
 	default:
@@ -81,6 +81,7 @@ func (p overviewPage) write(w *writer) {
 		w.section("latest", "Latest reconciles", func() { p.writeLatest(w) })
 	}
 	w.section("caches", "Informers", func() { writeInformers(w, p.Informers) })
+	p.writeWebhooks(w)
 }
 
 func (p overviewPage) writeProblems(w *writer) {

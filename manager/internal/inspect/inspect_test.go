@@ -5,6 +5,7 @@ package inspect_test
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -26,6 +27,7 @@ import (
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
+	"github.com/flyball-dev/flyball/webhook"
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
@@ -242,11 +244,17 @@ func TestOf_Problems(t *testing.T) {
 		Findings: map[string][]reconcile.Finding{"well": {
 			{Kind: reconcile.HotLoop, Key: "shop/hot", Count: 7, Object: "ConfigMap shop/hot", Fields: []string{"data.n"}, Since: now.Add(-3 * time.Hour)},
 			{Kind: reconcile.NoEffect, Key: "shop/idle", Count: 9},
+			{Kind: reconcile.Starved, Key: "shop/last", Count: 5000, By: "priority -100", Since: now.Add(-80 * time.Minute)},
 		}},
 		Informers: []state.Informer{
 			{Kind: schema.GroupVersionKind{Kind: "Pod"}, Scopes: []state.Scope{{Scope: listwatch.Scope{}, State: state.Forbidden, Reason: "pods is forbidden", Since: now.Add(-90 * time.Minute)}}, Handlers: []state.Handler{{Name: "mine", Running: time.Minute, Backlog: 3}}},
 			{Kind: schema.GroupVersionKind{Kind: "Secret"}, Scopes: []state.Scope{{State: state.Live}, {State: state.Listing}}},
+			{Kind: schema.GroupVersionKind{Kind: "Service"}, Objects: 7, Heap: 12345, UnusedSince: now.Add(-70 * time.Minute)},
+			{Kind: schema.GroupVersionKind{Kind: "Node"}, UnusedSince: now.Add(-59 * time.Minute), Scans: []state.Scan{
+				{Caller: "shop.run (shop.go:7)", Objects: 5000, First: now.Add(-65 * time.Minute), Last: now}, {Caller: "shop.old (shop.go:9)", First: now.Add(-9 * time.Hour), Last: now.Add(-time.Hour)},
+			}},
 		},
+		Webhooks: &webhook.Snapshot{NotAfter: now.Add(50*time.Hour + time.Minute), CABundleErrors: []error{errors.New("it may not be written")}},
 	}
 	var got []string
 	for _, problem := range p.Of().Problems {
@@ -256,8 +264,13 @@ func TestOf_Problems(t *testing.T) {
 		"well shop/hot: the key is woken by its own writes alone, 7 times in a row: each run writes data.n of ConfigMap shop/hot",
 		"slow shop/a: a reconcile still runs",
 		"Pod: in all namespaces: Forbidden: pods is forbidden",
+		"well shop/last: the key waits for a worker, while 5000 that became ready later went before it (priority -100)",
+		"Service: nothing uses the informer: no handler, and no read; its 7 objects take 13 kB",
+		"Node: a reconcile reads 5000 objects without an index: shop.run (shop.go:7)",
 		"waiting: its workers have not started: the source kind Pod is not synced",
 		"mailer: ended: no route",
+		"certificate: the certificate expires in 50 hours",
+		"CA bundle: it may not be written",
 		"flyball/website: the server refuses the Lease: forbidden",
 		`Pod: a call of the handler "mine" has run for 60 s; 3 events wait`,
 		"slow: all 1 workers are busy, and 50 keys wait",
@@ -265,6 +278,29 @@ func TestOf_Problems(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A certificate is a problem when it is missing, has ended, or is about to.
+func TestOf_Certificates(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		state webhook.Snapshot
+		want  string
+	}{
+		"none":           {webhook.Snapshot{Problem: errors.New("no file")}, "the webhooks have no certificate, so that no request arrives: no file"},
+		"good":           {webhook.Snapshot{NotAfter: now.Add(8 * 24 * time.Hour)}, ""},
+		"the next fails": {webhook.Snapshot{NotAfter: now.Add(80 * 24 * time.Hour), Problem: errors.New("no file")}, "no file"},
+		"soon over":      {webhook.Snapshot{NotAfter: now.Add(6*24*time.Hour + time.Minute)}, "the certificate expires in 144 hours"},
+		"over":           {webhook.Snapshot{NotAfter: now.Add(-time.Hour)}, "the certificate has expired at " + now.Add(-time.Hour).Format(time.RFC3339)},
+	} {
+		got := ""
+		for _, problem := range (inspect.Parts{Now: now, Webhooks: &c.state}).Of().Problems {
+			got += problem.Text
+		}
+		if got != c.want {
+			t.Errorf("%s: the problem is %q, want %q", name, got, c.want)
+		}
 	}
 }
 

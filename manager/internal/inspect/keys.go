@@ -56,7 +56,10 @@ type Finding struct {
 	Object string    `json:"object,omitempty"`
 	Fields []string  `json:"fields,omitempty"`
 	Count  int       `json:"count"`
-	Text   string    `json:"text"`
+	// By is who or what does it: the other field manager of a fight, the priority and flow of a starved
+	// key; absent: not known.
+	By   string `json:"by,omitempty"`
+	Text string `json:"text"`
 }
 
 // Run is one recorded reconcile.

@@ -10,6 +10,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/redact"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
+	"github.com/flyball-dev/flyball/webhook"
 )
 
 // Parts are what a program consists of, at one moment.
@@ -23,6 +24,9 @@ type Parts struct {
 	Controllers []reconcile.Snapshot
 	Informers   []state.Informer
 	Findings    map[string][]reconcile.Finding // by controller
+	Webhooks    *webhook.Snapshot              // nil: there are none
+	Requests    []Requests
+	Events      []RecordedEvents
 }
 
 // Of returns the overview.
@@ -31,6 +35,7 @@ func (p Parts) Of() Overview {
 		Version: Version, Program: p.Program, Now: p.Now, Phase: p.Phase, Since: p.Since,
 		Leadership: p.Leadership, Members: append([]Member{}, p.Members...),
 		Controllers: make([]Controller, 0, len(p.Controllers)), Informers: make([]Informer, 0, len(p.Informers)),
+		Webhooks: webhooksOf(p.Webhooks), Requests: append([]Requests{}, p.Requests...), Events: append([]RecordedEvents{}, p.Events...),
 	}
 	for _, c := range p.Controllers {
 		o.Controllers = append(o.Controllers, controllerOf(c))
@@ -41,7 +46,7 @@ func (p Parts) Of() Overview {
 	for i := range o.Members {
 		o.Members[i].Error = redact.Text(o.Members[i].Error)
 	}
-	o.Problems = problems(o, p.Findings)
+	o.Problems = problems(o, p.Findings, findingsOfInformers(p.Informers, p.Now))
 	return o
 }
 
@@ -93,6 +98,10 @@ func informerOf(i state.Informer) Informer {
 	}
 	if i.Packed > 0 {
 		out.Bytes = i.Packed
+	}
+	out.UnusedSince = i.UnusedSince
+	for _, s := range i.Scans {
+		out.Scans = append(out.Scans, Scan{s.Caller, s.Objects, s.Count, s.Last})
 	}
 	for _, s := range i.Scopes {
 		relists := 0

@@ -18,9 +18,11 @@ const (
 	longRun     = time.Minute      // of a reconcile: the default of its soft deadline
 )
 
-// problems returns what is wrong in o, the longest first; what has no time comes last.
-func problems(o Overview, findings map[string][]reconcile.Finding) []Problem {
-	out := []Problem{}
+// problems returns what is wrong in o, the longest first; what has no time comes last. Those of the use
+// of informers are known.
+func problems(o Overview, findings map[string][]reconcile.Finding, known []Problem) []Problem {
+	out := append([]Problem{}, known...)
+	out = append(out, problemsOfWebhooks(o.Webhooks, o.Now)...)
 	if l := o.Leadership; l != nil && l.Refused != "" {
 		out = append(out, Problem{Of: "leadership", Name: l.Lease, Text: "the server refuses the Lease: " + l.Refused,
 			Hint: "grant get, create and update of Leases in its namespace by a Role"})
@@ -96,6 +98,7 @@ const mostFindings = 10
 var hints = map[reconcile.FindingKind]string{
 	reconcile.HotLoop: "write a field only if it has to change: keep what is random, sort what comes from a map, do not write the time",
 	reconcile.Fight:   "two programs own one field: let one of them leave it out; managedFields of the object name the other",
+	reconcile.Starved: "raise Options.Workers, or lower the priority of what comes before it",
 	reconcile.Stuck:   "it fails as long as its cause lasts; if only an event can end that, return reconcile.Terminal",
 }
 

@@ -189,7 +189,7 @@ func KeyOf(p Program, controller, key string) (Key, error) {
 	}
 	for _, f := range c.Findings() {
 		if f.Key == key {
-			out.Findings = append(out.Findings, Finding{string(f.Kind), f.Since, f.Object, f.Fields, f.Count, redact.Text(f.String())})
+			out.Findings = append(out.Findings, Finding{string(f.Kind), f.Since, f.Object, f.Fields, f.Count, f.By, redact.Text(f.String())})
 		}
 	}
 	for _, r := range slices.Backward(c.RunsOf(key)) {

@@ -24,6 +24,10 @@ type Overview struct {
 	Controllers []Controller `json:"controllers"`
 	Informers   []Informer   `json:"informers"`
 	Members     []Member     `json:"members"`
+	// Webhooks of this process; absent: it serves none.
+	Webhooks *Webhooks        `json:"webhooks,omitempty"`
+	Requests []Requests       `json:"requests"`
+	Events   []RecordedEvents `json:"events"`
 }
 
 // Leadership is an election as this process sees it.
@@ -32,18 +36,20 @@ type Leadership struct {
 	Identity string `json:"identity,omitempty"`
 	Leading  bool   `json:"leading"`
 	Holder   string `json:"holder,omitempty"`
-	Refused  string `json:"refused,omitempty"`
+	// Since is when the holder took the lease, by its clock.
+	Since   time.Time `json:"since,omitzero"`
+	Refused string    `json:"refused,omitempty"`
 }
 
 // Problem is one thing that is wrong now.
 type Problem struct {
-	// Of is what has it: "controller", "informer", "leadership" or "member"; Name which one.
+	// Of is what has it: "controller", "informer", "leadership", "member" or "webhooks"; Name which one.
 	Of   string `json:"of"`
 	Name string `json:"name"`
 	// Key that has it; empty: none.
 	Key string `json:"key,omitempty"`
-	// Finding is the kind of what the recorded runs of a key show, such as "hot loop"; empty: it is
-	// no such problem.
+	// Finding is the kind of what is found by watching, such as "hot loop" or "unread watch"; empty:
+	// it is no such problem.
 	Finding string `json:"finding,omitempty"`
 	// Since is when it began; absent: not known.
 	Since time.Time `json:"since,omitzero"`
@@ -137,6 +143,10 @@ type Informer struct {
 	Waiting  int            `json:"waiting"`
 	Scopes   []Scope        `json:"scopes"`
 	Handlers []EventHandler `json:"handlers"`
+	// UnusedSince is since when nothing uses it while the program works; absent: something does.
+	UnusedSince time.Time `json:"unusedSince,omitzero"`
+	// Scans are reads of all its objects by reconciles.
+	Scans []Scan `json:"scans,omitempty"`
 }
 
 // State returns the worst state of its scopes.

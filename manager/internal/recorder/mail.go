@@ -4,6 +4,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,9 +50,25 @@ type Mail struct {
 		sync.Mutex
 		book   eventBook
 		counts map[eventResult]uint64
+		said   map[said]*Said
 		closed bool
 	}
 }
+
+// said are a controller, a type and a reason of Events.
+type said struct{ controller, kind, reason string }
+
+// Said is how often a controller has recorded Events of a type for a reason.
+type Said struct {
+	Controller, Type, Reason string
+	Count                    uint64
+	Last                     time.Time
+}
+
+const (
+	mostSaid      = 100
+	longestReason = 128 // bytes, as the server allows
+)
 
 // NewMail returns a Mail. It sends nothing before Run.
 func NewMail(cfg *rest.Config, log logr.Logger, until func() time.Time) (*Mail, error) {
@@ -66,6 +84,7 @@ func NewMail(cfg *rest.Config, log logr.Logger, until func() time.Time) (*Mail, 
 	}
 	e := &Mail{client: client, log: log, until: until, wake: make(chan struct{}, 1)}
 	e.mu.book, e.mu.counts = newEventBook(), map[eventResult]uint64{}
+	e.mu.said = map[said]*Said{}
 	return e, nil
 }
 
@@ -79,6 +98,7 @@ func (e *Mail) record(event *eventsv1.Event, now time.Time) {
 		result = e.mu.book.record(event, now)
 	}
 	e.mu.counts[result]++
+	e.countLocked(event, now)
 	dropped := result == eventLimited || result == eventOverflow
 	first := dropped && e.mu.book.firstDropped(event, now)
 	e.mu.Unlock()
@@ -93,6 +113,37 @@ func (e *Mail) record(event *eventsv1.Event, now time.Time) {
 	case e.wake <- struct{}{}:
 	default: // already woken
 	}
+}
+
+// countLocked counts an Event by its reason, in place of the reason that came last longest ago if
+// there are too many.
+func (e *Mail) countLocked(event *eventsv1.Event, now time.Time) {
+	of := said{event.ReportingController, event.Type, shorten(event.Reason, longestReason)}
+	s := e.mu.said[of]
+	if s == nil {
+		if len(e.mu.said) == mostSaid {
+			oldest := slices.MinFunc(slices.Collect(maps.Keys(e.mu.said)), func(a, b said) int { return e.mu.said[a].Last.Compare(e.mu.said[b].Last) })
+			delete(e.mu.said, oldest)
+		}
+		s = &Said{Controller: of.controller, Type: of.kind, Reason: of.reason}
+		e.mu.said[of] = s
+	}
+	s.Count++
+	s.Last = now
+}
+
+// Said returns how often each reason was recorded, those that came last first: 100 at most.
+func (e *Mail) Said() []Said {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]Said, 0, len(e.mu.said))
+	for _, s := range e.mu.said {
+		out = append(out, *s)
+	}
+	slices.SortFunc(out, func(a, b Said) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Type, b.Type))
+	})
+	return out
 }
 
 // Counts returns the number of recorded events by result.
