@@ -115,6 +115,9 @@ func TestManager_CandidateWithoutRightsSaysSo_M18(t *testing.T) {
 				if code, text := probe(m, "/readyz"); code != http.StatusOK || m.Snapshot().Leadership.Refused != nil || !m.Snapshot().Leadership.Leading {
 					t.Errorf("/readyz = %d %s, the snapshot %+v, want that it leads: the right is there", code, text, m.Snapshot().Leadership)
 				}
+				if since := m.Snapshot().Leadership.Since; since.IsZero() || time.Since(since) > time.Minute {
+					t.Errorf("it leads since %v, want within the last minute, %v", since, time.Now())
+				}
 				stop()
 				must(t, wait())
 			})
