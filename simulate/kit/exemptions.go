@@ -69,7 +69,8 @@ func (d hidden) take(e Event) {
 
 func (d hidden) from(s store) bool { return d.lied[s.kind] || d.rewound[s] }
 
-// wires tracks the extra latency of what each process sends.
+// wires tracks the extra latency of what each process sends: what it has sent as it was paused arrives
+// after the pause.
 type wires map[string]wire
 
 type wire struct {
@@ -79,14 +80,21 @@ type wire struct {
 }
 
 func (d wires) take(e Event) {
-	if !e.is(delay) {
+	if !e.is(delay, pause) {
 		return
 	}
 	w := d[e.Key]
-	if e.What == Fault {
+	switch {
+	case e.What == Over && e.is(pause):
+		w.lasting--
+		w.until = max(w.until, e.At)
+	case e.What == Fault && e.is(pause):
+		w.most = max(w.most, e.After)
+		w.lasting++
+	case e.What == Fault:
 		w.most = max(w.most, e.Delay)
 		w.lasting++
-	} else {
+	default:
 		w.lasting--
 		w.until = e.At + w.most
 	}
