@@ -13,6 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
 	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/webhook"
 )
 
 // inspected is a manager as package inspect describes it.
@@ -33,8 +34,7 @@ func (i inspected) Parts() inspect.Parts {
 		}
 	}
 	if hooks := i.m.webhookServer(); hooks != nil {
-		state := hooks.Snapshot()
-		p.Webhooks = &state
+		p.Webhooks = webhooksOf(hooks.Snapshot())
 	}
 	for _, sum := range i.m.requests.Sums() {
 		p.Requests = append(p.Requests, inspect.Requests(sum))
@@ -91,4 +91,29 @@ func (i inspected) Cached(kind schema.GroupKind, key kube.Key) (kube.Object, sch
 		}
 	}
 	return nil, schema.GroupVersionKind{}
+}
+
+// webhooksOf returns the state of a webhook server as package inspect describes it.
+func webhooksOf(s webhook.Snapshot) *inspect.Webhooks {
+	out := &inspect.Webhooks{Address: s.Addr}
+	if !s.NotAfter.IsZero() {
+		out.Certificate = &inspect.Certificate{Names: append([]string{}, s.Names...), Issuer: s.Issuer, NotBefore: s.NotBefore, NotAfter: s.NotAfter}
+	}
+	if s.Problem != nil {
+		out.Problem = s.Problem.Error()
+	}
+	for _, err := range s.CABundleErrors {
+		out.BundleProblems = append(out.BundleProblems, err.Error())
+	}
+	for _, h := range s.Webhooks {
+		one := inspect.Hook{Path: h.Path, Purpose: string(h.Purpose), Passed: h.Passed, Denied: h.Denied, Failed: h.Failed, InFlight: h.InFlight}
+		if h.Kind.Kind != "" {
+			one.Kind = h.Kind.GroupKind().String()
+		}
+		if h.Latency.Count > 0 {
+			one.MeanSeconds = h.Latency.Sum.Seconds() / float64(h.Latency.Count)
+		}
+		out.Webhooks = append(out.Webhooks, one)
+	}
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/state"
@@ -87,8 +88,8 @@ func (m *Manager) informerStates() []state.Informer {
 	return all
 }
 
-// watchUnread logs each informer that nothing uses, once, until ctx ends.
-func (m *Manager) watchUnread(ctx context.Context) {
+// watch logs each informer that nothing uses, once, until ctx ends.
+func (u *unread) watch(ctx context.Context, log logr.Logger, states func() []state.Informer) {
 	ticker := time.NewTicker(unreadEvery)
 	defer ticker.Stop()
 	logged := map[schema.GroupVersionKind]bool{}
@@ -98,13 +99,13 @@ func (m *Manager) watchUnread(ctx context.Context) {
 			return
 		case now := <-ticker.C:
 			found := map[schema.GroupVersionKind]bool{}
-			for _, s := range m.informerStates() {
+			for _, s := range states() {
 				for _, f := range s.Findings(now) {
 					if f.Kind != state.UnreadWatch {
 						continue
 					}
 					if found[s.Kind] = true; !logged[s.Kind] {
-						textlog.Warn(m.log, nil, "An informer needs attention: "+string(f.Kind), "kind", s.Kind.Kind, "finding", f.String())
+						textlog.Warn(log, nil, "An informer needs attention: "+string(f.Kind), "kind", s.Kind.Kind, "finding", f.String())
 					}
 				}
 			}

@@ -48,7 +48,7 @@
 //	R26 a cleanup of Finalize may write its own object; a changed spec runs it again
 //	R28 CausesOf, logger and span name what was added for the key since its last run began
 //	R29 Runs has each key's last runs in bounded memory: causes, result, requests, fields changed
-//	R30 Findings names keys that wake themselves, fight, write without effect, or are stuck
+//	R30 Findings names keys that wake themselves, fight, write without effect, are stuck or starve
 //
 // # Concurrency
 //

@@ -6,9 +6,12 @@ package reconcile
 import (
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/flyball-dev/flyball/internal/recording"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/source"
+	"github.com/flyball-dev/flyball/workqueue"
 )
 
 // probe observes each reconcile of a controller. The worker calls both methods while it has the
@@ -129,7 +132,7 @@ func (c remembering[K]) end(r *run[K], e ending) {
 			by = rec.rivals(cache)
 		}
 		for _, f := range c.recorder.end(r.key, rec, by) {
-			c.logFinding(r.key, f)
+			logFinding(c.own, keyText(r.key), f)
 		}
 	}
 }
@@ -150,10 +153,34 @@ func (replayable[K]) end(r *run[K], e ending) {
 }
 
 // logFinding logs a finding that is new.
-func (c *Controller[K]) logFinding(key K, f Finding) {
-	log := textlog.Throttled(c.own)
-	if f.Kind == NoEffect { // it costs, and does no harm
+func logFinding(log logr.Logger, key string, f Finding) {
+	if log = textlog.Throttled(log); f.Kind == NoEffect { // it costs, and does no harm
 		log = log.V(1)
 	}
-	textlog.Warn(log, nil, "Reconciles need attention: "+string(f.Kind), "key", keyText(key), "finding", f.String())
+	textlog.Warn(log, nil, "Reconciles need attention: "+string(f.Kind), "key", key, "finding", f.String())
 }
+
+// queueing looks for keys that starve, and logs each once.
+type queueing[K comparable] struct{ *Controller[K] }
+
+func (c queueing[K]) begin(r *run[K]) {
+	c.starving.end(r.key)
+	if !c.starving.isDue(r.since) {
+		return
+	}
+	q, ok := c.queue.(interface {
+		Oldest() (workqueue.KeyState[K], bool)
+	})
+	if !ok {
+		return
+	}
+	var longest *workqueue.KeyState[K]
+	if oldest, waits := q.Oldest(); waits {
+		longest = &oldest
+	}
+	if f, isNew := c.starving.look(r.since, c.queue.Stats(), longest); isNew {
+		logFinding(c.own, keyText(longest.Key), f)
+	}
+}
+
+func (queueing[K]) end(*run[K], ending) {}

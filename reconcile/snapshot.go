@@ -4,6 +4,8 @@
 package reconcile
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/flyball-dev/flyball/source"
@@ -91,7 +93,7 @@ func (c *Controller[K]) Snapshot() Snapshot {
 	for _, kind := range findingKinds {
 		s.Findings[kind] = 0
 	}
-	_, found := c.found(now)
+	_, found := c.starving.join(c.recorder.found(now))
 	for _, f := range found {
 		s.Findings[f.Kind]++
 	}
@@ -131,6 +133,21 @@ func (c *Controller[K]) RunsOf(key string) []PastRun {
 		return c.Runs(k)
 	}
 	return nil
+}
+
+// Findings returns what is wrong with the runs of keys, the longest first: keys that wake themselves,
+// that fight with another client, that write without effect, that fail in one way for an hour, or
+// that others are preferred to. A finding ends with the run that no longer shows it. Windows are of
+// up to 8 runs, so that a smaller Options.RecordRuns finds less.
+func (c *Controller[K]) Findings() []Finding {
+	keys, all := c.starving.join(c.recorder.found(time.Now()))
+	for i, key := range keys {
+		all[i].Key = keyText(key) // a function of the user's, which must not run under a lock
+	}
+	slices.SortFunc(all, func(a, b Finding) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
+	})
+	return all
 }
 
 // RecordedKeys returns a page of the keys that have past runs. It reads a few hundred keys under one

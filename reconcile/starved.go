@@ -4,7 +4,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -118,51 +117,10 @@ func (s *starvation[K]) now(now time.Time) (key K, found Finding, ok bool) {
 	return s.mu.key, s.mu.found, s.mu.found.Kind != "" && now.Sub(s.mu.seen) <= 2*lookEvery
 }
 
-// queueing looks for keys that starve, and logs each once.
-type queueing[K comparable] struct{ *Controller[K] }
-
-func (c queueing[K]) begin(r *run[K]) {
-	c.starving.end(r.key)
-	if !c.starving.isDue(r.since) {
-		return
-	}
-	q, ok := c.queue.(interface {
-		Oldest() (workqueue.KeyState[K], bool)
-	})
-	if !ok {
-		return
-	}
-	var longest *workqueue.KeyState[K]
-	if oldest, waits := q.Oldest(); waits {
-		longest = &oldest
-	}
-	if f, isNew := c.starving.look(r.since, c.queue.Stats(), longest); isNew {
-		c.logFinding(longest.Key, f)
-	}
-}
-
-func (queueing[K]) end(*run[K], ending) {}
-
-// found returns what is found now, without the keys, and the keys.
-func (c *Controller[K]) found(now time.Time) (keys []K, all []Finding) {
-	keys, all = c.recorder.found(now)
-	if key, f, ok := c.starving.now(now); ok {
+// join adds the finding, and its key, to others.
+func (s *starvation[K]) join(keys []K, all []Finding) ([]K, []Finding) {
+	if key, f, ok := s.now(time.Now()); ok {
 		keys, all = append(keys, key), append(all, f)
 	}
 	return keys, all
-}
-
-// Findings returns what is wrong with the runs of keys, the longest first: keys that wake themselves,
-// that fight with another client, that write without effect, that fail in one way for an hour, or
-// that others are preferred to. A finding ends with the run that no longer shows it. Windows are of
-// up to 8 runs, so that a smaller Options.RecordRuns finds less.
-func (c *Controller[K]) Findings() []Finding {
-	keys, all := c.found(time.Now())
-	for i, key := range keys {
-		all[i].Key = keyText(key) // a function of the user's, which must not run under a lock
-	}
-	slices.SortFunc(all, func(a, b Finding) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
-	})
-	return all
 }

@@ -27,7 +27,6 @@ import (
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
-	"github.com/flyball-dev/flyball/webhook"
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
@@ -48,9 +47,10 @@ func (p *program) Parts() inspect.Parts {
 		Program: p.name, Now: time.Now(), Phase: "running", Since: time.Now(), Controllers: []reconcile.Snapshot{p.Snapshot()},
 		Informers:  []state.Informer{{Scopes: []state.Scope{{}}, Handlers: []state.Handler{{}}}},
 		Leadership: &inspect.Leadership{}, Members: []inspect.Member{{}},
-		Webhooks: &webhook.Snapshot{Names: []string{""}, NotAfter: time.Now().Add(time.Hour), Webhooks: []webhook.WebhookSnapshot{{Failed: 1}}},
+		Webhooks: &inspect.Webhooks{Certificate: &inspect.Certificate{Names: []string{""}, NotAfter: time.Now().Add(time.Hour)}, Webhooks: []inspect.Hook{{Failed: 1}}},
 	}
 	fill(reflect.ValueOf(parts.Webhooks).Elem(), p.text)
+	fill(reflect.ValueOf(parts.Webhooks.Certificate).Elem(), p.text)
 	fill(reflect.ValueOf(&parts.Informers).Elem(), p.text)
 	parts.Informers[0].Scopes[0].State = state.Forbidden
 	fill(reflect.ValueOf(parts.Leadership).Elem(), p.text)

@@ -5,7 +5,6 @@ package inspect_test
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -27,7 +26,6 @@ import (
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
-	"github.com/flyball-dev/flyball/webhook"
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
@@ -254,7 +252,7 @@ func TestOf_Problems(t *testing.T) {
 				{Caller: "shop.run (shop.go:7)", Objects: 5000, First: now.Add(-65 * time.Minute), Last: now}, {Caller: "shop.old (shop.go:9)", First: now.Add(-9 * time.Hour), Last: now.Add(-time.Hour)},
 			}},
 		},
-		Webhooks: &webhook.Snapshot{NotAfter: now.Add(50*time.Hour + time.Minute), CABundleErrors: []error{errors.New("it may not be written")}},
+		Webhooks: &inspect.Webhooks{Certificate: &inspect.Certificate{NotAfter: now.Add(50*time.Hour + time.Minute)}, BundleProblems: []string{"it may not be written"}},
 	}
 	var got []string
 	for _, problem := range p.Of().Problems {
@@ -285,17 +283,23 @@ func TestOf_Problems(t *testing.T) {
 func TestOf_Certificates(t *testing.T) {
 	now := time.Now()
 	for name, c := range map[string]struct {
-		state webhook.Snapshot
-		want  string
+		ends    time.Duration // 0: there is none
+		problem string
+		want    string
 	}{
-		"none":           {webhook.Snapshot{Problem: errors.New("no file")}, "the webhooks have no certificate, so that no request arrives: no file"},
-		"good":           {webhook.Snapshot{NotAfter: now.Add(8 * 24 * time.Hour)}, ""},
-		"the next fails": {webhook.Snapshot{NotAfter: now.Add(80 * 24 * time.Hour), Problem: errors.New("no file")}, "no file"},
-		"soon over":      {webhook.Snapshot{NotAfter: now.Add(6*24*time.Hour + time.Minute)}, "the certificate expires in 144 hours"},
-		"over":           {webhook.Snapshot{NotAfter: now.Add(-time.Hour)}, "the certificate has expired at " + now.Add(-time.Hour).Format(time.RFC3339)},
+		"none":           {0, "no file", "the webhooks have no certificate, so that no request arrives: no file"},
+		"good":           {8 * 24 * time.Hour, "", ""},
+		"the next fails": {80 * 24 * time.Hour, "no file", "no file"},
+		"soon over":      {6*24*time.Hour + time.Minute, "", "the certificate expires in 144 hours"},
+		"over":           {-time.Hour, "", "the certificate has expired at " + now.Add(-time.Hour).Format(time.RFC3339)},
+		"a credential":   {80 * 24 * time.Hour, "password: hunter2", "(hidden)"},
 	} {
 		got := ""
-		for _, problem := range (inspect.Parts{Now: now, Webhooks: &c.state}).Of().Problems {
+		hooks := &inspect.Webhooks{Problem: c.problem}
+		if c.ends != 0 {
+			hooks.Certificate = &inspect.Certificate{NotAfter: now.Add(c.ends)}
+		}
+		for _, problem := range (inspect.Parts{Now: now, Webhooks: hooks}).Of().Problems {
 			got += problem.Text
 		}
 		if got != c.want {

@@ -10,7 +10,6 @@ import (
 	"github.com/flyball-dev/flyball/internal/redact"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
-	"github.com/flyball-dev/flyball/webhook"
 )
 
 // Parts are what a program consists of, at one moment.
@@ -24,7 +23,7 @@ type Parts struct {
 	Controllers []reconcile.Snapshot
 	Informers   []state.Informer
 	Findings    map[string][]reconcile.Finding // by controller
-	Webhooks    *webhook.Snapshot              // nil: there are none
+	Webhooks    *Webhooks                      // nil: there are none
 	Requests    []Requests
 	Events      []RecordedEvents
 }
@@ -35,7 +34,7 @@ func (p Parts) Of() Overview {
 		Version: Version, Program: p.Program, Now: p.Now, Phase: p.Phase, Since: p.Since,
 		Leadership: p.Leadership, Members: append([]Member{}, p.Members...),
 		Controllers: make([]Controller, 0, len(p.Controllers)), Informers: make([]Informer, 0, len(p.Informers)),
-		Webhooks: webhooksOf(p.Webhooks), Requests: append([]Requests{}, p.Requests...), Events: append([]RecordedEvents{}, p.Events...),
+		Webhooks: p.Webhooks.hidden(), Requests: append([]Requests{}, p.Requests...), Events: append([]RecordedEvents{}, p.Events...),
 	}
 	for _, c := range p.Controllers {
 		o.Controllers = append(o.Controllers, controllerOf(c))

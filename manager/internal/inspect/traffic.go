@@ -9,7 +9,6 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/redact"
-	"github.com/flyball-dev/flyball/webhook"
 )
 
 // Webhooks is a webhook server.
@@ -71,31 +70,17 @@ type Scan struct {
 	Last    time.Time `json:"last"`
 }
 
-func webhooksOf(s *webhook.Snapshot) *Webhooks {
-	if s == nil {
+// hidden returns w without what looks like a credential.
+func (w *Webhooks) hidden() *Webhooks {
+	if w == nil {
 		return nil
 	}
-	out := &Webhooks{Address: s.Addr, Webhooks: make([]Hook, 0, len(s.Webhooks))}
-	if !s.NotAfter.IsZero() {
-		out.Certificate = &Certificate{Names: append([]string{}, s.Names...), Issuer: s.Issuer, NotBefore: s.NotBefore, NotAfter: s.NotAfter}
+	out := *w
+	out.Webhooks, out.Problem, out.BundleProblems = append([]Hook{}, w.Webhooks...), redact.Text(w.Problem), nil
+	for _, text := range w.BundleProblems {
+		out.BundleProblems = append(out.BundleProblems, redact.Text(text))
 	}
-	if s.Problem != nil {
-		out.Problem = redact.Text(s.Problem.Error())
-	}
-	for _, err := range s.CABundleErrors {
-		out.BundleProblems = append(out.BundleProblems, redact.Text(err.Error()))
-	}
-	for _, h := range s.Webhooks {
-		one := Hook{
-			Path: h.Path, Purpose: string(h.Purpose), Passed: h.Passed, Denied: h.Denied, Failed: h.Failed, InFlight: h.InFlight,
-			MeanSeconds: mean(h.Latency.Sum, h.Latency.Count),
-		}
-		if h.Kind.Kind != "" {
-			one.Kind = h.Kind.GroupKind().String()
-		}
-		out.Webhooks = append(out.Webhooks, one)
-	}
-	return out
+	return &out
 }
 
 // soon is how long before its end a certificate is a problem: it is renewed earlier.
