@@ -61,6 +61,7 @@ func TestController_RunsHaveTheirRequests_R29(t *testing.T) {
 			if site.Name != "site" || site.Labels["seen"] != "" {
 				return reconcile.Result{}, nil
 			}
+			time.Sleep(100 * time.Millisecond) // until all watches are open: else no cache shows what a write has changed
 			child := func(value string) *corev1.ConfigMap {
 				made := configMap("default", "child")
 				made.Data = map[string]string{"v": value}
