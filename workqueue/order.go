@@ -185,18 +185,6 @@ func (o *order) unlink(l *level, n number) {
 	}
 }
 
-// oldest returns the first entry of a line that has been ready for longest. A key must be ready.
-func (o *order) oldest(since func(number) int64) (oldest number) {
-	for i := range o.levels {
-		for n := o.levels[i].first; n != 0; n = o.lines[n].next {
-			if head := o.lines[n].head; oldest == 0 || since(head) < since(oldest) {
-				oldest = head
-			}
-		}
-	}
-	return oldest
-}
-
 // copy returns an order that can be played through without changing this one.
 func (o *order) copy() *order {
 	c := *o

@@ -123,23 +123,6 @@ func flowStates[K comparable](keys []KeyState[K]) []FlowState {
 	return all
 }
 
-// Oldest returns the ready key that has waited longest of those that are first of their priority and flow. ok is false if no
-// key is ready, and in a queue without priorities and flows, where none is passed over. It looks at each flow under the lock.
-func (q *Queue[K]) Oldest() (k KeyState[K], ok bool) {
-	now := q.now()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	s := &q.mu.state
-	if s.order == nil || s.order.ready == 0 {
-		return k, false
-	}
-	n := s.order.oldest(func(n number) int64 { return s.at(n).since })
-	e := s.at(n)
-	k = KeyState[K]{Key: e.key, State: Ready, Age: time.Duration(max(0, now-e.since)), Attempts: int(e.failures), Priority: int(e.priority)}
-	k.Flow = s.order.flows.name(e.flow)
-	return k, true
-}
-
 // copy returns the deadlines and the entries in use, first the ready, then the held ones in order, each with the start of its
 // state.
 func (s *state[K]) copy() ([]entry[K], []int64) {
@@ -184,7 +167,7 @@ func (e *entry[K]) state() State {
 	}
 }
 
-// mostLines is how many lines Waiting looks at.
+// mostLines is how many lines Waiting and Oldest look at.
 const mostLines = 1024
 
 // Waiting returns the number of ready keys, and how long one has waited at most. It is cheaper than Stats. Keys of more than
@@ -194,18 +177,44 @@ func (q *Queue[K]) Waiting() (ready int, oldest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := &q.mu.state
-	since := now
-	if n := s.ready.head; n != 0 {
-		since = s.at(n).since
-	}
+	n := s.ready.head
 	if s.order != nil {
-		for _, l := range s.order.lines[:min(len(s.order.lines), mostLines)] {
-			if l.head != 0 {
-				since = min(since, s.at(l.head).since)
-			}
+		n = oldestIn(s.order, s.at)
+	}
+	if n != 0 {
+		oldest = time.Duration(max(0, now-s.at(n).since))
+	}
+	return s.backlog(), oldest
+}
+
+// Oldest returns the key that has waited as long as Waiting says. ok is false if no key is ready, and in a queue without
+// priorities and flows, where none is passed over.
+func (q *Queue[K]) Oldest() (k KeyState[K], ok bool) {
+	now := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := &q.mu.state
+	if s.order == nil {
+		return k, false
+	}
+	n := oldestIn(s.order, s.at)
+	if n == 0 {
+		return k, false
+	}
+	e := s.at(n)
+	k = KeyState[K]{Key: e.key, State: Ready, Age: time.Duration(max(0, now-e.since)), Attempts: int(e.failures), Priority: int(e.priority)}
+	k.Flow = s.order.flows.name(e.flow)
+	return k, true
+}
+
+// oldestIn returns the entry that has been ready for longest of those that are first in a line; 0: none is ready.
+func oldestIn[K comparable](o *order, at func(number) *entry[K]) (oldest number) {
+	for _, l := range o.lines[:min(len(o.lines), mostLines)] {
+		if l.head != 0 && (oldest == 0 || at(l.head).since < at(oldest).since) {
+			oldest = l.head
 		}
 	}
-	return s.backlog(), time.Duration(now - since)
+	return oldest
 }
 
 // Stats returns the queue's numbers.
