@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/kube"
+	"github.com/flyball-dev/flyball/manager/internal/actions"
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/webhook"
@@ -116,4 +117,29 @@ func webhooksOf(s webhook.Snapshot) *inspect.Webhooks {
 		out.Webhooks = append(out.Webhooks, one)
 	}
 	return out
+}
+
+// actor returns the program as people act on it.
+func (m *Manager) actor(opts Options) *actions.Actor {
+	m.sendEvents()
+	with := actions.Options{Log: m.log, Events: func(controller string) actions.Recorder { return m.Events(controller) }, Pauses: m.pauses}
+	if m.elector != nil && m.pauses != nil {
+		with.Lease, with.LeaseKey = m.elector, kube.Key{Namespace: opts.LeaderElection.Namespace, Name: opts.LeaderElection.ID}
+	}
+	if host, err := os.Hostname(); err == nil && inPod() && ownNamespace() != "" {
+		with.Pod = kube.Key{Namespace: ownNamespace(), Name: host}
+	}
+	return actions.New(acting{inspected{m}}, with)
+}
+
+// acting is an inspected manager that takes actions.
+type acting struct{ inspected }
+
+// Parts implements inspect.Program.
+func (a acting) Parts() inspect.Parts {
+	p := a.inspected.Parts()
+	if p.Actions = true; a.m.pauses == nil {
+		p.CannotPause = actions.CannotPause
+	}
+	return p
 }

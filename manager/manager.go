@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -24,6 +25,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/metrics"
 	"github.com/flyball-dev/flyball/internal/recording"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/manager/internal/actions"
 	"github.com/flyball-dev/flyball/manager/internal/crdinstall"
 	"github.com/flyball-dev/flyball/manager/internal/election"
 	"github.com/flyball-dev/flyball/manager/internal/recorder"
@@ -49,7 +51,8 @@ type Manager struct {
 	standbyClient     *client.Client    // uses standbyConfig
 	elector           *election.Elector // nil: no election
 	handover          *election.Handover
-	mapper            *lazyMapper // uses standbyConfig
+	pauses            *actions.Pauses // nil: nothing can be paused
+	mapper            *lazyMapper     // uses standbyConfig
 	registry          *prometheus.Registry
 	requests          *metrics.Requests
 	traces            trace.TracerProvider // nil: none
@@ -192,6 +195,14 @@ func elect(m *Manager, cfg *rest.Config, opts Options) error {
 	opts.Client.Observer = record
 	options := opts.LeaderElection.elector()
 	options.Sign = record.Sign
+	if opts.MetricsServing.Actions {
+		m.pauses = actions.NewPauses(m.log, m.runnables.pausable)
+		options.Shown = m.pauses.Learn
+		options.Sign = func(l *coordinationv1.Lease, holder string, what election.LeaseWrite) {
+			m.pauses.Sign(l)
+			record.Sign(l, holder, what)
+		}
+	}
 	if m.elector, err = election.New(options, cfg, opts.Logger); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/metrics"
 	"github.com/flyball-dev/flyball/internal/recording"
+	"github.com/flyball-dev/flyball/manager/internal/actions"
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
 	"github.com/flyball-dev/flyball/manager/internal/serving"
 )
@@ -36,15 +37,30 @@ func (m *Manager) metricsHandler(opts Options) (http.Handler, error) {
 	if as.Profiling {
 		serving.Profiles(mux)
 	}
+	program, pages := inspect.Program(inspected{m}), http.Handler(nil)
+	if as.Actions {
+		program = m.actor(opts)
+	}
 	if as.Guard || isLoopback(opts.MetricsAddress) { // keys and errors are not for everyone
-		mux.Handle(inspect.Path, inspect.Handler(inspected{m}))
+		mux.Handle("GET "+inspect.Path, inspect.Handler(program))
 		mux.Handle("GET "+recordingPath, m.windows.Handler(recording.Options{Redact: opts.Record.Redact, Decode: opts.Record.options(m.scheme).Decode}))
 	}
 	if as.Console != nil {
-		mux.Handle(inspect.Root, as.Console(inspected{m}))
+		pages = as.Console(program)
+		mux.Handle("GET "+inspect.Root, pages)
+	}
+	if actor, ok := program.(*actions.Actor); ok {
+		mux.Handle("POST "+inspect.Root, actor.Handler(pages))
 	}
 	if !as.Guard {
 		return mux, nil
 	}
-	return serving.NewGuard(m.standbyConfig, m.log.WithValues("server", "metrics"), mux)
+	return serving.NewGuard(m.standbyConfig, m.log.WithValues("server", "metrics"), withUser(mux))
+}
+
+// withUser passes on whom the guard has authorized.
+func withUser(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(inspect.WithUser(r.Context(), serving.UserOf(r.Context()))))
+	})
 }

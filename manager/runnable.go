@@ -151,9 +151,11 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 	if err := m.runnables.reserve(r, name); err != nil {
 		return err
 	}
+	m.pauses.Set(r)
 	if err := m.join(i, r, name); err != nil {
 		return fmt.Errorf("add %s: %w", name, errStopped)
 	}
+	m.pauses.Set(r) // of what was learned before it was a member
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/health"
+	"github.com/flyball-dev/flyball/manager/internal/inspect"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -110,6 +111,16 @@ func (r *runnables) workers() []health.Controller {
 	var out []health.Controller
 	for _, m := range r.members() {
 		if c, ok := m.runnable.(Controller); ok {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// pausable returns the controllers that can be paused.
+func (r *runnables) pausable() (out []inspect.Controllable) {
+	for _, one := range r.members() {
+		if c, ok := one.runnable.(inspect.Controllable); ok {
 			out = append(out, c)
 		}
 	}

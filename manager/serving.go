@@ -38,6 +38,12 @@ type Serving struct {
 	// unless the address is loopback; the same as JSON is served then in any case, see
 	// docs/console.md. Nil: there are no pages.
 	Console func(inspect.Program) http.Handler
+	// Actions lets people act on the program below the same path: run a key now, drop its backoff, pause
+	// and resume keys and controllers, and take a profile of the heap or the goroutines, by POST requests and on
+	// the pages of Console. Each is logged and recorded as an Event. With Guard the verb is post. A pause
+	// needs leader election: it is kept in the Lease. See docs/console.md. Requires Guard, unless the
+	// address is loopback.
+	Actions bool
 	// TLS may change the TLS configuration, such as the ciphers or the least version,
 	// or require client certificates. It is called once, when the server starts.
 	// Requires Secure. Nil: TLS 1.2 or newer.
@@ -60,13 +66,18 @@ func (s Serving) misuse(address string) error {
 		wrong = append(wrong, fmt.Errorf("MetricsServing.Guard takes tokens, and %q is served without TLS, so that others could read them; "+
 			"set MetricsServing.Secure (-metrics-secure), or a MetricsAddress of loopback such as %q", address, defaultMetricsAddress))
 	}
-	if s.Profiling && !s.Guard && !isLoopback(address) {
-		wrong = append(wrong, fmt.Errorf("MetricsServing.Profiling exposes the memory of the process to every client that reaches %q; "+
-			"set MetricsServing.Guard (-metrics-guard), or a MetricsAddress of loopback such as %q", address, defaultMetricsAddress))
-	}
-	if s.Console != nil && !s.Guard && !isLoopback(address) {
-		wrong = append(wrong, fmt.Errorf("MetricsServing.Console shows keys, errors and objects to every client that reaches %q; "+
-			"set MetricsServing.Guard (-metrics-guard), or a MetricsAddress of loopback such as %q", address, defaultMetricsAddress))
+	for _, open := range []struct {
+		on         bool
+		name, does string
+	}{
+		{s.Profiling, "Profiling", "see the memory of the process"},
+		{s.Console != nil, "Console", "see keys, errors and objects"},
+		{s.Actions, "Actions", "pause controllers"},
+	} {
+		if open.on && !s.Guard && !isLoopback(address) {
+			wrong = append(wrong, fmt.Errorf("MetricsServing.%s lets every client that reaches %q %s; "+
+				"set MetricsServing.Guard (-metrics-guard), or a MetricsAddress of loopback such as %q", open.name, address, open.does, defaultMetricsAddress))
+		}
 	}
 	return errors.Join(wrong...)
 }

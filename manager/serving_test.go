@@ -45,7 +45,10 @@ func TestServing_WhatWouldBeOpenIsRefused_M6(t *testing.T) {
 		{":8443", manager.Serving{Secure: true, Profiling: true}, "set MetricsServing.Guard (-metrics-guard), or a MetricsAddress of loopback"},
 		{":8443", manager.Serving{Secure: true, Guard: true, Console: console.Handler}, ""},
 		{"127.0.0.1:0", manager.Serving{Console: console.Handler}, ""},
-		{":8443", manager.Serving{Secure: true, Console: console.Handler}, "Console shows keys, errors and objects to every client that reaches"},
+		{":8443", manager.Serving{Secure: true, Console: console.Handler}, `Console lets every client that reaches ":8443" see keys, errors and objects; set`},
+		{":8443", manager.Serving{Secure: true, Guard: true, Actions: true}, ""},
+		{"127.0.0.1:0", manager.Serving{Actions: true}, ""},
+		{":8443", manager.Serving{Secure: true, Actions: true}, `Actions lets every client that reaches ":8443" pause controllers; set`},
 		{":8080", manager.Serving{CertDir: "certs"}, `CertDir is "certs", but metrics are served without TLS; set MetricsServing.Secure`},
 	} {
 		_, err := manager.New(manager.Options{

@@ -112,6 +112,7 @@ type KeyedOptions[K comparable] struct {
 // Controller runs a Func for the keys that its sources add. Create it with New. All
 // methods are safe for concurrent use, and only Run blocks.
 type Controller[K comparable] struct {
+	control[K]
 	name         string
 	reconcile    Func[K]
 	queue        Queue[K]
@@ -192,6 +193,7 @@ func New[K comparable](name string, f Func[K], opts KeyedOptions[K]) *Controller
 	if c.recorder, err = newRecorder[K](opts.RecordRuns, opts.RecordBytes); err != nil {
 		c.misused(err)
 	}
+	c.control.of, c.failed, c.past = c, c.queue, c.recorder
 	if name == "" {
 		c.misused(errors.New("the name is empty; name what it reconciles, such as reconcile.New(\"website\", …)"))
 	}

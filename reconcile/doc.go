@@ -20,8 +20,7 @@
 //
 //	R1  each event leads to a reconcile that begins after the store shows it, but for R15 and R16
 //	R2  workers start when all sources added to Watch by then have synced, but for source.Optional
-//	R3  a panic is an error of that reconcile, counted and logged with its stack; so is a
-//	    reconcile that ends its goroutine, and another worker replaces it
+//	R3  a panic, or the end of its goroutine, is an error of a reconcile, counted, logged with its stack
 //	R4  own writes are visible to the next reconcile, before the write returns
 //	R5  a reconcile that overruns its soft deadline is reported once, with its stack; the
 //	    hard deadline cancels its context with a *DeadlineError as cause
@@ -30,12 +29,10 @@
 //	    backoff ends; conflicts of field managers or UIDs are errors
 //	R7  a condition's time changes only with its status; setting it to what it was changes nothing
 //	R8  an owner that the garbage collector would not find, or a second controller, is an error
-//	R9  a ChildSet deletes only objects with the set's labels that the parent controls, that
-//	    the set has made and that are not wanted, at the version that was read, after all
-//	    wanted ones have been applied; it takes over no object of another controller
+//	R9  a ChildSet deletes only what it has made, with its labels, controlled by the parent and not wanted,
+//	    at the version read, after it has applied all wanted; it takes over no object of another controller
 //	R10 a ChildSet deletes all children only if PruneAll asks for it explicitly
-//	R11 a repeated failure is logged in full once, then at a falling rate for each key and
-//	    message, each line with the number of lines omitted before it
+//	R11 a repeated failure is logged in full once, then at a falling rate, with the number of lines omitted
 //	R12 a *kube.NotSettledError is a conflict: it runs again when the effect of the write is known
 //	R14 R4 holds for the writes of any client made from the manager's configuration
 //	R15 the event of an own write wakes its key like any other event. With Options.OmitOwnEvents an
@@ -49,6 +46,7 @@
 //	R28 CausesOf, logger and span name what was added for the key since its last run began
 //	R29 Runs has each key's last runs in bounded memory: causes, result, requests, fields changed
 //	R30 Findings names keys that wake themselves, fight, write without effect, are stuck or starve
+//	R31 a paused key does not run; what wakes it is kept, and it runs once when it is resumed
 //
 // # Concurrency
 //

@@ -56,7 +56,8 @@ func absentIn[T kube.Object](lister informer.Lister[T], c *Controller[Key]) func
 			return false
 		}
 		c.recorder.forget(key)
-		if !cancels || !queue.Cancel(key) {
+		woken := c.drop(key)
+		if canceled := cancels && queue.Cancel(key); !canceled && !woken {
 			return true
 		}
 		forgetCanceled(c, key)

@@ -100,7 +100,7 @@ func (c *Controller[K]) again(key K, opts workqueue.AddOptions, priority *int) {
 }
 
 // QueuedKeys is QueueSnapshot for code that does not know the type of the keys: they are those of the
-// logs.
+// logs. Paused keys that were woken are among them, as StatePaused.
 func (c *Controller[K]) QueuedKeys() []workqueue.KeyState[string] {
 	keys := c.QueueSnapshot().Keys
 	out := make([]workqueue.KeyState[string], len(keys))
@@ -109,7 +109,7 @@ func (c *Controller[K]) QueuedKeys() []workqueue.KeyState[string] {
 			Key: keyText(k.Key), State: k.State, Age: k.Age, Attempts: k.Attempts, Due: k.Due, Priority: k.Priority, Flow: k.Flow,
 		}
 	}
-	return out
+	return c.mark(out)
 }
 
 // QueueSnapshot returns each key in the queue with its state: what it waits for, its

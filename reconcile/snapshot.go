@@ -32,7 +32,7 @@ type Snapshot struct {
 	Outcomes map[Outcome]uint64
 	// Failing counts the keys that Failures returns.
 	Failing int
-	// Findings counts what Controller.Findings returns, by each kind.
+	// Findings counts what Controller.Findings returns, by each kind, without paused keys.
 	Findings map[FindingKind]int
 	// Overdue counts the reconciles that have passed the soft deadline.
 	Overdue uint64
@@ -49,6 +49,10 @@ type Snapshot struct {
 	LastEnded time.Time
 	// Running reconciles, longest first.
 	Running []Running
+	// Pauses of SetPauses; do not modify them.
+	Pauses Pauses
+	// Woken counts the paused keys that run when they are resumed.
+	Woken int
 }
 
 // Running is a reconcile in progress.
@@ -93,9 +97,12 @@ func (c *Controller[K]) Snapshot() Snapshot {
 	for _, kind := range findingKinds {
 		s.Findings[kind] = 0
 	}
-	_, found := c.starving.join(c.recorder.found(now))
-	for _, f := range found {
-		s.Findings[f.Kind]++
+	s.Pauses, s.Woken = c.paused()
+	keys, found := c.starving.join(c.recorder.found(now))
+	for i, f := range found {
+		if !c.some.Load() || s.Pauses.Of(keyText(keys[i])) == nil {
+			s.Findings[f.Kind]++
+		}
 	}
 	for i, o := range outcomes {
 		s.Outcomes[o] = c.counters.outcome[i].Load()

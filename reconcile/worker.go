@@ -74,6 +74,9 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 		keys = c.known.next(ctx, sim, c.name)
 	}
 	for key := range keys {
+		if c.some.Load() && c.keep(key) {
+			continue
+		}
 		if c.sim != nil {
 			simulated[K]{c}.reportTaken(key)
 			c.sim.Step(ctx, "pick up", c.name+" "+keyText(key))

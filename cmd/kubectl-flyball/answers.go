@@ -107,6 +107,13 @@ type keyRow struct {
 	Error        string    `json:"error"`
 	FailingSince time.Time `json:"failingSince"`
 	Runs         int       `json:"runs"`
+	Paused       *paused   `json:"paused"`
+}
+
+// paused is who has paused a key or its controller.
+type paused struct {
+	By    string    `json:"by"`
+	Since time.Time `json:"since"`
 }
 
 // history is one key with its recorded runs, the newest first.

@@ -75,8 +75,14 @@ func isMissing(err error) bool {
 
 // get returns the answer to what, which is escaped, below path.
 func (o *operator) get(ctx context.Context, what string, query url.Values) (json.RawMessage, error) {
+	return o.ask(ctx, http.MethodGet, what, query)
+}
+
+// ask is get by another method. What it changes is changed once: a request is repeated only if the
+// operator has refused it.
+func (o *operator) ask(ctx context.Context, method, what string, query url.Values) (json.RawMessage, error) {
 	for {
-		code, body, err := o.once(ctx, what, query)
+		code, body, err := o.once(ctx, method, what, query)
 		if err != nil {
 			return nil, err
 		}
@@ -90,13 +96,13 @@ func (o *operator) get(ctx context.Context, what string, query url.Values) (json
 				return nil, err
 			}
 		default:
-			return nil, o.refused(code, body)
+			return nil, o.refused(method, code, body)
 		}
 	}
 }
 
-func (o *operator) once(ctx context.Context, what string, query url.Values) (int, []byte, error) {
-	answer, err := o.send(ctx, o.client, what, query)
+func (o *operator) once(ctx context.Context, method, what string, query url.Values) (int, []byte, error) {
+	answer, err := o.send(ctx, o.client, method, what, query)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -111,12 +117,12 @@ func (o *operator) once(ctx context.Context, what string, query url.Values) (int
 	return answer.StatusCode, body, nil
 }
 
-func (o *operator) send(ctx context.Context, by *http.Client, what string, query url.Values) (*http.Response, error) {
+func (o *operator) send(ctx context.Context, by *http.Client, method, what string, query url.Values) (*http.Response, error) {
 	to := o.scheme + "://" + o.host + path + what
 	if len(query) > 0 {
 		to += "?" + query.Encode()
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
+	r, err := http.NewRequestWithContext(ctx, method, to, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -135,14 +141,14 @@ func (o *operator) send(ctx context.Context, by *http.Client, what string, query
 func (o *operator) stream(ctx context.Context, what string, query url.Values) (io.ReadCloser, error) {
 	patient := *o.client
 	patient.Timeout = 0
-	answer, err := o.send(ctx, &patient, what, query)
+	answer, err := o.send(ctx, &patient, http.MethodGet, what, query)
 	if err != nil {
 		return nil, err
 	}
 	if answer.StatusCode != http.StatusOK {
 		defer func() { _ = answer.Body.Close() }()
 		body, _ := io.ReadAll(io.LimitReader(answer.Body, mostBytes)) // what there is of it
-		return nil, o.refused(answer.StatusCode, body)
+		return nil, o.refused(http.MethodGet, answer.StatusCode, body)
 	}
 	return answer.Body, nil
 }
@@ -176,11 +182,11 @@ func (o *operator) unreached(err error) error {
 	return fmt.Errorf("ask %s: %w%s", o.name, err, hint)
 }
 
-const rule = "\n  kubectl create clusterrole flyball-console --verb=get '--non-resource-url=/debug/flyball/*'\n" +
+const rule = "\n  kubectl create clusterrole flyball-console --verb=%s '--non-resource-url=/debug/flyball/*'\n" +
 	"  kubectl create clusterrolebinding flyball-console --clusterrole=flyball-console --user=NAME"
 
 // refused explains an answer.
-func (o *operator) refused(code int, body []byte) error {
+func (o *operator) refused(method string, code int, body []byte) error {
 	var said struct{ Error, Message string }
 	_ = json.Unmarshal(body, &said) // it may be text
 	text := fmt.Sprintf("ask %s: %d %s", o.name, code, http.StatusText(code))
@@ -192,7 +198,9 @@ func (o *operator) refused(code int, body []byte) error {
 	case code == http.StatusUnauthorized:
 		text += ": the API server does not accept the token; pass another by --token, or --as-service-account NAMESPACE/NAME"
 	case code == http.StatusForbidden:
-		text += ": " + cmp.Or(said.Message, "the user may not get "+path+"*") + "\na cluster administrator allows it by" + rule
+		text += ": " + cmp.Or(said.Message, "the user may not get "+path+"*") + "\na cluster administrator allows it by" + fmt.Sprintf(rule, strings.ToLower(method))
+	case code == http.StatusMethodNotAllowed:
+		text = o.name + " takes no actions: its program sets MetricsServing.Actions to take some"
 	case code == http.StatusNotFound:
 		text = fmt.Sprintf("%s serves no %s: its Flyball is older than this, or its metrics are served without a guard on an address other than loopback; "+
 			"set -metrics-secure -metrics-guard", o.name, path)

@@ -443,3 +443,38 @@ func TestForward_Forbidden(t *testing.T) {
 		t.Errorf("%v, want the server's reason and the Role", err)
 	}
 }
+
+// A controller and a key are paused, resumed and run; without the option, or the right, it says so.
+func TestActions_OfARunningOperator(t *testing.T) {
+	server := simtest.New(t, nil, configMap("shop", "one"))
+	at := startOperator(t, server.Config, nil, manager.Serving{Actions: true}, &manager.LeaderElection{ID: "shop", Namespace: "shop", Identity: "shop-7"})
+	eventually(t, func() bool {
+		out, _, err := commandAt(t.Context(), "why", "shop/one", "--address", at)
+		return err == nil && strings.Contains(out, "has run twice")
+	})
+	for _, c := range []struct{ args, want string }{
+		{"pause marker one -n shop", `the key "shop/one" of the controller "marker" is paused; a reconcile in progress ends` + "\n"},
+		{"pause marker shop/one", "was paused already"},
+		{"run marker shop/one", "it is paused, by a user of this machine; resume it"},
+		{"keys", "idle, paused"},
+		{"why shop/one", "It is paused by a user of this machine, for "},
+		{"resume marker shop/one -o json", `"changed": true`},
+		{"run marker shop/one", `the key "shop/one" of the controller "marker" runs now`},
+		{"run marker shop/nothing", `cannot run the key "shop/nothing"`},
+		{"pause other", `there is no controller "other"`},
+		{"pause marker", `the controller "marker" is paused`},
+		{"status", "it is paused, by a user of this machine"},
+		{"run marker", "lacks arguments. Give CONTROLLER NAMESPACE/NAME"},
+		{"pause marker shop/one -A", "-A is not for actions"},
+		{"pause marker -w", "there is no flag -w"},
+	} {
+		out, problems, err := commandAt(t.Context(), append(strings.Fields(c.args), "--address", at)...)
+		if text := fmt.Sprint(out, problems, err); !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s\nwant %q", c.args, text, c.want)
+		}
+	}
+	without := startOperator(t, server.Config, nil, manager.Serving{}, nil)
+	if _, _, err := commandAt(t.Context(), "pause", "marker", "--address", without); err == nil || !strings.Contains(err.Error(), "takes no actions") {
+		t.Errorf("%v, want what to set", err)
+	}
+}

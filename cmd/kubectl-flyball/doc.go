@@ -12,6 +12,7 @@
 //	kubectl flyball informers            each list and watch
 //	kubectl flyball watch                the status, whenever it has changed
 //	kubectl flyball record [1m]          a recording, which can be replayed
+//	kubectl flyball run, pause, resume   act on a controller or a key, if the program takes actions
 //
 //	             kubeconfig ──▶ Leases, Deployments, Pods (find.go) ──▶ one Pod
 //	                                                                      │

@@ -39,6 +39,10 @@ const usage = `kubectl flyball shows what an operator does, and why each key was
   kubectl flyball watch                 the status, whenever it has changed, until ctrl-c
   kubectl flyball record [1m]           a recording of the next minute, which can be replayed
 
+  kubectl flyball run CONTROLLER KEY          reconciles a key now
+  kubectl flyball pause CONTROLLER [KEY]      reconciles a controller or key no more, until
+  kubectl flyball resume CONTROLLER [KEY]     it is resumed
+
 The operator is the only Pod that holds a Lease, or the one that --operator or -l names, or a
 program on this machine at --address. kubectl flyball COMMAND -help lists the flags.
 `
@@ -79,7 +83,7 @@ func (s *settings) bind(flags *flag.FlagSet, command string) {
 	flags.StringVar(&s.namespace, "namespace", "", "the same as -n")
 	flags.BoolVar(&s.all, "A", false, "keys of all namespaces")
 	flags.BoolVar(&s.all, "all-namespaces", false, "the same as -A")
-	if command != "watch" && command != "record" {
+	if command != "watch" && command != "record" && !slices.Contains(actions, command) {
 		flags.BoolVar(&s.watch, "watch", false, "print what changes, until ctrl-c")
 		flags.BoolVar(&s.watch, "w", false, "the same as -watch")
 	}
@@ -114,6 +118,9 @@ func (s *settings) misuse() error {
 	return nil
 }
 
+// actions are the commands that change something.
+var actions = []string{"run", "pause", "resume"}
+
 // commands say how many arguments each takes, and what to write in place of more.
 var commands = map[string]struct {
 	least, most int
@@ -126,6 +133,9 @@ var commands = map[string]struct {
 	"keys":      {0, 1, "the name of one controller", (*session).keys},
 	"why":       {1, 2, "KIND NAME or NAMESPACE/NAME", (*session).why},
 	"record":    {0, 1, "how long, such as 10m", nil},
+	"run":       {2, 2, "CONTROLLER NAMESPACE/NAME", act("run")},
+	"pause":     {1, 2, "CONTROLLER, or CONTROLLER NAMESPACE/NAME", act("pause")},
+	"resume":    {1, 2, "CONTROLLER, or CONTROLLER NAMESPACE/NAME", act("resume")},
 }
 
 // run is main with explicit arguments.
@@ -140,7 +150,7 @@ func (s *session) run(ctx context.Context, args []string) error {
 		fmt.Fprint(s.out, usage)
 		return nil
 	case !known:
-		return commandline.Misusef("there is no command %q; write kubectl flyball status, keys, why, informers, watch or record", name)
+		return commandline.Misusef("there is no command %q; write kubectl flyball status, keys, why, informers, watch, record, run, pause or resume", name)
 	}
 	flags := flag.NewFlagSet("kubectl flyball "+name, flag.ContinueOnError)
 	flags.SetOutput(s.problems)
@@ -150,7 +160,7 @@ func (s *session) run(ctx context.Context, args []string) error {
 		err = s.misuse()
 	}
 	if err == nil && len(args) < command.least {
-		err = commandline.Misusef("what was reconciled? Give %s", command.give)
+		err = commandline.Misusef("kubectl flyball %s lacks arguments. Give %s", name, command.give)
 	}
 	if err != nil {
 		return err

@@ -59,6 +59,9 @@ func heading(h history, c clock) string {
 	case n < h.Runs:
 		text += fmt.Sprintf(" The last %d are recorded.", n)
 	}
+	if h.Paused != nil {
+		text += fmt.Sprintf(" It is paused by %s, for %s.", h.Paused.By, c.age(h.Paused.Since))
+	}
 	text = textlog.Visible(text) + "\n"
 	for _, f := range h.Findings {
 		text += fmt.Sprintf("Wrong for %s: %s\n", c.age(f.Since), textlog.Visible(f.Text))

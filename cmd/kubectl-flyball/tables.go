@@ -238,6 +238,9 @@ func keyTable(pages []keyPage, named bool, c clock, wide bool, s seen) string {
 		for _, raw := range page.Keys {
 			var k keyRow
 			_ = json.Unmarshal(raw, &k) // it has been decoded before
+			if k.Paused != nil && k.State != "paused" {
+				k.State += ", paused"
+			}
 			row := cells{k.Key, k.State, k.Runs, k.Outcome, k.Attempts, c.age(k.Ended)}
 			if wide {
 				row = append(row, c.until(k.Due), c.age(k.FailingSince), k.Error)

@@ -40,7 +40,7 @@ func main() {
 	exitOn(webv1.AddToScheme(scheme))
 	exitOn(webv1beta1.AddToScheme(scheme))
 	opts.Scheme = scheme
-	opts.MetricsServing.Console = console.Handler
+	opts.MetricsServing.Console, opts.MetricsServing.Actions = console.Handler, true
 	if *webhooks {
 		if *local || *demo {
 			exitOn(errors.New("-webhooks are for a cluster whose API server reaches this process, as the simulated one does: leave out -local and -demo"))

@@ -100,6 +100,7 @@ var allowedImports = map[string][]string{
 	"internal/recording":       {"internal/redact", "internal/sleep"},
 	"internal/fielddiff":       {"internal/redact"},
 	"manager/internal/inspect": {"informer/state", "internal/redact", "reconcile", "source", "workqueue"},
+	"manager/internal/actions": {"internal/textlog", "manager/internal/inspect", "reconcile"},
 	"manager/console":          {"internal/sleep", "manager/internal/inspect"},
 	"internal/health":          {"informer/state", "informer", "internal/simhook", "internal/stacks", "internal/textlog", "reconcile"},
 	"internal/metrics": {"informer/state", "internal/histogram", "internal/contextvalues", "reconcile", "webhook",

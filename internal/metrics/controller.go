@@ -21,6 +21,7 @@ type controllerMetrics struct {
 
 	total, errors, terminal, panics, timeouts, conflicts, outcomes *prometheus.Desc
 	overdue, findings, took, answered, workers, active             *prometheus.Desc
+	paused, pausedKeys, woken                                      *prometheus.Desc
 
 	sourceEvents, sourceKeys, sourcePanics, sourceWaiting *prometheus.Desc
 }
@@ -44,19 +45,22 @@ func newControllerMetrics() controllerMetrics {
 		unfinished: queue("unfinished_work_seconds", "Seconds that workers have held their current keys, summed over the keys."),
 		longest:    queue("longest_running_processor_seconds", "Seconds that a worker has held its current key, for the longest-held key."),
 
-		total:     reconciles("reconcile_total", "Reconciles that ended, by result.", "result"),
-		errors:    reconciles("reconcile_errors_total", "Reconciles that ended with an error, terminal ones, panics and timeouts among them."),
-		terminal:  reconciles("terminal_reconcile_errors_total", "Reconciles that ended with a terminal error, which is not retried."),
-		panics:    reconciles("reconcile_panics_total", "Reconciles that panicked."),
-		timeouts:  reconciles("reconcile_timeouts_total", "Reconciles that ended after the hard deadline."),
-		took:      reconciles("reconcile_time_seconds", "How long reconciles took."),
-		workers:   reconciles("max_concurrent_reconciles", "Workers of the controller."),
-		active:    reconciles("active_workers", "Workers that reconcile now."),
-		conflicts: own("reconcile_conflicts_total", "Reconciles that wrote from an old version and wait for the cache; no errors."),
-		outcomes:  own("reconcile_outcomes_total", "Reconciles that ended, by outcome: each is counted under one.", "outcome"),
-		overdue:   own("reconcile_overdue_total", "Reconciles that passed the soft deadline."),
-		findings:  own("reconcile_findings", "Keys whose recorded reconciles show that something is wrong.", "finding"),
-		answered:  own("event_to_reconciled_seconds", "Time from a source's add of a key to the end of the first reconcile that began after it. Retries are not among them, but for those that the cache brings forward after a conflict. On a replica that has stood by, the time since the adding counts too."),
+		total:      reconciles("reconcile_total", "Reconciles that ended, by result.", "result"),
+		errors:     reconciles("reconcile_errors_total", "Reconciles that ended with an error, terminal ones, panics and timeouts among them."),
+		terminal:   reconciles("terminal_reconcile_errors_total", "Reconciles that ended with a terminal error, which is not retried."),
+		panics:     reconciles("reconcile_panics_total", "Reconciles that panicked."),
+		timeouts:   reconciles("reconcile_timeouts_total", "Reconciles that ended after the hard deadline."),
+		took:       reconciles("reconcile_time_seconds", "How long reconciles took."),
+		workers:    reconciles("max_concurrent_reconciles", "Workers of the controller."),
+		active:     reconciles("active_workers", "Workers that reconcile now."),
+		conflicts:  own("reconcile_conflicts_total", "Reconciles that wrote from an old version and wait for the cache; no errors."),
+		outcomes:   own("reconcile_outcomes_total", "Reconciles that ended, by outcome: each is counted under one.", "outcome"),
+		overdue:    own("reconcile_overdue_total", "Reconciles that passed the soft deadline."),
+		findings:   own("reconcile_findings", "Keys whose recorded reconciles show that something is wrong.", "finding"),
+		paused:     own("reconcile_paused", "1 if the controller is paused, and 0 if not."),
+		pausedKeys: own("reconcile_paused_keys", "Keys that are paused by themselves."),
+		woken:      own("reconcile_paused_waiting_keys", "Paused keys that run when they are resumed."),
+		answered:   own("event_to_reconciled_seconds", "Time from a source's add of a key to the end of the first reconcile that began after it. Retries are not among them, but for those that the cache brings forward after a conflict. On a replica that has stood by, the time since the adding counts too."),
 
 		sourceEvents:  own("source_events_total", "Events that arrived at a source.", "source"),
 		sourceKeys:    own("source_keys_total", "Keys that a source added.", "source"),
@@ -76,7 +80,7 @@ func (c controllerCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.depth, c.adds, c.retries, c.latency, c.work, c.unfinished, c.longest,
 		c.total, c.errors, c.terminal, c.panics, c.timeouts, c.took, c.workers, c.active,
-		c.conflicts, c.outcomes, c.overdue, c.findings, c.answered, c.sourceEvents, c.sourceKeys, c.sourcePanics, c.sourceWaiting,
+		c.conflicts, c.outcomes, c.overdue, c.findings, c.paused, c.pausedKeys, c.woken, c.answered, c.sourceEvents, c.sourceKeys, c.sourcePanics, c.sourceWaiting,
 	} {
 		ch <- d
 	}
@@ -136,6 +140,13 @@ func (c controllerCollector) reconciles(s *samples, x reconcile.Snapshot) {
 	for kind, keys := range x.Findings {
 		s.add(c.findings, prometheus.GaugeValue, float64(keys), x.Name, string(kind))
 	}
+	paused := 0.0
+	if x.Pauses.All != nil {
+		paused = 1
+	}
+	s.add(c.paused, prometheus.GaugeValue, paused, x.Name)
+	s.add(c.pausedKeys, prometheus.GaugeValue, float64(len(x.Pauses.Keys)), x.Name)
+	s.add(c.woken, prometheus.GaugeValue, float64(x.Woken), x.Name)
 	s.add(c.workers, prometheus.GaugeValue, float64(x.Workers), x.Name)
 	s.add(c.active, prometheus.GaugeValue, float64(x.Active), x.Name)
 }

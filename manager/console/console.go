@@ -47,6 +47,7 @@ func Handler(p Program) http.Handler {
 	mux.HandleFunc("GET "+Path+"informers", c.serve("informers", c.informers))
 	mux.HandleFunc("GET "+Path+"controllers/{name}", c.serve("controllers", c.keys))
 	mux.HandleFunc("GET "+Path+"controllers/{name}/key", c.serve("controllers", c.key))
+	mux.HandleFunc("POST "+Path+"controllers/{name}/{action}", c.act)
 	mux.HandleFunc("GET "+Path+"search", c.serve("search", c.search))
 	mux.HandleFunc("GET "+Path+"static/{file}", serveAsset)
 	return secured(mux)

@@ -17,6 +17,7 @@ import (
 // overviewPage is the first page.
 type overviewPage struct {
 	inspect.Overview
+	controls
 	Bytes  int64
 	Lanes  []lane
 	Latest []latestRun
@@ -51,8 +52,8 @@ type result struct {
 	Count   uint64
 }
 
-func (c *console) overview(_ *http.Request, before content) (string, content, int) {
-	now := overviewPage{Overview: c.program.Parts().Of()}
+func (c *console) overview(r *http.Request, before content) (string, content, int) {
+	now := overviewPage{Overview: c.program.Parts().Of(), controls: c.controls(r)}
 	was, _ := before.(overviewPage)
 	for _, i := range now.Informers {
 		now.Bytes += i.Bytes
@@ -114,6 +115,9 @@ func (c *console) informers(*http.Request, content) (title string, now content, 
 
 // keysPage is a part of the keys of one or all controllers.
 type keysPage struct {
+	controls
+	paused                     *inspect.Paused
+	woken                      int
 	Controller                 string
 	Filter, State, Sort, Wrong string
 	Known, Matched             int
@@ -141,11 +145,13 @@ func (c *console) keys(r *http.Request, _ content) (title string, now content, s
 		return p.Controller, p, inspect.StatusOf(err)
 	}
 	p.Known, p.Matched = found.Known, found.Matched
+	p.controls, p.paused, p.woken = c.controls(r), found.Paused, found.Woken
 	for _, k := range found.Keys {
 		p.Keys = append(p.Keys, keyRow{p.Controller, k})
 	}
 	at := func(offset int) string {
 		q := r.URL.Query()
+		q.Del("did")
 		q.Set("offset", strconv.Itoa(offset))
 		return "?" + q.Encode()
 	}
@@ -175,6 +181,7 @@ func (c *console) search(r *http.Request, _ content) (title string, now content,
 // keyPage is one key.
 type keyPage struct {
 	inspect.Key
+	controls
 	Object *inspect.Object
 }
 
@@ -184,7 +191,7 @@ func (c *console) key(r *http.Request, _ content) (title string, now content, st
 	if err != nil {
 		return key, keysPage{Controller: controller, Wrong: err.Error()}, inspect.StatusOf(err)
 	}
-	return key, keyPage{found, inspect.ObjectOf(c.program, controller, key)}, http.StatusOK
+	return key, keyPage{found, c.controls(r), inspect.ObjectOf(c.program, controller, key)}, http.StatusOK
 }
 
 func keysOf(controller string) string { return Path + "controllers/" + url.PathEscape(controller) }

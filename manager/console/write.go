@@ -82,6 +82,7 @@ func (p overviewPage) write(w *writer) {
 	}
 	w.section("caches", "Informers", func() { writeInformers(w, p.Informers) })
 	p.writeWebhooks(w)
+	p.writeProfiles(w)
 }
 
 func (p overviewPage) writeProblems(w *writer) {
@@ -104,7 +105,7 @@ func (p overviewPage) writeProblems(w *writer) {
 }
 
 func (l lane) write(w *writer) {
-	w.put("<article aria-label=\"controller %s\">\n<h3><a href=\"%s\">%[1]s</a></h3>\n<ol>\n<li class=\"box\"><b>Sources</b><ul>", l.Name, keysOf(l.Name))
+	w.put("<article aria-label=\"controller %s\">\n<h3><a href=\"%s\">%[1]s</a>%[3]s</h3>\n<ol>\n<li class=\"box\"><b>Sources</b><ul>", l.Name, keysOf(l.Name), pausedIn(l.Controller))
 	for _, s := range l.Sources {
 		w.put(`<li>%s <span class="num">%s</span>%s`, s.Name, count(s.Events), rated(s.EventRate))
 		if !s.Synced {
@@ -264,7 +265,9 @@ func (p keysPage) write(w *writer) {
 		p.writeKeys(w)
 		return
 	}
-	w.put("<h1>%s</h1>\n<form class=\"filter\" action=\"%s\">\n<label>Filter <input name=\"filter\" value=\"%s\" placeholder=\"regular expression\"></label>\n", p.Controller, keysOf(p.Controller), p.Filter)
+	w.put("<h1>%s</h1>\n", p.Controller)
+	p.controls.write(w, p.Controller, "", p.paused, p.paused != nil, waitingText(p.woken))
+	w.put("<form class=\"filter\" action=\"%s\">\n<label>Filter <input name=\"filter\" value=\"%s\" placeholder=\"regular expression\"></label>\n", keysOf(p.Controller), p.Filter)
 	writeSelect(w, "State", append([]string{""}, inspect.States...), p.State)
 	writeSelect(w, "Sort", inspect.Sorts, p.Sort)
 	w.put("<button>Show</button>\n</form>\n")
@@ -307,9 +310,12 @@ func (p keysPage) writeKeys(w *writer) {
 			if p.all {
 				w.put("<td>%s</td>", k.Controller)
 			}
-			w.put(`<th scope="row"><a href="%s">%s</a></th><td>%s`, keyOf(k.Controller, k.Key), k.Key, k.State)
+			w.put(`<th scope="row"><a href="%s">%s</a></th><td>%s`, keyOf(k.Controller, k.Key), k.Key, stateText(k.State))
 			if !k.Due.IsZero() {
 				w.put(` <span class="soft">%s</span>`, until(k.Due))
+			}
+			if k.Paused != nil {
+				w.put(` <em class="warn">paused</em>`)
 			}
 			ended := ""
 			if !k.Ended.IsZero() {
@@ -325,7 +331,7 @@ func (p keysPage) writeKeys(w *writer) {
 }
 
 func (p keyPage) write(w *writer) {
-	w.put("<p class=\"soft\"><a href=\"%s\">%s</a></p>\n<h1>%s</h1>\n<p class=\"facts\">%s", keysOf(p.Controller), p.Controller, p.KeyRow.Key, p.State)
+	w.put("<p class=\"soft\"><a href=\"%s\">%s</a></p>\n<h1>%s</h1>\n<p class=\"facts\">%s", keysOf(p.Controller), p.Controller, p.KeyRow.Key, stateText(p.State))
 	if p.AgeSeconds > 0 {
 		w.put(" for %s", duration(p.AgeSeconds))
 	}
@@ -339,6 +345,7 @@ func (p keyPage) write(w *writer) {
 		w.put(" · fails for %s", since(p.FailingSince))
 	}
 	w.put("</p>\n")
+	p.controls.write(w, p.Controller, p.KeyRow.Key, p.Paused, p.PausedItself, wokenText(p.State))
 	if p.Error != "" {
 		w.put("<p class=\"reason bad\">%s</p>\n", p.Error)
 	}

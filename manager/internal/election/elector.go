@@ -49,6 +49,10 @@ type Options struct {
 
 	// Sign completes a Lease that is about to be written for holder. Nil: nothing to do.
 	Sign func(l *coordinationv1.Lease, holder string, what LeaseWrite)
+	// Shown is called with each Lease that this process reads, writes or is shown by its watch, in
+	// any order and from several goroutines; with that by which it leads before Started. Nil:
+	// nothing to do.
+	Shown func(l *coordinationv1.Lease)
 }
 
 // trusted returns how long after a renewal was sent the lease is trusted. The rest
@@ -113,6 +117,7 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Elector, error) {
 		key:       opts.Lease,
 		gate:      writegate.New(opts.trusted()),
 		sign:      opts.Sign,
+		shown:     opts.Shown,
 	}
 	e.watched, err = informer.NewSharedInformerFactory(cfg, scheme, informer.Options{Logger: log.V(1)})
 	if err != nil {

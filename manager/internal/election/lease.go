@@ -44,6 +44,7 @@ type lease struct {
 	key       kube.Key
 	gate      *writegate.Gate
 	sign      func(l *coordinationv1.Lease, holder string, what LeaseWrite) // completes a Lease before it is written; nil: nothing to do
+	shown     func(l *coordinationv1.Lease)                                 // see Options
 	tries     atomic.Uint64                                                 // requests begun or ended
 	mu        struct {
 		sync.Mutex
@@ -135,6 +136,7 @@ func holderOf(got *coordinationv1.Lease) string {
 // learn records a Lease from the server; own means that the elector requested it. A
 // held lease with another identity, or none, is lost.
 func (l *lease) learn(got *coordinationv1.Lease, own bool) {
+	l.show(got)
 	version := kube.ParseVersion(got.ResourceVersion)
 	holder := holderOf(got)
 	l.mu.Lock()
@@ -246,6 +248,8 @@ func (l *lease) claim(ctx context.Context, base *coordinationv1.Lease, write fun
 	l.tries.Add(1)
 	if err != nil {
 		err = l.reconnectUnlessAnswered(err)
+	} else {
+		l.show(got)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "write testdata")
 // The schema of version 1 has every field that it ever had.
 func TestSchema_OnlyGrows(t *testing.T) {
 	var fields []string
-	for _, view := range []any{inspect.Overview{}, inspect.KeyPage{}, inspect.Key{}} {
+	for _, view := range []any{inspect.Overview{}, inspect.KeyPage{}, inspect.Key{}, inspect.Done{}} {
 		fields = append(fields, pathsOf(reflect.TypeOf(view).Name(), reflect.TypeOf(view))...)
 	}
 	now := strings.Join(fields, "\n") + "\n"
@@ -90,12 +90,13 @@ type controlled struct {
 	runs     []reconcile.PastRun
 	queued   []workqueue.KeyState[string]
 	kind     schema.GroupKind
+	pauses   reconcile.Pauses
 }
 
 func (controlled) Name() string { return "website" }
 
 func (c controlled) Snapshot() reconcile.Snapshot {
-	return reconcile.Snapshot{Name: "website", Sources: []source.Snapshot{{Source: "kind", Kind: c.kind}}}
+	return reconcile.Snapshot{Name: "website", Sources: []source.Snapshot{{Source: "kind", Kind: c.kind}}, Pauses: c.pauses}
 }
 
 func (c controlled) RecordedKeys(q reconcile.KeysQuery) reconcile.KeysPage {

@@ -9,7 +9,7 @@ import "time"
 type KeyRow struct {
 	Key string `json:"key"`
 	// State in the queue: "ready", "held", "held and dirty", "delayed", "counted", or "idle":
-	// the queue does not have it.
+	// the queue does not have it; "paused": it was woken, and runs when it is resumed.
 	State string `json:"state"`
 	// AgeSeconds in the state, and when a delayed key is due.
 	AgeSeconds float64   `json:"ageSeconds"`
@@ -24,6 +24,14 @@ type KeyRow struct {
 	FailingSince time.Time `json:"failingSince,omitzero"`
 	// Runs that have ended since the key was first recorded.
 	Runs int `json:"runs"`
+	// Paused is why it does not run; absent: it does.
+	Paused *Paused `json:"paused,omitempty"`
+}
+
+// Paused is who has paused a controller or a key, and when.
+type Paused struct {
+	By    string    `json:"by"`
+	Since time.Time `json:"since"`
 }
 
 // KeyPage is one page of a controller's keys: GET controllers/NAME/keys.
@@ -31,9 +39,13 @@ type KeyPage struct {
 	Version    string `json:"version"`
 	Controller string `json:"controller"`
 	// Keys that are known, and those of them that the filter has left.
-	Known   int      `json:"known"`
-	Matched int      `json:"matched"`
-	Keys    []KeyRow `json:"keys"`
+	Known   int `json:"known"`
+	Matched int `json:"matched"`
+	// Paused is why the controller does not run; absent: it does. Woken paused keys run when they are
+	// resumed.
+	Paused *Paused  `json:"paused,omitempty"`
+	Woken  int      `json:"woken,omitempty"`
+	Keys   []KeyRow `json:"keys"`
 	// Next is the offset of the next page; 0: this is the last one.
 	Next int `json:"next,omitempty"`
 }
@@ -43,6 +55,8 @@ type Key struct {
 	Version    string `json:"version"`
 	Controller string `json:"controller"`
 	KeyRow
+	// PausedItself: it is paused by itself, and not only with its controller.
+	PausedItself bool `json:"pausedItself,omitempty"`
 	// Findings are what its recorded runs show that is wrong.
 	Findings []Finding `json:"findings"`
 	// Timeline has its recorded runs.

@@ -18,6 +18,8 @@ type Parts struct {
 	Now         time.Time
 	Phase       string
 	Since       time.Time
+	Actions     bool        // are taken
+	CannotPause string      // why; empty: it can
 	Leadership  *Leadership // nil: there is no election
 	Members     []Member
 	Controllers []reconcile.Snapshot
@@ -31,7 +33,7 @@ type Parts struct {
 // Of returns the overview.
 func (p Parts) Of() Overview {
 	o := Overview{
-		Version: Version, Program: p.Program, Now: p.Now, Phase: p.Phase, Since: p.Since,
+		Version: Version, Program: p.Program, Now: p.Now, Phase: p.Phase, Since: p.Since, Actions: p.Actions, CannotPause: p.CannotPause,
 		Leadership: p.Leadership, Members: append([]Member{}, p.Members...),
 		Controllers: make([]Controller, 0, len(p.Controllers)), Informers: make([]Informer, 0, len(p.Informers)),
 		Webhooks: p.Webhooks.hidden(), Requests: append([]Requests{}, p.Requests...), Events: append([]RecordedEvents{}, p.Events...),
@@ -45,7 +47,11 @@ func (p Parts) Of() Overview {
 	for i := range o.Members {
 		o.Members[i].Error = redact.Text(o.Members[i].Error)
 	}
-	o.Problems = problems(o, p.Findings, findingsOfInformers(p.Informers, p.Now))
+	pauses := map[string]reconcile.Pauses{}
+	for _, c := range p.Controllers {
+		pauses[c.Name] = c.Pauses
+	}
+	o.Problems = problems(o, p.Findings, findingsOfInformers(p.Informers, p.Now), pauses)
 	return o
 }
 
@@ -55,8 +61,8 @@ func controllerOf(s reconcile.Snapshot) Controller {
 		Ready: s.Queue.Ready, Held: s.Queue.Held, Delayed: s.Queue.Delayed, Failing: s.Failing,
 		Outcomes: make(map[string]uint64, len(s.Outcomes)), Overdue: s.Overdue,
 		MeanSeconds: mean(s.ReconcileTime.Sum, s.ReconcileTime.Count), MeanWaitSeconds: mean(s.Queue.Latency.Sum, s.Queue.Latency.Count),
-		LastEnded: s.LastEnded,
-		Sources:   make([]Source, 0, len(s.Sources)), Running: make([]Running, 0, len(s.Running)),
+		LastEnded: s.LastEnded, Paused: pausedOf(s.Pauses.All), PausedKeys: len(s.Pauses.Keys), Woken: s.Woken,
+		Sources: make([]Source, 0, len(s.Sources)), Running: make([]Running, 0, len(s.Running)),
 		Recent: make([]Interval, 0, len(s.Recent)),
 	}
 	for outcome, n := range s.Outcomes {

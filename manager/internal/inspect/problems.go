@@ -20,7 +20,7 @@ const (
 
 // problems returns what is wrong in o, the longest first; what has no time comes last. Those of the use
 // of informers are known.
-func problems(o Overview, findings map[string][]reconcile.Finding, known []Problem) []Problem {
+func problems(o Overview, findings map[string][]reconcile.Finding, known []Problem, pauses map[string]reconcile.Pauses) []Problem {
 	out := append([]Problem{}, known...)
 	out = append(out, problemsOfWebhooks(o.Webhooks, o.Now)...)
 	if l := o.Leadership; l != nil && l.Refused != "" {
@@ -37,7 +37,7 @@ func problems(o Overview, findings map[string][]reconcile.Finding, known []Probl
 	}
 	for _, c := range o.Controllers {
 		out = append(out, problemsOfController(c, o)...)
-		out = append(out, problemsOfKeys(c.Name, findings[c.Name])...)
+		out = append(out, problemsOfKeys(c.Name, findings[c.Name], pauses[c.Name])...)
 	}
 	slices.SortStableFunc(out, func(a, b Problem) int {
 		if a.Since.IsZero() != b.Since.IsZero() {
@@ -85,10 +85,31 @@ func problemsOfController(c Controller, o Overview) (out []Problem) {
 	if c.Workers > 0 && c.Active == c.Workers && c.Ready > 10*c.Workers {
 		of(fmt.Sprintf("all %d workers are busy, and %d keys wait", c.Workers, c.Ready), "raise Options.Workers if the process has CPU to spare", time.Time{})
 	}
-	if c.Failing > 0 {
-		of(fmt.Sprintf("%d of its keys fail and are retried", c.Failing), "", time.Time{})
+	if c.Failing > 0 && c.Paused == nil {
+		of(fmt.Sprintf("%d of its keys fail and are retried", c.Failing)+butPaused(c), "", time.Time{})
+	}
+	if c.Paused != nil {
+		of(fmt.Sprintf("it is paused, by %s; %s", c.Paused.By, KeysWait(c.Woken)), "resume it once it may run", c.Paused.Since)
+	} else if c.PausedKeys > 0 {
+		of(fmt.Sprintf("%d of its keys are paused; %s", c.PausedKeys, KeysWait(c.Woken)), "the state paused of its keys lists them", time.Time{})
 	}
 	return out
+}
+
+// KeysWait says how many paused keys were woken.
+func KeysWait(woken int) string {
+	if woken == 1 {
+		return "1 key waits"
+	}
+	return fmt.Sprintf("%d keys wait", woken)
+}
+
+// butPaused says that keys are paused, which are not retried.
+func butPaused(c Controller) string {
+	if c.PausedKeys == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", but for those of %d paused ones", c.PausedKeys)
 }
 
 // mostFindings is how many keys of a controller are named.
@@ -102,12 +123,13 @@ var hints = map[reconcile.FindingKind]string{
 	reconcile.Stuck:   "it fails as long as its cause lasts; if only an event can end that, return reconcile.Terminal",
 }
 
-// problemsOfKeys returns findings but for NoEffect, which harms nobody.
-func problemsOfKeys(controller string, findings []reconcile.Finding) (out []Problem) {
+// problemsOfKeys returns findings but for NoEffect, which harms nobody, and those of paused keys, which
+// do not run.
+func problemsOfKeys(controller string, findings []reconcile.Finding, pauses reconcile.Pauses) (out []Problem) {
 	more := 0
 	for _, f := range findings {
 		switch {
-		case f.Kind == reconcile.NoEffect:
+		case f.Kind == reconcile.NoEffect || pauses.Of(f.Key) != nil:
 		case len(out) < mostFindings:
 			out = append(out, Problem{Of: "controller", Name: controller, Key: f.Key, Finding: string(f.Kind), Since: f.Since, Text: redact.Text(f.String()), Hint: hints[f.Kind]})
 		default:

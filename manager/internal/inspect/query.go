@@ -31,16 +31,20 @@ type Query struct {
 }
 
 const (
-	idle      = "idle"
-	failing   = "failing"
+	idle    = "idle"
+	failing = "failing"
+
 	perPage   = 100
 	mostKeys  = 500 // of a page
 	mostRegex = 256 // bytes
 )
 
+// StatePaused is the state of a paused key that was woken; as a filter, of all paused keys.
+const StatePaused = string(reconcile.StatePaused)
+
 // States of keys to ask for.
 var States = []string{
-	string(workqueue.Ready), string(workqueue.Held), string(workqueue.HeldDirty), string(workqueue.Delayed), string(workqueue.Counted), idle, failing,
+	string(workqueue.Ready), string(workqueue.Held), string(workqueue.HeldDirty), string(workqueue.Delayed), string(workqueue.Counted), idle, failing, StatePaused,
 }
 
 // Sorts are the orders of keys: the last run first; by key; the most failures first; the longest in
@@ -88,6 +92,8 @@ func KeysOf(p Program, controller string, q Query) (KeyPage, error) {
 	}
 	rows := rowsOf(c)
 	page := KeyPage{Version: Version, Controller: controller, Known: len(rows), Keys: []KeyRow{}}
+	s := c.Snapshot()
+	page.Paused, page.Woken = pausedOf(s.Pauses.All), s.Woken
 	rows = slices.DeleteFunc(rows, func(r KeyRow) bool { return !wanted(r) })
 	page.Matched = len(rows)
 	slices.SortFunc(rows, q.compare())
@@ -116,14 +122,19 @@ func (q Query) filter() (func(KeyRow) bool, error) {
 		return nil, bad("the filter is no regular expression: %v", err)
 	}
 	return func(r KeyRow) bool {
-		switch {
-		case q.State == failing && r.FailingSince.IsZero() && r.Attempts == 0:
-			return false
-		case q.State != "" && q.State != failing && q.State != r.State:
-			return false
-		}
-		return strings.Contains(r.Key, q.Contains) && expression.MatchString(r.Key)
+		return (q.State == "" || r.is(q.State)) && strings.Contains(r.Key, q.Contains) && expression.MatchString(r.Key)
 	}, nil
+}
+
+// is reports whether a key is in one of States.
+func (r KeyRow) is(state string) bool {
+	switch state {
+	case failing:
+		return !r.FailingSince.IsZero() || r.Attempts > 0
+	case StatePaused:
+		return r.Paused != nil
+	}
+	return r.State == state
 }
 
 func (q Query) compare() func(a, b KeyRow) int {
@@ -154,9 +165,26 @@ func rowsOf(c Controlled) []KeyRow {
 			i = len(rows)
 			rows = append(rows, KeyRow{Key: k.Key})
 		}
+		at[k.Key] = i
 		rows[i].queued(k)
 	}
+	pauses := c.Snapshot().Pauses
+	for key := range pauses.Keys {
+		if _, known := at[key]; !known {
+			rows = append(rows, KeyRow{Key: key, State: idle})
+		}
+	}
+	for i := range rows {
+		rows[i].Paused = pausedOf(pauses.Of(rows[i].Key))
+	}
 	return rows
+}
+
+func pausedOf(p *reconcile.Pause) *Paused {
+	if p == nil {
+		return nil
+	}
+	return &Paused{By: p.By, Since: p.At}
 }
 
 // rowOf returns a key that is not in the queue.
@@ -184,7 +212,9 @@ func KeyOf(p Program, controller, key string) (Key, error) {
 	if i >= 0 {
 		out.queued(queued[i])
 	}
-	if i < 0 && len(known) == 0 {
+	pauses := c.Snapshot().Pauses
+	out.Paused = pausedOf(pauses.Of(key))
+	if _, out.PausedItself = pauses.Keys[key]; i < 0 && len(known) == 0 && !out.PausedItself {
 		return Key{}, &queryError{http.StatusNotFound, fmt.Sprintf("the controller %q has no key %q in its queue, and no recorded run of it", controller, key)}
 	}
 	for _, f := range c.Findings() {
@@ -266,21 +296,13 @@ func ObjectOf(p Program, controller, key string) *Object {
 	if c == nil {
 		return nil
 	}
-	namespace, name, found := strings.Cut(key, "/")
-	if !found {
-		namespace, name = "", key
+	obj, kind := Cached(p, c, key)
+	if obj == nil {
+		return nil
 	}
-	for _, s := range c.Snapshot().Sources {
-		if s.Kind.Kind == "" || s.Owners.Kind != "" {
-			continue
-		}
-		obj, kind := p.Cached(s.Kind, source.Key{Namespace: namespace, Name: name})
-		if obj == nil {
-			continue
-		}
-		if out, err := objectOf(kind, obj); err == nil {
-			return out
-		}
+	out, err := objectOf(kind, obj)
+	if err != nil {
+		return nil
 	}
-	return nil
+	return out
 }

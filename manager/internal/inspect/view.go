@@ -17,6 +17,9 @@ type Overview struct {
 	// Phase of the manager, since a time.
 	Phase string    `json:"phase"`
 	Since time.Time `json:"since"`
+	// Actions: the program takes actions. CannotPause is why it does not pause; absent: it does.
+	Actions     bool   `json:"actions,omitempty"`
+	CannotPause string `json:"cannotPause,omitempty"`
 	// Leadership of this process; absent without an election.
 	Leadership *Leadership `json:"leadership,omitempty"`
 	// Problems are what is wrong now, the longest first.
@@ -82,6 +85,11 @@ type Controller struct {
 	// Reconciles that have ended, by outcome.
 	Outcomes map[string]uint64 `json:"outcomes"`
 	Overdue  uint64            `json:"overdue"`
+	// Paused is why the controller does not run; absent: it does. PausedKeys are paused by
+	// themselves, and Woken paused keys run when they are resumed.
+	Paused     *Paused `json:"paused,omitempty"`
+	PausedKeys int     `json:"pausedKeys,omitempty"`
+	Woken      int     `json:"woken,omitempty"`
 	// Times of reconciles and of waits in the queue: mean of all.
 	MeanSeconds     float64   `json:"meanSeconds"`
 	MeanWaitSeconds float64   `json:"meanWaitSeconds"`

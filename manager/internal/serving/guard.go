@@ -83,7 +83,15 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Header.Del("Authorization") // no handler needs the token
-	g.next.ServeHTTP(w, r)
+	g.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, user.Username)))
+}
+
+type userKey struct{}
+
+// UserOf returns the name of the user whose request a Guard has passed; empty: none.
+func UserOf(ctx context.Context) string {
+	name, _ := ctx.Value(userKey{}).(string)
+	return name
 }
 
 // user returns the user of a token; nil: none.
