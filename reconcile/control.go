@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// StatePaused is the state in QueuedKeys of a paused key that was woken: it runs when it is resumed.
-const StatePaused workqueue.State = "paused"
+// statePaused is the state in QueuedKeys of a paused key that was woken: it runs when it is resumed.
+const statePaused workqueue.State = "paused"
 
 const (
 	byPerson  = "request" // the source of a key that a person runs
@@ -161,7 +161,7 @@ func (c *control[K]) mark(keys []workqueue.KeyState[string]) []workqueue.KeyStat
 			i = len(keys)
 			keys = append(keys, workqueue.KeyState[string]{Key: w.text})
 		}
-		keys[i].State, keys[i].Age = StatePaused, time.Since(w.since)
+		keys[i].State, keys[i].Age = statePaused, time.Since(w.since)
 	}
 	return keys
 }

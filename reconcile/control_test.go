@@ -70,7 +70,7 @@ func TestController_PausedKeyRunsOnceWhenResumed_R31(t *testing.T) {
 			t.Errorf("the snapshot has %d woken keys, pauses %+v, %d ready and %d held; want one key of alice, out of the queue",
 				s.Woken, s.Pauses, s.Queue.Ready, s.Queue.Held)
 		}
-		if keys := c.QueuedKeys(); len(keys) != 1 || keys[0].Key != "a" || keys[0].State != reconcile.StatePaused {
+		if keys := c.QueuedKeys(); len(keys) != 1 || keys[0].Key != "a" || keys[0].State != "paused" {
 			t.Errorf("the keys are %+v, want a, paused", keys)
 		}
 		c.SetPauses(reconcile.Pauses{})

@@ -100,7 +100,7 @@ func (c *Controller[K]) again(key K, opts workqueue.AddOptions, priority *int) {
 }
 
 // QueuedKeys is QueueSnapshot for code that does not know the type of the keys: they are those of the
-// logs. Paused keys that were woken are among them, as StatePaused.
+// logs. Paused keys that were woken are among them, with the state "paused".
 func (c *Controller[K]) QueuedKeys() []workqueue.KeyState[string] {
 	keys := c.QueueSnapshot().Keys
 	out := make([]workqueue.KeyState[string], len(keys))

@@ -100,7 +100,7 @@ func TestOf_PausesAreProblems(t *testing.T) {
 func TestHandler_PausedKeys(t *testing.T) {
 	p := program{}
 	p.pauses = reconcile.Pauses{Keys: map[string]reconcile.Pause{"shop/idle": {By: "bob"}, "shop/woken": {By: "alice"}}}
-	p.queued = []workqueue.KeyState[string]{{Key: "shop/woken", State: reconcile.StatePaused}, {Key: "shop/c", State: workqueue.Delayed}}
+	p.queued = []workqueue.KeyState[string]{{Key: "shop/woken", State: inspect.StatePaused}, {Key: "shop/c", State: workqueue.Delayed}}
 	var page inspect.KeyPage
 	get(t, p, "controllers/website/keys?state=paused&sort=key", &page)
 	if len(page.Keys) != 2 || page.Keys[0].Key != "shop/idle" || page.Keys[0].State != "idle" || page.Keys[0].Paused.By != "bob" || page.Keys[1].State != "paused" {

@@ -40,7 +40,7 @@ const (
 )
 
 // StatePaused is the state of a paused key that was woken; as a filter, of all paused keys.
-const StatePaused = string(reconcile.StatePaused)
+const StatePaused = "paused"
 
 // States of keys to ask for.
 var States = []string{
