@@ -120,7 +120,8 @@ func webhooksOf(s webhook.Snapshot) *inspect.Webhooks {
 }
 
 // actor returns the program as people act on it.
-func (m *Manager) actor(opts Options) *actions.Actor {
+func (i inspected) actor(opts Options) *actions.Actor {
+	m := i.m
 	m.sendEvents()
 	with := actions.Options{Log: m.log, Events: func(controller string) actions.Recorder { return m.Events(controller) }, Pauses: m.pauses}
 	if m.elector != nil && m.pauses != nil {
@@ -129,7 +130,7 @@ func (m *Manager) actor(opts Options) *actions.Actor {
 	if host, err := os.Hostname(); err == nil && inPod() && ownNamespace() != "" {
 		with.Pod = kube.Key{Namespace: ownNamespace(), Name: host}
 	}
-	return actions.New(acting{inspected{m}}, with)
+	return actions.New(acting{i}, with)
 }
 
 // acting is an inspected manager that takes actions.

@@ -39,7 +39,7 @@ func (m *Manager) metricsHandler(opts Options) (http.Handler, error) {
 	}
 	program, pages := inspect.Program(inspected{m}), http.Handler(nil)
 	if as.Actions {
-		program = m.actor(opts)
+		program = inspected{m}.actor(opts)
 	}
 	if as.Guard || isLoopback(opts.MetricsAddress) { // keys and errors are not for everyone
 		mux.Handle("GET "+inspect.Path, inspect.Handler(program))
