@@ -50,12 +50,3 @@ func (m *Manager) EventRecorderFor(controller string) record.EventRecorder {
 	m.sendEvents()
 	return recorder.NewOlder(m.mail, m.scheme, controller)
 }
-
-func (m *Manager) sendEvents() {
-	m.mailOnce.Do(func() {
-		// In the servers' stage it ends last, after everything that records Events.
-		if err := m.AddTo(StageServers, m.mail); err != nil {
-			m.log.Error(err, "Cannot send Events")
-		}
-	})
-}

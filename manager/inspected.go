@@ -13,6 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager/internal/actions"
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
+	"github.com/flyball-dev/flyball/manager/internal/recorder"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/webhook"
 )
@@ -123,7 +124,7 @@ func webhooksOf(s webhook.Snapshot) *inspect.Webhooks {
 func (i inspected) actor(opts Options) *actions.Actor {
 	m := i.m
 	m.sendEvents()
-	with := actions.Options{Log: m.log, Events: func(controller string) actions.Recorder { return m.Events(controller) }, Pauses: m.pauses}
+	with := actions.Options{Log: m.log, Events: func(controller string) actions.Recorder { return recorder.New(m.mail, m.scheme, controller) }, Pauses: m.pauses}
 	if m.elector != nil && m.pauses != nil {
 		with.Lease, with.LeaseKey = m.elector, kube.Key{Namespace: opts.LeaderElection.Namespace, Name: opts.LeaderElection.ID}
 	}

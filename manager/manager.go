@@ -268,6 +268,16 @@ func (m *Manager) serve(opts Options) error {
 	return nil
 }
 
+// sendEvents makes the manager send Events.
+func (m *Manager) sendEvents() {
+	m.mailOnce.Do(func() {
+		// In the servers' stage it ends last, after everything that records Events.
+		if err := m.AddTo(StageServers, m.mail); err != nil {
+			m.log.Error(err, "Cannot send Events")
+		}
+	})
+}
+
 // Informers returns the factory to pass to informer.For. The manager runs it.
 func (m *Manager) Informers() *informer.SharedInformerFactory {
 	if m == nil {
