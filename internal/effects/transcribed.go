@@ -37,21 +37,22 @@ func (t recorded) send(req *http.Request, run *recording.Run) (*http.Response, e
 	resp, err := t.next.RoundTrip(req)
 	about := recording.Content{Resource: sent.Resource, Subresource: sent.Subresource}
 	if err != nil {
-		run.Answer(number, 0, about, err)
+		run.Answer(number, 0, "", about, err)
 		return resp, err
 	}
 	about.Type = resp.Header.Get("Content-Type")
+	again := resp.Header.Get("Retry-After")
 	switch {
 	case resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols:
-		run.Answer(number, resp.StatusCode, about, nil)
+		run.Answer(number, resp.StatusCode, again, about, nil)
 	case strings.Contains(req.URL.RawQuery, "watch=") || strings.Contains(req.URL.RawQuery, "follow="):
 		about.Missing = "it is a stream"
-		run.Answer(number, resp.StatusCode, about, nil)
+		run.Answer(number, resp.StatusCode, again, about, nil)
 	case resp.Header.Get("Content-Encoding") != "":
 		about.Missing = "it is compressed, as the program asked for"
-		run.Answer(number, resp.StatusCode, about, nil)
+		run.Answer(number, resp.StatusCode, again, about, nil)
 	default:
-		resp.Body = &transcribedBody{ReadCloser: resp.Body, run: run, number: number, code: resp.StatusCode, about: about}
+		resp.Body = &transcribedBody{ReadCloser: resp.Body, run: run, number: number, code: resp.StatusCode, again: again, about: about}
 	}
 	return resp, nil
 }
@@ -111,6 +112,7 @@ type transcribedBody struct {
 	run    *recording.Run
 	number int
 	code   int
+	again  string // Retry-After
 	about  recording.Content
 	over   bool // it is too large
 	ended  atomic.Bool
@@ -144,7 +146,7 @@ func (b *transcribedBody) end(err error) {
 	if err == io.EOF {
 		err = nil
 	}
-	b.run.Answer(b.number, b.code, b.about, err)
+	b.run.Answer(b.number, b.code, b.again, b.about, err)
 }
 
 // Tree returns a body as JSON values, with the Go types of scheme if it is protobuf.

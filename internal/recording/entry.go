@@ -54,7 +54,7 @@ const (
 	Chance What = "chance"
 )
 
-// Apply is the Type of a request that is a server-side apply.
+// Apply begins the Type of a request that is a server-side apply.
 const Apply = "application/apply-patch"
 
 // Entry is a line of the log. What says which fields are set.
@@ -74,19 +74,21 @@ type Entry struct {
 	Object     json.RawMessage         `json:"object,omitempty"`
 
 	// Of reconciles.
-	Run        int       `json:"run,omitempty"` // from 1
-	Controller string    `json:"controller,omitempty"`
-	Key        string    `json:"key,omitempty"`
-	Causes     string    `json:"causes,omitempty"`
-	Outcome    string    `json:"outcome,omitempty"`
-	Error      string    `json:"error,omitempty"`
-	Number     int       `json:"number,omitempty"` // from 1, in a reconcile
-	Method     string    `json:"method,omitempty"`
-	Path       string    `json:"path,omitempty"` // with the query
-	Code       int       `json:"code,omitempty"` // 0: no answer came
-	Body       Body      `json:"body,omitzero"`
-	Time       time.Time `json:"time,omitzero"`
-	Chance     float64   `json:"chance,omitempty"`
+	Run        int           `json:"run,omitempty"` // from 1
+	Controller string        `json:"controller,omitempty"`
+	Key        string        `json:"key,omitempty"`
+	Causes     string        `json:"causes,omitempty"`
+	Outcome    string        `json:"outcome,omitempty"`
+	After      time.Duration `json:"after,omitempty"` // the requested time until the next run
+	Error      string        `json:"error,omitempty"`
+	Number     int           `json:"number,omitempty"` // from 1, in a reconcile
+	Method     string        `json:"method,omitempty"`
+	Path       string        `json:"path,omitempty"`       // with the query
+	Code       int           `json:"code,omitempty"`       // 0: no answer came
+	RetryAfter string        `json:"retryAfter,omitempty"` // the header, which clients obey
+	Body       Body          `json:"body,omitzero"`
+	Time       time.Time     `json:"time,omitzero"`
+	Chance     float64       `json:"chance,omitempty"`
 }
 
 // Body is that of a request or an answer, with what is hidden hidden.

@@ -111,9 +111,9 @@ func TestWrite_HidesWhatIsConfidential_M28(t *testing.T) {
 			{Data: []byte(`"c4n4ry"`)},
 		} {
 			n := run.Request(http.MethodPatch, "/api/v1/x", c)
-			run.Answer(n, 200, c, errors.New("https://ada:"+canary+"@example.com failed"))
+			run.Answer(n, 200, "", c, errors.New("https://ada:"+canary+"@example.com failed"))
 		}
-		run.End("error", "token="+canary)
+		run.End("error", 0, "token="+canary)
 	})
 	text, err := json.Marshal(b)
 	if err != nil {
@@ -146,8 +146,8 @@ func TestRead_HasTheEntriesInTheirOrder(t *testing.T) {
 		l.Event("DELETED", opened(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m", ResourceVersion: "3"}}), "5", 1)
 		l.Event("ADDED", func() (kube.Object, error) { return nil, errors.New("corrupt") }, "6", 1)
 		l.Bookmark("9")
-		run.Answer(n, 0, recording.Content{Missing: "it is a stream"}, errors.New("reset"))
-		run.End("done", "")
+		run.Answer(n, 0, "", recording.Content{Missing: "it is a stream"}, errors.New("reset"))
+		run.End("done", 0, "")
 	})
 	var is []string
 	for _, e := range b.Entries {
@@ -280,7 +280,7 @@ func TestHandler_AnswersWithARecording(t *testing.T) {
 		if w := ask("seconds=1"); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "is being made already") {
 			t.Errorf("a second recording is answered with %d %s", w.Code, w.Body)
 		}
-		r.Window().Begin("c", "k", "").End("done", "")
+		r.Window().Begin("c", "k", "").End("done", 0, "")
 		b, err := recording.Read((<-first).Body)
 		if err != nil || len(b.Entries) != 2 || !slices.Equal(b.Redact, []string{"ConfigMap:data", "Pod:spec"}) || b.End.Reason != "its time is over" {
 			t.Errorf("the recording is %+v, %v", b, err)

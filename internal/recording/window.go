@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -193,9 +194,9 @@ func (w *Window) Begin(controller, key, causes string) *Run {
 	return r
 }
 
-// End records how a reconcile ended.
-func (r *Run) End(outcome, err string) {
-	r.w.put(waiting{Entry: Entry{What: Done, Run: r.number, Outcome: outcome, Error: redact.Text(err)}, bytes: int64(len(err))})
+// End records how a reconcile ended, and after which time it asked to run again.
+func (r *Run) End(outcome string, after time.Duration, err string) {
+	r.w.put(waiting{Entry: Entry{What: Done, Run: r.number, Outcome: outcome, After: after, Error: redact.Text(err)}, bytes: int64(len(err))})
 }
 
 // Clock records the time that a reconcile was given.
@@ -229,17 +230,17 @@ func (r *Run) Request(method, path string, body Content) (number int) {
 	defer r.mu.Unlock()
 	r.mu.requests++
 	e := Entry{What: Request, Run: r.number, Number: r.mu.requests, Method: method, Path: path}
-	if strings.HasPrefix(body.Type, Apply) {
-		e.Type = Apply
+	if method == http.MethodPatch {
+		e.Type, _, _ = strings.Cut(body.Type, ";")
 	}
 	r.w.put(waiting{Entry: e, bytes: int64(len(body.Data)), fill: func(w *Window, e *Entry) { e.Body = w.body(body) }})
 	return r.mu.requests
 }
 
 // Answer records the answer to a request when its body has been read. code 0: none came, because of
-// err.
-func (r *Run) Answer(number, code int, body Content, err error) {
-	e := Entry{What: Answer, Run: r.number, Number: number, Code: code}
+// err. retryAfter is the header.
+func (r *Run) Answer(number, code int, retryAfter string, body Content, err error) {
+	e := Entry{What: Answer, Run: r.number, Number: number, Code: code, RetryAfter: retryAfter}
 	if err != nil {
 		e.Error = redact.Text(err.Error())
 	}
