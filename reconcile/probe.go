@@ -148,7 +148,7 @@ func (p replayable[K]) begin(r *run[K]) {
 
 func (replayable[K]) end(r *run[K], e ending) {
 	if r.recording != nil {
-		r.recording.End(string(e.outcome), e.res.RequeueAfter, errorText(e.err))
+		r.recording.End(string(e.outcome), e.after, errorText(e.err))
 	}
 }
 

@@ -104,7 +104,7 @@ func TestReplay_SendsTheRecordedRequests_K17(t *testing.T) {
 // that is wrong are replayed, too.
 func TestReplay_OfAnEventfulLife_K17(t *testing.T) {
 	faults := kit.Plan{
-		kit.ForeignWrite().At(3 * time.Second), kit.Reject(2, 422).At(4 * time.Second), kit.CloseWatches().At(5 * time.Second),
+		kit.ForeignWrite().At(3 * time.Second), kit.Overload(2, 429).At(3500 * time.Millisecond), kit.Reject(2, 422).At(4 * time.Second), kit.CloseWatches().At(5 * time.Second),
 		kit.Compact().At(5 * time.Second), kit.ClockStep(-time.Hour).At(6 * time.Second), kit.Stop(time.Second).At(7 * time.Second),
 	}
 	for _, file := range recorded(t, 4, faults, stampedChanges) {

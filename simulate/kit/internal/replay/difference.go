@@ -71,9 +71,10 @@ func requestText(method, path string, body []byte, missing string) string {
 
 // differences returns the fields in which two bodies differ, one a line. Empty: they do not.
 func differences(was, is []byte) string {
-	var a, b any
-	if len(was) > 0 && json.Unmarshal(was, &a) != nil || len(is) > 0 && json.Unmarshal(is, &b) != nil {
-		return "the whole body"
+	a, errA := valueOf(was)
+	b, errB := valueOf(is)
+	if errA != nil || errB != nil {
+		return "    the whole body"
 	}
 	var out []string
 	compare("", a, b, &out)
@@ -83,12 +84,32 @@ func differences(was, is []byte) string {
 	return strings.Join(out, "\n")
 }
 
+// missing stands for a field that is not there; null is a value.
+type missing struct{}
+
+func valueOf(text []byte) (v any, err error) {
+	if len(text) == 0 {
+		return missing{}, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // large ones keep their digits
+	err = d.Decode(&v)
+	return v, err
+}
+
+func field(of map[string]any, name string) any {
+	if value, has := of[name]; has {
+		return value
+	}
+	return missing{}
+}
+
 func compare(path string, was, is any, out *[]string) {
 	a, isMap := was.(map[string]any)
 	b, areMaps := is.(map[string]any)
 	if isMap && areMaps {
 		for _, name := range slices.Sorted(maps.Keys(union(a, b))) {
-			compare(strings.TrimPrefix(path+"."+name, "."), a[name], b[name], out)
+			compare(strings.TrimPrefix(path+"."+name, "."), field(a, name), field(b, name), out)
 		}
 		return
 	}
@@ -117,7 +138,7 @@ func union(a, b map[string]any) map[string]any {
 }
 
 func valueText(v any) string {
-	if v == nil {
+	if v == (missing{}) {
 		return "nothing"
 	}
 	text, err := json.Marshal(v)

@@ -87,6 +87,9 @@ func (s *informers) take(e recording.Entry) error {
 		}
 		c.version = max(c.version, number(c.object.GetResourceVersion()))
 	}
+	if c.object == nil && c.kind != "BOOKMARK" {
+		return fmt.Errorf("an entry of informer %d has no object", e.Informer)
+	}
 	if e.What == recording.Object {
 		of.objects[kube.KeyOf(c.object)] = c.object
 		of.version = max(of.version, c.version)

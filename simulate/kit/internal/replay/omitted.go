@@ -18,7 +18,7 @@ import (
 // learn, and the other way round.
 func (p *player) omittedLocked(r *run) bool {
 	for i, c := range r.pending {
-		if !c.applies || c.missing != "" {
+		if !strings.HasPrefix(c.patch, recording.Apply) || c.missing != "" || r.sends(c) {
 			continue
 		}
 		if object := p.informers.unchanged(c.path, c.body); object != nil {
@@ -28,6 +28,13 @@ func (p *player) omittedLocked(r *run) bool {
 		}
 	}
 	return false
+}
+
+// sends reports whether the recorded reconcile sends a request like c, with which c is compared.
+func (r *run) sends(c *call) bool {
+	return slices.ContainsFunc(r.requests, func(e *recording.Entry) bool {
+		return !r.over[e.Number] && e.Method == c.method && e.Path == c.path
+	})
 }
 
 // unchanged returns the cached object if an apply changes nothing: it has all fields of body. Nil: it

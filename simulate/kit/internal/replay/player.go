@@ -43,9 +43,9 @@ type player struct {
 	server    http.RoundTripper // for whatever the recording does not have
 	inbound   *simulate.Network // for the program's own servers
 	informers informers
-	began     time.Time // of the log, in virtual time
 	mu        struct {
 		sync.Mutex
+		began   time.Time              // of the log, in virtual time
 		next    map[string]chan string // by controller
 		current map[name]*run
 		unknown error
@@ -66,17 +66,19 @@ type run struct {
 	sent    int // requests of the recording that the replay has sent, too
 	pending []*call
 	matched map[int]*call
+	over    map[int]bool // requests of the recording that need no further look
 	ended   bool
 	outcome string
+	after   time.Duration
 	err     string
 }
 
 // call is a request of the replay that waits for its answer.
 type call struct {
 	method, path string
+	patch        string // the media type
 	body         []byte // as JSON
 	missing      string // why not
-	applies      bool
 	answered     chan *recording.Entry
 }
 
@@ -87,12 +89,12 @@ var (
 
 func newPlayer(b *recording.Bundle, scheme *runtime.Scheme, server http.RoundTripper) *player {
 	p := &player{bundle: b, scheme: scheme, server: server, inbound: simulate.NewNetwork(), runs: map[int]*run{}}
-	p.mu.next, p.mu.current = map[string]chan string{}, map[name]*run{}
+	p.mu.began, p.mu.next, p.mu.current = time.Now(), map[string]chan string{}, map[name]*run{}
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		switch r := p.runs[e.Run]; {
 		case e.What == recording.Begin:
-			p.runs[e.Run] = &run{name: name{e.Controller, e.Key}, began: e.At, causes: e.Causes, matched: map[int]*call{}}
+			p.runs[e.Run] = &run{name: name{e.Controller, e.Key}, began: e.At, causes: e.Causes, matched: map[int]*call{}, over: map[int]bool{}}
 		case r == nil:
 		case e.What == recording.Request:
 			r.requests = append(r.requests, e)
@@ -121,7 +123,13 @@ func (p *player) Step(context.Context, string, string) {}
 func (p *player) Instant(at time.Time) time.Time { return at }
 
 // Wall implements simhook.Hooks.
-func (p *player) Wall() time.Time { return p.bundle.Began.Add(time.Since(p.began)).Round(0) }
+func (p *player) Wall() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.wallLocked()
+}
+
+func (p *player) wallLocked() time.Time { return p.bundle.Began.Add(time.Since(p.mu.began)).Round(0) }
 
 // Stands implements simhook.Hooks.
 func (p *player) Stands() bool { return false }
@@ -145,7 +153,7 @@ func (p *player) Note(n simhook.Note) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r := p.mu.current[name{n.Kind, n.Key}]; r != nil {
-		r.ended, r.outcome, r.err = true, n.Name, n.Text
+		r.ended, r.outcome, r.after, r.err = true, n.Name, n.After, n.Text
 		delete(p.mu.current, r.name)
 	}
 }
@@ -187,7 +195,7 @@ func (p *player) Clock(controller, key string) time.Time {
 		r.clocks = r.clocks[1:]
 		return first
 	}
-	return p.Wall()
+	return p.wallLocked()
 }
 
 // Chance implements simhook.Replay.
@@ -226,7 +234,9 @@ func (p *player) send(req *http.Request, r *run) (*http.Response, error) {
 		return nil, err
 	}
 	c := &call{method: req.Method, path: effects.PathOf(req, ""), missing: content.Missing, answered: make(chan *recording.Entry, 1)}
-	c.applies = strings.HasPrefix(content.Type, recording.Apply)
+	if req.Method == http.MethodPatch {
+		c.patch, _, _ = strings.Cut(content.Type, ";")
+	}
 	if len(content.Data) > 0 {
 		tree, err := effects.Tree(p.scheme, content.Type, content.Data)
 		if err != nil {
@@ -245,6 +255,9 @@ func (p *player) send(req *http.Request, r *run) (*http.Response, error) {
 		}
 		resp := response(e.Code, "application/json", e.Body.JSON)
 		resp.Request = req
+		if e.RetryAfter != "" {
+			resp.Header.Set("Retry-After", e.RetryAfter)
+		}
 		return resp, nil
 	case <-req.Context().Done():
 		return nil, req.Context().Err()
@@ -266,10 +279,13 @@ type Result struct {
 
 // play goes through the log. ended is closed when the program has ended.
 func (p *player) play(ctx context.Context, ended <-chan struct{}) (r Result, err error) {
-	p.began = time.Now()
+	began := time.Now()
+	p.mu.Lock()
+	p.mu.began = began
+	p.mu.Unlock()
 	for i := range p.bundle.Entries {
 		e := &p.bundle.Entries[i]
-		if err := p.rest(ctx, ended, p.began.Add(e.At)); err != nil {
+		if err := p.rest(ctx, ended, began.Add(e.At)); err != nil {
 			return r, err
 		}
 		switch err = p.entry(ctx, ended, e); e.What {
@@ -326,7 +342,12 @@ func (p *player) entry(ctx context.Context, ended <-chan struct{}, e *recording.
 	// The replay may wait for a moment of its own.
 	var err error
 	for waited := time.Duration(0); ; waited += patience / 100 {
-		if err = check(r, e); err == nil || !errors.Is(err, errNotYet) || waited > patience {
+		err = check(r, e)
+		early, is := errors.AsType[notYet](err)
+		if !is {
+			break
+		}
+		if err = early.error; waited > patience {
 			break
 		}
 		if err := p.rest(ctx, ended, time.Now().Add(patience/100)); err != nil {
@@ -351,8 +372,8 @@ func (p *player) begin(ctx context.Context, r *run) error {
 	}
 }
 
-// errNotYet is wrapped by differences that time may mend.
-var errNotYet = errors.New("not yet")
+// notYet is a difference that may end.
+type notYet struct{ error }
 
 // sent compares a request with what the replay has sent.
 func (p *player) sent(r *run, e *recording.Entry) error {
@@ -362,33 +383,52 @@ func (p *player) sent(r *run, e *recording.Entry) error {
 		if c.is(e) {
 			r.pending = slices.Delete(r.pending, i, i+1)
 			r.matched[e.Number] = c
-			r.sent++
+			r.passed(e)
 			return nil
 		}
 	}
-	if e.Type == recording.Apply && p.informers.unchanged(e.Path, e.Body.JSON) != nil {
+	for _, c := range r.pending {
+		if c.method == e.Method && c.path == e.Path {
+			return p.differs(r, "sent\n"+requestText(e.Method, e.Path, e.Body.JSON, e.Body.Missing), c.against(e))
+		}
+	}
+	if strings.HasPrefix(e.Type, recording.Apply) && p.informers.unchanged(e.Path, e.Body.JSON) != nil {
+		r.passed(e)
 		return nil // the replay has omitted it
 	}
 	if p.omittedLocked(r) {
-		return errNotYet
+		return notYet{p.differs(r, "sent\n"+requestText(e.Method, e.Path, e.Body.JSON, e.Body.Missing), "has sent nothing of the kind")}
 	}
 	was := "sent\n" + requestText(e.Method, e.Path, e.Body.JSON, e.Body.Missing)
 	switch {
 	case len(r.pending) > 0:
-		c := r.pending[0]
-		is := "sends\n" + requestText(c.method, c.path, c.body, c.missing)
-		if diff := differences(e.Body.JSON, c.body); diff != "" && c.method == e.Method && c.path == e.Path {
-			is += "\nwhich differs in\n" + diff
-		}
-		return p.differs(r, was, is)
+		return p.differs(r, was, r.pending[0].against(e))
 	case r.ended:
 		return p.differs(r, was, "has ended, as "+outcomeText(r.outcome, r.err))
 	}
-	return fmt.Errorf("%w%w", errNotYet, p.differs(r, was, "has sent nothing; it waits for something that the recording does not have"))
+	return notYet{p.differs(r, was, "has sent nothing; it waits for something that the recording does not have")}
+}
+
+// against says what c is, beside the recorded e.
+func (c *call) against(e *recording.Entry) string {
+	is := "sends\n" + requestText(c.method, c.path, c.body, c.missing)
+	if c.method != e.Method || c.path != e.Path {
+		return is
+	}
+	if c.patch != e.Type {
+		return is + fmt.Sprintf("\nwhich is of the type %q, and the recorded one of %q", c.patch, e.Type)
+	}
+	return is + "\nwhich differs in\n" + differences(e.Body.JSON, c.body)
+}
+
+// passed records that e is over.
+func (r *run) passed(e *recording.Entry) {
+	r.sent++
+	r.over[e.Number] = true
 }
 
 func (c *call) is(e *recording.Entry) bool {
-	if c.method != e.Method || c.path != e.Path {
+	if c.method != e.Method || c.path != e.Path || c.patch != e.Type {
 		return false
 	}
 	return c.missing == "" && e.Body.Missing == "" && differences(e.Body.JSON, c.body) == "" ||
@@ -406,6 +446,7 @@ func (p *player) answer(r *run, e *recording.Entry) error {
 	if e.Body.Missing != "" && !strings.Contains(e.Body.Missing, "stream") {
 		return fmt.Errorf("%v: the recording does not have the answer to %s %s: %s", r.name, c.method, c.path, e.Body.Missing)
 	}
+	delete(r.matched, e.Number)
 	c.answered <- e
 	return nil
 }
@@ -414,18 +455,20 @@ func (p *player) answer(r *run, e *recording.Entry) error {
 func (p *player) done(r *run, e *recording.Entry) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.omittedLocked(r) {
-		return errNotYet
-	}
 	was := "ended, as " + outcomeText(e.Outcome, e.Error)
+	if p.omittedLocked(r) {
+		return notYet{p.differs(r, was, "has not ended")}
+	}
 	switch {
 	case len(r.pending) > 0:
 		c := r.pending[0]
 		return p.differs(r, was, "sends\n"+requestText(c.method, c.path, c.body, c.missing))
 	case !r.ended:
-		return fmt.Errorf("%w%w", errNotYet, p.differs(r, was, "has not ended; it waits for something that the recording does not have"))
+		return notYet{p.differs(r, was, "has not ended; it waits for something that the recording does not have")}
 	case r.outcome != e.Outcome:
 		return p.differs(r, was, "has ended, as "+outcomeText(r.outcome, r.err))
+	case (r.after - e.After).Abs() > time.Second+e.After/100: // some take it from the clock of the machine
+		return p.differs(r, fmt.Sprintf("asked to run again after %v", e.After), fmt.Sprintf("asks for %v", r.after))
 	}
 	return nil
 }
