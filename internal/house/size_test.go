@@ -47,11 +47,11 @@ func TestHouse_SizeOfTheHouse(t *testing.T) {
 		now, max int
 	}{
 		{"modules", modules, 8},
-		{"packages", len(packages), 167},
-		{"lines of Go without tests", lines, 149_000},
+		{"packages", len(packages), 168},
+		{"lines of Go without tests", lines, 153_000},
 		{"tests at the root", rootTests, 0},
 		{"functions with more than 15 branches", branchy, 28},
-		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 37_854},
+		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 39_300},
 	} {
 		t.Logf("%7d %s", c.now, c.what)
 		if c.now > c.max {
