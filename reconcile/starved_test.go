@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,10 +40,10 @@ func TestController_Starved_R30(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lines := 0
+				var lines atomic.Int32
 				log := funcr.New(func(_, args string) {
 					if strings.Contains(args, "starved") {
-						lines++
+						lines.Add(1)
 					}
 				}, funcr.Options{})
 				s := newNaming(func(add func(string, source.Cause)) {
@@ -80,11 +81,11 @@ func TestController_Starved_R30(t *testing.T) {
 						}
 					}
 				}
-				if (len(found) > 0) != (c.want != "") || (lines > 0) != (c.want != "") {
-					t.Errorf("after 16 minutes %d keys are found and %d logged, want some: %v", len(found), lines, c.want != "")
+				if (len(found) > 0) != (c.want != "") || (lines.Load() > 0) != (c.want != "") {
+					t.Errorf("after 16 minutes %d keys are found and %d logged, want some: %v", len(found), lines.Load(), c.want != "")
 				}
-				if lines > 7 {
-					t.Errorf("%d lines for keys that starve, want one for each", lines)
+				if lines.Load() > 7 {
+					t.Errorf("%d lines for keys that starve, want one for each", lines.Load())
 				}
 				time.Sleep(time.Hour)
 				if f := r.Findings(); len(f) > 0 {
