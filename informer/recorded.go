@@ -4,6 +4,8 @@
 package informer
 
 import (
+	"cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
@@ -12,6 +14,9 @@ import (
 	"github.com/flyball-dev/flyball/internal/recording"
 	"github.com/flyball-dev/flyball/kube"
 )
+
+// unknownSize is what an object counts, in bytes, whose size is unknown, while it waits to be written.
+const unknownSize = 4 << 10
 
 // recorded writes what an informer has and gets to a recording. The lock of critical guards it.
 type recorded struct {
@@ -72,7 +77,7 @@ func (r *recorded) batchLocked(batch *store.Batch) {
 				continue
 			}
 		}
-		r.log.Event(kind, func() (kube.Object, error) { return compact.Open(obj) }, d.Version.String(), int64(d.Bytes))
+		r.log.Event(kind, func() (kube.Object, error) { return compact.Open(obj) }, d.Version.String(), cmp.Or(int64(d.Bytes), unknownSize))
 	}
 	if len(batch.Deltas) == 0 {
 		for _, reached := range batch.Reached {

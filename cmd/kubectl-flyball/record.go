@@ -35,6 +35,9 @@ func (s *session) record(ctx context.Context, args []string) error {
 	if !strings.HasSuffix(file, ".zst") && !strings.HasSuffix(file, ".gz") {
 		return commandline.Misusef("-o is %q; write the name of a file that ends in .tar.zst or .tar.gz", file)
 	}
+	if _, err := os.Lstat(file); err == nil {
+		return commandline.Misusef("%s exists already; name another file with -o", file)
+	}
 	o, _, _, err := s.overview(ctx) // which finds out how to ask
 	if err != nil {
 		return err
@@ -42,7 +45,7 @@ func (s *session) record(ctx context.Context, args []string) error {
 	query := url.Values{"seconds": {strconv.Itoa(int(lasts.Seconds()))}, "redact": s.redact}
 	stream, err := o.stream(ctx, "recording", query)
 	if isMissing(err) {
-		return fmt.Errorf("%s makes no recordings: it is older than this command", o.name)
+		return fmt.Errorf("%s does not make recordings: it is older than this command", o.name)
 	}
 	if err != nil {
 		return err
@@ -61,7 +64,7 @@ func (s *session) record(ctx context.Context, args []string) error {
 	if early {
 		how = "cut off, and can be replayed up to there"
 	}
-	fmt.Fprintf(s.out, "Wrote %s, %d KiB: %s. To replay it:\n  go test -run TestReplay -kit.bundle=%s\n", textlog.Visible(file), is.Size()>>10, how, textlog.Visible(absolute(file)))
+	fmt.Fprintf(s.out, "Wrote %s, %d KiB: %s. To replay it, in the directory of the test that calls kit.Replay:\n  go test -run '^TestReplay$' -v -kit.bundle=%s\n", textlog.Visible(file), is.Size()>>10, how, textlog.Visible(absolute(file)))
 	return nil
 }
 
@@ -101,7 +104,7 @@ func save(stream io.Reader, path string) (early bool, err error) {
 		}
 	}
 	if err = errors.Join(err, out.Close()); err != nil {
-		return early, err
+		return early, errors.Join(err, os.Remove(path+".part"))
 	}
 	return early, os.Rename(path+".part", path)
 }

@@ -10,8 +10,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,23 +20,33 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flyball-dev/flyball/internal/recording"
+	"github.com/flyball-dev/flyball/internal/redact"
 )
 
 // largestTranscribed is the largest body that a recording has.
 const largestTranscribed = 8 << 20
+
+const tooLarge = "it has more than 8 MiB"
 
 // send sends a request of a reconcile, and writes it to the recording run, if there is one.
 func (t recorded) send(req *http.Request, run *recording.Run) (*http.Response, error) {
 	if run == nil || req.URL.Host != t.host || !Replayed(req, t.prefix) {
 		return t.next.RoundTrip(req)
 	}
+	req = req.WithContext(req.Context()) // a RoundTripper must not modify that of its caller
 	sent, err := ContentOf(req, t.prefix)
 	if err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
 		return nil, err
 	}
 	number := run.Request(req.Method, PathOf(req, t.prefix), sent)
 	resp, err := t.next.RoundTrip(req)
 	about := recording.Content{Resource: sent.Resource, Subresource: sent.Subresource}
+	if isConnected(sent.Subresource) {
+		about.Missing = notRecorded
+	}
 	if err != nil {
 		run.Answer(number, 0, "", about, err)
 		return resp, err
@@ -43,16 +54,18 @@ func (t recorded) send(req *http.Request, run *recording.Run) (*http.Response, e
 	about.Type = resp.Header.Get("Content-Type")
 	again := resp.Header.Get("Retry-After")
 	switch {
-	case resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols:
+	case resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols || about.Missing != "":
 		run.Answer(number, resp.StatusCode, again, about, nil)
-	case strings.Contains(req.URL.RawQuery, "watch=") || strings.Contains(req.URL.RawQuery, "follow="):
+	case isStream(req):
 		about.Missing = "it is a stream"
 		run.Answer(number, resp.StatusCode, again, about, nil)
 	case resp.Header.Get("Content-Encoding") != "":
 		about.Missing = "it is compressed, as the program asked for"
 		run.Answer(number, resp.StatusCode, again, about, nil)
 	default:
-		resp.Body = &transcribedBody{ReadCloser: resp.Body, run: run, number: number, code: resp.StatusCode, again: again, about: about}
+		body := &transcribedBody{ReadCloser: resp.Body, run: run, number: number, code: resp.StatusCode, again: again}
+		body.mu.about = about
+		resp.Body = body
 	}
 	return resp, nil
 }
@@ -64,22 +77,68 @@ func Replayed(req *http.Request, prefix string) bool {
 	return ok
 }
 
-// PathOf returns the path of a request below that of the server, with its query.
-func PathOf(req *http.Request, prefix string) string {
-	path := strings.TrimPrefix(req.URL.Path, prefix)
-	if req.URL.RawQuery != "" {
-		path += "?" + req.URL.RawQuery
+// notRecorded is why a body is missing that is not for the API server.
+const notRecorded = "it is for another server, or a process in a container"
+
+// isConnected reports whether requests for a subresource go through the API server to another.
+func isConnected(subresource string) bool {
+	switch subresource {
+	case "exec", "attach", "portforward", "proxy":
+		return true
 	}
-	return path
+	return false
 }
 
-// ContentOf returns the body of a request to a server below prefix, which can be sent nevertheless.
-// The error is that of reading it.
+// isStream reports whether the answer to req ends only with the connection.
+func isStream(req *http.Request) bool {
+	if req.URL.RawQuery == "" {
+		return false
+	}
+	query := req.URL.Query()
+	for _, name := range []string{"watch", "follow"} {
+		if is, has := query[name]; has && is[0] != "0" && !strings.EqualFold(is[0], "false") { // as the API server reads it
+			return true
+		}
+	}
+	return false
+}
+
+// PathOf returns the path of a request below that of the server, with its query, in which values
+// that look like a credential are hidden. What a request through the API server sends to another
+// is left out.
+func PathOf(req *http.Request, prefix string) string {
+	path := strings.TrimPrefix(req.URL.Path, prefix)
+	if to, ok := Parse(path, ""); ok && isConnected(to.Subresource) {
+		return strings.TrimSuffix(strings.TrimSuffix(path, to.Rest), "/")
+	}
+	if req.URL.RawQuery == "" {
+		return path
+	}
+	parts := strings.Split(req.URL.RawQuery, "&")
+	for i, part := range parts {
+		name, value, _ := strings.Cut(part, "=")
+		if text, err := url.QueryUnescape(value); err != nil || redact.Field(name, text) != text {
+			parts[i] = name + "=" + url.QueryEscape(redact.Hidden)
+		}
+	}
+	return path + "?" + strings.Join(parts, "&")
+}
+
+// ContentOf returns the body of a request to a server below prefix. req can be sent nevertheless: if
+// its body can be read once only, ContentOf replaces it. The error is that of reading it.
 func ContentOf(req *http.Request, prefix string) (c recording.Content, err error) {
 	if to, ok := Parse(req.URL.Path, prefix); ok {
 		c.Resource, c.Subresource = to.Resource.GroupResource(), to.Subresource
 	}
 	if c.Type = req.Header.Get("Content-Type"); req.Body == nil || req.Body == http.NoBody {
+		return c, nil
+	}
+	switch {
+	case isConnected(c.Subresource):
+		c.Missing = notRecorded
+		return c, nil
+	case req.ContentLength > largestTranscribed:
+		c.Missing = tooLarge
 		return c, nil
 	}
 	body := req.Body
@@ -100,53 +159,66 @@ func ContentOf(req *http.Request, prefix string) (c recording.Content, err error
 		}{io.MultiReader(bytes.NewReader(c.Data), body), body}
 	}
 	if len(c.Data) > largestTranscribed {
-		c.Data, c.Missing = nil, fmt.Sprintf("it has more than %d MiB", largestTranscribed>>20)
+		c.Data, c.Missing = nil, tooLarge
 	}
 	return c, nil
 }
 
 // transcribedBody is the body of an answer, which is written when it has been read. One goroutine reads
-// it; any may close it.
+// it; any may close it meanwhile.
 type transcribedBody struct {
 	io.ReadCloser
 	run    *recording.Run
 	number int
 	code   int
 	again  string // Retry-After
-	about  recording.Content
-	over   bool // it is too large
-	ended  atomic.Bool
+	mu     struct {
+		sync.Mutex
+		about recording.Content
+		over  bool // it is too large
+		ended bool
+	}
 }
 
 // Read implements io.Reader.
 func (b *transcribedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if b.over = b.over || len(b.about.Data)+n > largestTranscribed; !b.over {
-		b.about.Data = append(b.about.Data, p[:n]...)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mu.ended {
+		return n, err
+	}
+	if b.mu.over = b.mu.over || len(b.mu.about.Data)+n > largestTranscribed; !b.mu.over {
+		b.mu.about.Data = append(b.mu.about.Data, p[:n]...)
 	}
 	if err != nil {
-		b.end(err)
+		b.endLocked(err)
 	}
 	return n, err
 }
 
 // Close implements io.Closer. A client that has what it needs may not read to the end.
 func (b *transcribedBody) Close() error {
-	b.end(io.EOF)
+	b.mu.Lock()
+	b.endLocked(io.EOF)
+	b.mu.Unlock()
 	return b.ReadCloser.Close()
 }
 
-func (b *transcribedBody) end(err error) {
-	if !b.ended.CompareAndSwap(false, true) {
+func (b *transcribedBody) endLocked(err error) {
+	if b.mu.ended {
 		return
 	}
-	if b.over {
-		b.about.Data, b.about.Missing = nil, fmt.Sprintf("it has more than %d MiB", largestTranscribed>>20)
+	b.mu.ended = true
+	about := b.mu.about
+	b.mu.about.Data = nil
+	if b.mu.over {
+		about.Data, about.Missing = nil, tooLarge
 	}
 	if err == io.EOF {
 		err = nil
 	}
-	b.run.Answer(b.number, b.code, b.again, b.about, err)
+	b.run.Answer(b.number, b.code, b.again, about, err)
 }
 
 // Tree returns a body as JSON values, with the Go types of scheme if it is protobuf.
@@ -160,12 +232,12 @@ func Tree(scheme *runtime.Scheme, contentType string, body []byte) (any, error) 
 	}
 	if media == "application/apply-patch+yaml" || media == "application/yaml" {
 		if body, err = yaml.YAMLToJSON(body); err != nil {
-			return nil, errors.New("a body is no YAML") // its text is not for others
+			return nil, errors.New("a body is not YAML") // its text is not for others
 		}
 	}
 	var tree any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &tree); err != nil {
-		return nil, errors.New("a body is no JSON")
+		return nil, errors.New("a body is not JSON")
 	}
 	return tree, nil
 }

@@ -13,11 +13,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 const (
 	largestBundle = 1 << 30  // bytes, uncompressed
 	largestFile   = 64 << 20 // of the log
+
+	longest  = 24 * time.Hour // that a recording lasts
+	mostBack = time.Second    // from one entry to the next
 )
 
 // Bundle is a recording that was read.
@@ -29,8 +33,8 @@ type Bundle struct {
 	End *End
 }
 
-// Read reads a bundle, compressed by gzip or not at all. It returns an error if it is none, or of
-// another Format.
+// Read reads a bundle, compressed by gzip or not at all. It returns an error if it is not a
+// recording, or of another Format.
 func Read(from io.Reader) (*Bundle, error) {
 	in := bufio.NewReader(from)
 	var unpacked io.Reader = in
@@ -64,7 +68,7 @@ func readTar(files *tar.Reader) (*Bundle, error) {
 		}
 		switch {
 		case b.Format == "" && header.Name != "bundle.json":
-			return nil, fmt.Errorf("it begins with %q and not with bundle.json: it is no recording of Flyball", header.Name)
+			return nil, fmt.Errorf("it begins with %q and not with bundle.json: it is not a recording of Flyball", header.Name)
 		case header.Name == "bundle.json":
 			err = json.Unmarshal(text, &b.Head)
 			if err == nil && b.Format != Format {
@@ -91,9 +95,9 @@ func (b *Bundle) cutOff(err error) (*Bundle, error) {
 	ends := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	switch {
 	case b.Format == "" && ends:
-		return nil, errors.New("it ends before its head: it is empty, cut off, or no recording of Flyball")
+		return nil, errors.New("it ends before its head: it is empty, cut off, or not a recording of Flyball")
 	case b.Format == "":
-		return nil, fmt.Errorf("it is no recording of Flyball: %w", err)
+		return nil, fmt.Errorf("it is not a recording of Flyball: %w", err)
 	case !ends:
 		return nil, err
 	}
@@ -106,7 +110,27 @@ func (b *Bundle) readLog(text []byte) error {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return fmt.Errorf("entry %d: %w", len(b.Entries)+1, err)
 		}
+		if err := b.check(&e); err != nil {
+			return fmt.Errorf("entry %d: %w", len(b.Entries)+1, err)
+		}
 		b.Entries = append(b.Entries, e)
+	}
+	return nil
+}
+
+// check returns an error if e cannot follow the entries before it.
+func (b *Bundle) check(e *Entry) error {
+	var before time.Duration
+	if n := len(b.Entries); n > 0 {
+		before = b.Entries[n-1].At
+	}
+	switch {
+	case e.At < 0 || e.At > longest:
+		return fmt.Errorf("its time is %v after the beginning; it must be between 0 and %v", e.At, longest)
+	case e.At < before-mostBack:
+		return fmt.Errorf("its time is %v after the beginning, and that of the entry before it %v", e.At, before)
+	case e.What == Object && len(e.Object) == 0:
+		return errors.New("it has no object")
 	}
 	return nil
 }

@@ -64,7 +64,8 @@ func (r *Recorder) Join(record func(*Window)) (leave func()) {
 }
 
 // Open opens a Window. The caller writes it with Window.Write, which closes it. It returns ErrOpen
-// while another is open, ErrStopped after Stop, and an error for invalid opts.
+// while another is open, unless that one yields and this one does not, ErrStopped after Stop, and an
+// error for invalid opts.
 func (r *Recorder) Open(opts Options) (*Window, error) {
 	w, err := newWindow(opts)
 	if err != nil {
@@ -75,8 +76,11 @@ func (r *Recorder) Open(opts Options) (*Window, error) {
 	switch {
 	case r.mu.stopped:
 		return nil, ErrStopped
-	case r.mu.window != nil:
+	case r.mu.window != nil && (w.yields || !r.mu.window.yields):
 		return nil, ErrOpen
+	case r.mu.window != nil:
+		r.mu.window.end("it made way for another recording")
+		r.closeLocked()
 	}
 	r.mu.window, w.recorder = w, r
 	for p := range r.mu.parts {
@@ -89,13 +93,32 @@ func (r *Recorder) Open(opts Options) (*Window, error) {
 func (r *Recorder) close(w *Window) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mu.window != w {
-		return
+	if r.mu.window == w {
+		w.end("it was closed")
+		r.closeLocked()
 	}
+}
+
+func (r *Recorder) closeLocked() {
+	close(r.mu.window.closed)
 	r.open.Store(nil)
 	r.mu.window = nil
 	for p := range r.mu.parts {
 		p.record(nil)
+	}
+}
+
+// wait waits until no Window is open, or ctx ends.
+func (r *Recorder) wait(ctx context.Context) {
+	r.mu.Lock()
+	w := r.mu.window
+	r.mu.Unlock()
+	if w == nil {
+		return
+	}
+	select {
+	case <-w.closed:
+	case <-ctx.Done():
 	}
 }
 
@@ -106,9 +129,7 @@ func (r *Recorder) Stop() {
 	r.mu.stopped = true
 	r.mu.Unlock()
 	if w != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.overLocked(ErrStopped.Error())
+		w.end(ErrStopped.Error())
 	}
 }
 

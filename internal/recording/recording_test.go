@@ -107,7 +107,7 @@ func TestWrite_HidesWhatIsConfidential_M28(t *testing.T) {
 			{Resource: schema.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"}, Data: []byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"c4n4ry"}}`)},
 			{Resource: schema.GroupResource{Group: "example.com", Resource: "tickets"}, Data: []byte(`{"spec":{"pin":"c4n4ry"}}`)},
 			{Resource: schema.GroupResource{Group: "example.com", Resource: "tickets"}, Data: []byte(`[{"op":"test","path":"/spec/pin","value":"c4n4ry"}]`)},
-			{Data: []byte("c4n4ry is no JSON"), Type: "text/plain"},
+			{Data: []byte("c4n4ry is not JSON"), Type: "text/plain"},
 			{Data: []byte(`"c4n4ry"`)},
 		} {
 			n := run.Request(http.MethodPatch, "/api/v1/x", c)
@@ -184,7 +184,7 @@ func windowIsBounded(t *testing.T) {
 	}
 	b, _ = written(t, recording.Options{}, fill(100))
 	if b.End == nil || !strings.Contains(b.End.Reason, "too slow") || len(b.Entries) > 66 {
-		t.Errorf("a Window that nobody reads has %d entries and the end %+v, want 64 MiB and why it ends", len(b.Entries), b.End)
+		t.Errorf("a Window without a reader has %d entries and the end %+v, want 64 MiB and why it ends", len(b.Entries), b.End)
 	}
 }
 
@@ -307,14 +307,14 @@ func TestRing_KeepsTheNewest(t *testing.T) {
 		go func() { ended <- ring.Run(ctx, &r, logr.Discard()) }()
 		time.Sleep(5*time.Minute + time.Second)
 		files, err := os.ReadDir(dir)
-		if err != nil || len(files) != 3 || !strings.HasSuffix(files[2].Name(), ".tar.gz.part") || !strings.HasSuffix(files[1].Name(), "Z.tar.gz") {
-			t.Errorf("after 5 minutes there are %v, %v; want the last 3, one of them unfinished", files, err)
+		if err != nil || len(files) != 4 || !strings.HasSuffix(files[3].Name(), ".tar.gz.part") || !strings.HasSuffix(files[2].Name(), "Z.tar.gz") {
+			t.Errorf("after 5 minutes there are %v, %v; want the last 3, and one unfinished", files, err)
 		}
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		for _, f := range files[:2] {
+		for _, f := range files[1:3] {
 			file, err := os.Open(filepath.Join(dir, f.Name()))
 			if err != nil {
 				t.Fatal(err)
@@ -324,7 +324,7 @@ func TestRing_KeepsTheNewest(t *testing.T) {
 			}
 			_ = file.Close()
 		}
-		for _, bad := range []recording.Ring{{}, {Dir: "x", Every: time.Second}, {Dir: "x", Keep: -1}, {Dir: "x", Options: recording.Options{Limit: 1}}} {
+		for _, bad := range []recording.Ring{{}, {Dir: "x", Every: time.Second}, {Dir: "x", Every: 25 * time.Hour}, {Dir: "x", Keep: -1}, {Dir: "x", Options: recording.Options{Limit: 1}}} {
 			if bad.Misuse() == nil {
 				t.Errorf("%+v is accepted", bad)
 			}

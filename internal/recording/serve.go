@@ -16,7 +16,7 @@ import (
 const (
 	defaultSeconds = 60
 	mostSeconds    = 3600
-	patience       = 30 * time.Second // with a client that does not read
+	patience       = 30 * time.Second // with a client that reads slowly
 )
 
 // Handler answers with a recording of the next seconds: ?seconds=60, ?limit= bytes and
@@ -37,12 +37,18 @@ func (r *Recorder) Handler(opts Options) http.Handler {
 			refuse(w, http.StatusBadRequest, err)
 			return
 		}
+		lasts := time.Duration(seconds) * time.Second
+		control := http.NewResponseController(w)
+		_ = control.SetWriteDeadline(time.Now().Add(lasts + patience)) // where there is a connection
+		if req.ProtoMajor == 1 {
+			w.Header().Set("Connection", "close") // the deadline is not for another request
+		}
 		w.Header().Set("Content-Type", "application/gzip")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		ctx, cancel := context.WithTimeout(req.Context(), time.Duration(seconds)*time.Second)
+		ctx, cancel := context.WithTimeout(req.Context(), lasts)
 		defer cancel()
-		_ = window.Write(ctx, flushing{w, http.NewResponseController(w)}) // the client may have gone
+		_ = window.Write(ctx, flushing{w, control}) // the client may have gone
 	})
 }
 
@@ -79,8 +85,6 @@ type flushing struct {
 
 // Write implements io.Writer.
 func (f flushing) Write(p []byte) (int, error) {
-	_ = f.control.SetWriteDeadline(time.Now().Add(patience)) // where there is a connection
-	defer func() { _ = f.control.SetWriteDeadline(time.Time{}) }()
 	n, err := f.ResponseWriter.Write(p)
 	if err == nil {
 		err = f.control.Flush()

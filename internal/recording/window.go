@@ -31,7 +31,11 @@ type Options struct {
 	Limit int64
 	// Redact are further fields to hide, as "Kind.group:path.to.field", such as
 	// "ConfigMap:data" or "Website.web.example.com:spec.password". A resource may stand for the kind.
+	// Bodies that do not name their kind match by the resource, whose name is a plural of the kind's
+	// that is regular in English; for any other, give both.
 	Redact []string
+	// Yields makes the Window end when another is opened that does not yield.
+	Yields bool
 	// Decode returns a body as JSON values, whatever its content type.
 	Decode func(contentType string, body []byte) (any, error)
 }
@@ -40,16 +44,19 @@ type Options struct {
 type Window struct {
 	began    time.Time
 	limit    int64
-	hidden   redaction
+	hidden   Redaction
 	redact   []string
 	decode   func(contentType string, body []byte) (any, error)
 	recorder *Recorder
+	yields   bool
 	wake     chan struct{}
+	closed   chan struct{} // closed when another can be opened
 	mu       struct {
 		sync.Mutex
 		queue     []waiting
 		bytes     int64
 		over      string // why nothing more is taken; empty: it is
+		full      bool   // it ended by its limit
 		informers int
 		runs      int
 	}
@@ -68,13 +75,13 @@ func newWindow(opts Options) (*Window, error) {
 	if opts.Limit != 0 && opts.Limit < leastLimit {
 		return nil, fmt.Errorf("the limit of a recording is %d bytes; give at least %d, or 0 for %d", opts.Limit, leastLimit, defaultLimit)
 	}
-	hidden, err := parseRedaction(opts.Redact)
+	hidden, err := ParseRedaction(opts.Redact)
 	if err != nil {
 		return nil, err
 	}
 	w := &Window{
 		began: time.Now(), limit: cmp.Or(opts.Limit, defaultLimit), hidden: hidden, redact: opts.Redact, decode: opts.Decode,
-		wake: make(chan struct{}, 1),
+		yields: opts.Yields, wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	return w, nil
 }
@@ -105,6 +112,20 @@ func (w *Window) overLocked(reason string) {
 		w.mu.over = reason
 	}
 	w.wakeUp()
+}
+
+// end lets nothing more be taken.
+func (w *Window) end(reason string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.overLocked(reason)
+}
+
+// isFull reports whether it ended by its limit.
+func (w *Window) isFull() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.full
 }
 
 func (w *Window) wakeUp() {
@@ -159,11 +180,12 @@ func (l *InformerLog) Learned(s Source) {
 // Event writes a change. open returns the object, which is shared and not modified, later and to
 // another goroutine; bytes is about its size.
 func (l *InformerLog) Event(kind string, open func() (kube.Object, error), version string, bytes int64) {
+	of := l.of // Learned changes it
 	l.w.put(waiting{
 		Entry: Entry{What: Event, Informer: l.informer, Type: kind, Version: version}, bytes: bytes,
 		fill: func(w *Window, e *Entry) {
-			if obj, err := open(); err == nil { // else it is corrupt, and nobody can read it
-				e.Object = w.object(l.of.Kind, obj, e.Version)
+			if obj, err := open(); err == nil { // else it is corrupt
+				e.Object = w.object(of.Kind, of.Resource, obj, e.Version)
 			}
 		},
 	})
@@ -181,6 +203,7 @@ type Run struct {
 	mu     struct {
 		sync.Mutex
 		requests int
+		refused  bool // a request about hidden content failed, and the reconcile's error may repeat it
 	}
 }
 
@@ -196,7 +219,12 @@ func (w *Window) Begin(controller, key, causes string) *Run {
 
 // End records how a reconcile ended, and after which time it asked to run again.
 func (r *Run) End(outcome string, after time.Duration, err string) {
-	r.w.put(waiting{Entry: Entry{What: Done, Run: r.number, Outcome: outcome, After: after, Error: redact.Text(err)}, bytes: int64(len(err))})
+	r.mu.Lock()
+	if err = redact.Text(err); err != "" && r.mu.refused {
+		err = redact.Hidden
+	}
+	r.mu.Unlock()
+	r.w.put(waiting{Entry: Entry{What: Done, Run: r.number, Outcome: outcome, After: after, Error: err}, bytes: int64(len(err))})
 }
 
 // Clock records the time that a reconcile was given.
@@ -241,8 +269,21 @@ func (r *Run) Request(method, path string, body Content) (number int) {
 // err. retryAfter is the header.
 func (r *Run) Answer(number, code int, retryAfter string, body Content, err error) {
 	e := Entry{What: Answer, Run: r.number, Number: number, Code: code, RetryAfter: retryAfter}
+	covered := (err != nil || isTelling(code)) && r.w.hidden.covers(body.Resource, body.Subresource)
+	if covered {
+		r.mu.Lock()
+		r.mu.refused = true
+		r.mu.Unlock()
+	}
 	if err != nil {
-		e.Error = redact.Text(err.Error())
+		if e.Error = redact.Text(err.Error()); covered {
+			e.Error = redact.Hidden
+		}
 	}
 	r.w.put(waiting{Entry: e, bytes: int64(len(body.Data)), fill: func(w *Window, e *Entry) { e.Body = w.body(body) }})
+}
+
+// isTelling reports whether an answer is an error that may repeat more than names.
+func isTelling(code int) bool {
+	return code >= http.StatusBadRequest && code != http.StatusNotFound && code != http.StatusConflict
 }

@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,16 +24,14 @@ const (
 // Write writes the bundle to out until ctx ends, the limit is reached or out fails, and closes w.
 // It returns the error of out.
 func (w *Window) Write(ctx context.Context, out io.Writer) error {
-	defer w.recorder.close(w)
+	defer w.drop()
 	b := newBundleWriter(out)
 	b.file("bundle.json", Head{Format: Format, Program: filepath.Base(os.Args[0]), Began: w.began, Redact: w.redact})
 	for b.err == nil {
 		select {
 		case <-ctx.Done():
+			w.end(w.reason(ctx))
 			w.recorder.close(w)
-			w.mu.Lock()
-			w.overLocked("its time is over")
-			w.mu.Unlock()
 		case <-w.wake:
 		case <-time.After(fileEvery):
 		}
@@ -49,6 +48,26 @@ func (w *Window) Write(ctx context.Context, out io.Writer) error {
 	return b.close()
 }
 
+// reason returns why w ends with ctx.
+func (w *Window) reason(ctx context.Context) string {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return "its time is over"
+	case w.yields: // a Ring's, which runs as long as the program
+		return ErrStopped.Error()
+	}
+	return "the client left"
+}
+
+// drop closes w, and forgets what is not written.
+func (w *Window) drop() {
+	w.end("its writer failed") // unless it has ended already
+	w.recorder.close(w)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.queue, w.mu.bytes = nil, 0
+}
+
 // drain writes what waits, and returns why nothing follows; empty: more may.
 func (w *Window) drain(b *bundleWriter) (over string) {
 	w.mu.Lock()
@@ -57,29 +76,54 @@ func (w *Window) drain(b *bundleWriter) (over string) {
 	over = w.mu.over
 	w.mu.Unlock()
 	for i := range queue {
-		e := &queue[i]
-		if b.written > w.limit {
-			w.mu.Lock()
-			w.overLocked(fmt.Sprintf("it has reached its limit of %d MiB", w.limit>>20))
-			over = w.mu.over
-			w.mu.Unlock()
-			break
-		}
-		if e.fill != nil {
-			e.fill(w, &e.Entry)
-		}
-		b.entry(&e.Entry)
-		if e.all != nil {
-			for obj := range e.all {
-				b.entry(&Entry{At: e.At, What: Object, Informer: e.Informer, Object: w.object(e.kind, obj, "")})
-			}
+		if e := &queue[i]; !w.write(b, e) {
+			return w.fill(!b.more)
 		}
 		w.mu.Lock()
-		w.mu.bytes -= e.bytes
+		w.mu.bytes -= queue[i].bytes
 		w.mu.Unlock()
-		*e = waiting{}
+		queue[i] = waiting{}
 	}
 	return over
+}
+
+// write writes an entry and the objects that follow it, and reports whether the limit allows that.
+func (w *Window) write(b *bundleWriter, e *waiting) bool {
+	if w.isExceeded(b) {
+		return false
+	}
+	if e.fill != nil {
+		e.fill(w, &e.Entry)
+	}
+	b.entry(&e.Entry)
+	if e.all == nil {
+		b.more = b.more || e.What != Informer
+		return true
+	}
+	for obj := range e.all {
+		if w.isExceeded(b) || b.err != nil {
+			return b.err != nil
+		}
+		if text := w.object(e.kind, e.Resource, obj, ""); text != nil {
+			b.entry(&Entry{At: e.At, What: Object, Informer: e.Informer, Object: text})
+		}
+	}
+	return true
+}
+
+func (w *Window) isExceeded(b *bundleWriter) bool { return b.written > w.limit }
+
+// fill ends w by its limit, and returns why it has ended.
+func (w *Window) fill(stateAlone bool) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	reason := fmt.Sprintf("it has reached its limit of %d MiB", w.limit>>20)
+	if stateAlone {
+		reason = fmt.Sprintf("the objects of the informers alone exceed its limit of %d MiB; raise it", w.limit>>20)
+	}
+	w.overLocked(reason)
+	w.mu.full = true
+	return w.mu.over
 }
 
 // bundleWriter writes the files of a bundle. After an error it does nothing.
@@ -91,6 +135,7 @@ type bundleWriter struct {
 	files   int
 	entries int
 	written int64
+	more    bool // than the state of informers
 	flushed time.Time
 }
 

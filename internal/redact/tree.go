@@ -53,15 +53,15 @@ func mayBeSecret(text string) bool {
 }
 
 // Tree returns a copy of an object, in whole or in part, as JSON values: texts that look like a
-// credential are hidden, and of confidential kinds, as Kind has them, all values but those of the
-// metadata, and of the type of a Secret.
+// credential are hidden, those of fields with the name of one, and of confidential kinds, as Kind has
+// them, all values but those of the metadata, and of the type of a Secret.
 func Tree(kind schema.GroupKind, sub string, tree map[string]any) map[string]any {
 	confidential := Kind(kind, sub)
 	out := make(map[string]any, len(tree))
 	for field, value := range tree {
 		switch {
 		case !confidential || field == "apiVersion" || field == "kind" || field == "type" || field == "immutable":
-			out[field] = hide(value, "")
+			out[field] = Field(field, value)
 		case field == "metadata":
 			out[field] = metadata(value)
 		case field == "data": // of a Secret
@@ -86,6 +86,21 @@ func metadata(value any) any {
 	return out
 }
 
+// credentials are the names, in lower case, of fields whose texts are credentials.
+var credentials = map[string]bool{
+	"password": true, "passwd": true, "token": true, "accesstoken": true, "secretkey": true,
+	"clientsecret": true, "apikey": true, "api_key": true, "client-key-data": true, "privatekey": true,
+}
+
+// Field returns a copy of the value of the field name of an object that is not confidential: a text
+// is hidden if it looks like a credential, or if name is that of one.
+func Field(name string, value any) any {
+	if text, is := value.(string); is && text != "" && credentials[strings.ToLower(name)] {
+		return Hidden
+	}
+	return hide(value, "")
+}
+
 // Value hides value in whole, but for the names in it.
 func Value(value any) any { return hide(value, Hidden) }
 
@@ -96,7 +111,11 @@ func hide(value any, all string) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for name, field := range v {
-			out[name] = hide(field, all)
+			if all == "" {
+				out[name] = Field(name, field)
+			} else {
+				out[name] = hide(field, all)
+			}
 		}
 		return out
 	case []any:
