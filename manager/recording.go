@@ -22,18 +22,21 @@ const recordingPath = inspect.Path + "recording"
 // Record keeps recordings of what the program does in a directory, one after another, so that the
 // last of them can be replayed after a failure: see docs/recordings.md. Values of Secrets, tokens
 // and texts that look like a credential are left out. Each recording begins with all cached objects.
+// One that is asked for at the metrics server interrupts them while it is made.
 type Record struct {
-	// Dir is the directory, which is created. Empty: no recordings are kept.
+	// Dir is the directory, which is created. Programs on several hosts can share it: the names of files
+	// have that of the host. Empty: no recordings are kept.
 	Dir string
-	// Every is how long one lasts. 0: 10 minutes.
+	// Every is how long one lasts, from a minute; a day is the most. 0: 10 minutes.
 	Every time.Duration
-	// Keep is how many there are. 0: 6.
+	// Keep is how many there are for each host, besides the one that is being made. 0: 6.
 	Keep int
 	// Limit is the size of one, in bytes before compression; when it is reached, the next
-	// begins. 0: 64 MiB.
+	// begins, at most one in a minute. 0: 64 MiB.
 	Limit int64
 	// Redact are further fields to leave out, as "Kind.group:path.to.field", such as
-	// "ConfigMap:data" or "Website.web.example.com:spec.password".
+	// "ConfigMap:data" or "Website.web.example.com:spec.password". If the name of the resource is not
+	// a regular plural of the kind, name the field again with the resource.
 	Redact []string
 }
 

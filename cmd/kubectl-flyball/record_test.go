@@ -48,7 +48,7 @@ func recordMarker(t *testing.T, cfg *rest.Config, args ...string) {
 		}
 	}
 	is := <-done
-	for _, want := range []string{"for 3s; ctrl-c ends it early.", "Wrote " + file, "whole. To replay it:", "-kit.bundle=" + file} {
+	for _, want := range []string{"for 3s; ctrl-c ends it early.", "Wrote " + file, "whole. To replay it, in the directory of the test", "go test -run '^TestReplay$' -v -kit.bundle=" + file} {
 		if is.err != nil || !strings.Contains(is.out, want) {
 			t.Errorf("record says %s %v, want %q", is.out, is.err, want)
 		}
@@ -107,6 +107,17 @@ func TestRecord_Misuse(t *testing.T) {
 	}
 }
 
+func TestRecord_LeavesAFileThatExists(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.tar.gz")
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := commandAt(t.Context(), "record", "1s", "-o", file, "--address", "127.0.0.1:1")
+	if text, _ := os.ReadFile(file); err == nil || !strings.Contains(err.Error(), "exists already; name another file with -o") || string(text) != "mine" {
+		t.Errorf("it says %v, and the file has %q", err, text)
+	}
+}
+
 // A stream that breaks off leaves a file with what came before.
 func TestSave_KeepsWhatThereIs(t *testing.T) {
 	var r recording.Recorder
@@ -134,8 +145,12 @@ func TestSave_KeepsWhatThereIs(t *testing.T) {
 			t.Errorf("%s: save = %v, %v; want the whole", name, early, err)
 		}
 	}
-	if _, err := save(strings.NewReader("no recording"), filepath.Join(t.TempDir(), "x.tar.zst")); err == nil {
-		t.Error("what is no recording is saved")
+	path := filepath.Join(t.TempDir(), "x.tar.zst")
+	if _, err := save(strings.NewReader("not a recording"), path); err == nil {
+		t.Error("what is not a recording is saved")
+	}
+	if _, err := os.Stat(path + ".part"); !os.IsNotExist(err) {
+		t.Errorf("a recording that failed leaves its file: %v", err)
 	}
 }
 

@@ -17,7 +17,8 @@
 // # Promises
 //
 //	M28 values of Secrets, tokens and texts that look like a credential are not written, nor the
-//	    fields that Options.Redact names; headers are not recorded at all
+//	    fields that Options.Redact names, in whatever body, annotation or error; headers are not
+//	    recorded at all
 //	M29 a Window is bounded: its size by Options.Limit, what waits to be written by a fixed number
 //	    of bytes; it ends early, and says why, rather than delay the program
 //	M30 what was written until a program died can be read

@@ -94,7 +94,7 @@ type Entry struct {
 // Body is that of a request or an answer, with what is hidden hidden.
 type Body struct {
 	JSON json.RawMessage `json:"json,omitempty"`
-	// Text of a body that is no JSON.
+	// Text of a body that is not JSON.
 	Text string `json:"text,omitempty"`
 	// Missing is why the body is not here; empty: it is.
 	Missing string `json:"missing,omitempty"`

@@ -20,7 +20,7 @@ const (
 	largestBundle = 1 << 30  // bytes, uncompressed
 	largestFile   = 64 << 20 // of the log
 
-	longest  = 24 * time.Hour // that a recording lasts
+	longest  = 25 * time.Hour // that a recording lasts
 	mostBack = time.Second    // from one entry to the next
 )
 

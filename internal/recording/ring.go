@@ -22,6 +22,7 @@ import (
 const (
 	defaultEvery = 10 * time.Minute
 	leastEvery   = time.Minute
+	mostEvery    = 24 * time.Hour // less than Read accepts
 	defaultKeep  = 6
 	ringLimit    = 64 << 20
 	again        = time.Minute    // after a failure, or from one that begins until the next, if it is full
@@ -38,7 +39,7 @@ const (
 // processes can share a directory.
 type Ring struct {
 	Dir   string
-	Every time.Duration // of one; 0: 10 minutes
+	Every time.Duration // of one, at most a day; 0: 10 minutes
 	Keep  int           // files, besides the one that is being written; 0: 6
 	Options
 }
@@ -51,8 +52,6 @@ func (r Ring) Misuse() error {
 		return errors.New("Dir is empty; name a directory that outlives the process, such as a mounted volume")
 	case r.Every != 0 && r.Every < leastEvery:
 		return fmt.Errorf("Every is %v; give at least %v, or 0 for %v: each recording begins with all objects", r.Every, leastEvery, defaultEvery)
-	case r.Every > longest:
-		return fmt.Errorf("Every is %v; give at most %v", r.Every, longest)
 	case r.Keep < 0:
 		return fmt.Errorf("Keep is %d; give a number of recordings, or 0 for %d", r.Keep, defaultKeep)
 	}
@@ -61,7 +60,7 @@ func (r Ring) Misuse() error {
 
 // Run records until ctx ends. It returns nil: what it cannot write it logs.
 func (r Ring) Run(ctx context.Context, to *Recorder, log logr.Logger) error {
-	r.Every, r.Keep, r.Limit = cmp.Or(r.Every, defaultEvery), cmp.Or(r.Keep, defaultKeep), cmp.Or(r.Limit, ringLimit)
+	r.Every, r.Keep, r.Limit = min(cmp.Or(r.Every, defaultEvery), mostEvery), cmp.Or(r.Keep, defaultKeep), cmp.Or(r.Limit, ringLimit)
 	r.Yields = true
 	small := false // which has been logged
 	for ctx.Err() == nil {

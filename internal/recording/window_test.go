@@ -90,8 +90,8 @@ func TestWrite_ObjectsThatAreNotJSON(t *testing.T) {
 // Entries that no program writes are refused.
 func TestRead_RefusesImpossibleEntries(t *testing.T) {
 	for log, want := range map[string]string{
-		`{"at":-1,"what":"begin"}`:                                             "must be between 0 and 24h",
-		`{"at":90000000000000,"what":"begin"}`:                                 "must be between 0 and 24h",
+		`{"at":-1,"what":"begin"}`:                                             "must be between 0 and 25h",
+		`{"at":90000000000001,"what":"begin"}`:                                 "must be between 0 and 25h",
 		`{"at":5000000000,"what":"begin"}` + "\n" + `{"at":1,"what":"begin"}`:  "that of the entry before it 5s",
 		`{"at":1,"what":"object","informer":1}`:                                "it has no object",
 		`{"at":500000000,"what":"begin"}` + "\n" + `{"at":1,"what":"request"}`: "",

@@ -4,6 +4,7 @@
 package redact_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -124,5 +125,28 @@ func TestConfig_KubeconfigsAreNotRepeated(t *testing.T) {
 	}
 	if repeated == 0 {
 		t.Error("no error repeats a secret before it is cleaned: the test shows nothing")
+	}
+}
+
+// Texts under the name of a credential are hidden, and other values under such names are not.
+func TestTree_FieldNames(t *testing.T) {
+	tree := map[string]any{
+		"password": canary, "spec": map[string]any{
+			"Passwd": canary, "token": canary, "accessToken": canary, "list": []any{map[string]any{"client-key-data": canary, "api_key": canary}},
+			"automountServiceAccountToken": true, "tokenSecretRef": "shown", "secretKey": map[string]any{"name": "shown"}, "privateKey": "", "apiKey": nil,
+		},
+	}
+	out := redact.Tree(schema.GroupKind{Group: "example.com", Kind: "User"}, "", tree)
+	text, err := json.Marshal(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shown := range []string{`"automountServiceAccountToken":true`, `"tokenSecretRef":"shown"`, `"secretKey":{"name":"shown"}`, `"privateKey":""`, `"apiKey":null`} {
+		if !strings.Contains(string(text), shown) {
+			t.Errorf("%s lacks %s", text, shown)
+		}
+	}
+	if strings.Contains(string(text), canary) || tree["password"] != canary {
+		t.Errorf("%s has what is hidden, or its original %v has lost it", text, tree)
 	}
 }
