@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// unknownSize is what an object counts, in bytes, whose size is unknown, while it waits to be written.
+// unknownSize is how many bytes an object of unknown size counts while it waits to be written.
 const unknownSize = 4 << 10
 
 // recorded writes what an informer has and gets to a recording. The lock of critical guards it.
@@ -77,7 +77,8 @@ func (r *recorded) batchLocked(batch *store.Batch) {
 				continue
 			}
 		}
-		r.log.Event(kind, func() (kube.Object, error) { return compact.Open(obj) }, d.Version.String(), cmp.Or(int64(d.Bytes), unknownSize))
+		open := func() (kube.Object, error) { return compact.Open(obj) }
+		r.log.Event(kind, open, d.Version.String(), cmp.Or(int64(d.Bytes), unknownSize))
 	}
 	if len(batch.Deltas) == 0 {
 		for _, reached := range batch.Reached {

@@ -64,7 +64,8 @@ func (s *session) record(ctx context.Context, args []string) error {
 	if early {
 		how = "cut off, and can be replayed up to there"
 	}
-	fmt.Fprintf(s.out, "Wrote %s, %d KiB: %s. To replay it, in the directory of the test that calls kit.Replay:\n  go test -run '^TestReplay$' -v -kit.bundle=%s\n", textlog.Visible(file), is.Size()>>10, how, textlog.Visible(absolute(file)))
+	fmt.Fprintf(s.out, "Wrote %s, %d KiB: %s. "+
+		"To replay it, in the directory of the test that calls kit.Replay:\n  go test -run '^TestReplay$' -v -kit.bundle=%s\n", textlog.Visible(file), is.Size()>>10, how, textlog.Visible(absolute(file)))
 	return nil
 }
 

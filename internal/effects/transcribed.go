@@ -63,8 +63,8 @@ func (t recorded) send(req *http.Request, run *recording.Run) (*http.Response, e
 		about.Missing = "it is compressed, as the program asked for"
 		run.Answer(number, resp.StatusCode, again, about, nil)
 	default:
-		body := &transcribedBody{ReadCloser: resp.Body, run: run, number: number, code: resp.StatusCode, again: again}
-		body.mu.about = about
+		body := &transcribedBody{ReadCloser: resp.Body, run: run, number: number, code: resp.StatusCode}
+		body.again, body.mu.about = again, about
 		resp.Body = body
 	}
 	return resp, nil
@@ -95,8 +95,8 @@ func isStream(req *http.Request) bool {
 		return false
 	}
 	query := req.URL.Query()
-	for _, name := range []string{"watch", "follow"} {
-		if is, has := query[name]; has && is[0] != "0" && !strings.EqualFold(is[0], "false") { // as the API server reads it
+	for _, name := range []string{"watch", "follow"} { // as the API server reads them
+		if is, has := query[name]; has && is[0] != "0" && !strings.EqualFold(is[0], "false") {
 			return true
 		}
 	}
@@ -124,8 +124,8 @@ func PathOf(req *http.Request, prefix string) string {
 	return path + "?" + strings.Join(parts, "&")
 }
 
-// ContentOf returns the body of a request to a server below prefix. req can be sent nevertheless: if
-// its body can be read once only, ContentOf replaces it. The error is that of reading it.
+// ContentOf returns the body of a request to a server below prefix. req can be sent nevertheless:
+// if its body can be read once only, ContentOf replaces it. The error is that of reading it.
 func ContentOf(req *http.Request, prefix string) (c recording.Content, err error) {
 	if to, ok := Parse(req.URL.Path, prefix); ok {
 		c.Resource, c.Subresource = to.Resource.GroupResource(), to.Subresource

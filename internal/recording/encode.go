@@ -16,12 +16,15 @@ import (
 
 // object returns an object of an informer as JSON, with its kind; version replaces its
 // resourceVersion unless empty. resource may be empty. Nil: it cannot be written.
-func (w *Window) object(kind schema.GroupVersionKind, resource string, obj kube.Object, version string) json.RawMessage {
+func (w *Window) object(
+	kind schema.GroupVersionKind, resource string, obj kube.Object, version string,
+) json.RawMessage {
 	tree, err := treeOf(obj)
 	if err != nil {
 		tree = map[string]any{"metadata": map[string]any{"namespace": obj.GetNamespace(), "name": obj.GetName()}}
 	}
-	tree = w.hidden.object(kind.GroupKind(), schema.GroupResource{Group: kind.Group, Resource: resource}, "", tree)
+	of := schema.GroupResource{Group: kind.Group, Resource: resource}
+	tree = w.hidden.object(kind.GroupKind(), of, "", tree)
 	tree["apiVersion"], tree["kind"] = kind.ToAPIVersionAndKind()
 	if meta, is := tree["metadata"].(map[string]any); is {
 		delete(meta, "managedFields")

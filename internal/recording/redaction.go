@@ -81,9 +81,10 @@ func status(tree any, confidential bool) any {
 	return out
 }
 
-// covers reports whether the content of a resource is confidential, or some of its fields are hidden.
+// covers reports whether a resource is confidential, or some of its fields are hidden.
 func (r Redaction) covers(resource schema.GroupResource, sub string) bool {
-	return redact.Kind(confidentialKind(schema.GroupKind{}, resource, sub), sub) || len(r.of(schema.GroupKind{}, resource)) > 0
+	var unknown schema.GroupKind
+	return redact.Kind(confidentialKind(unknown, resource, sub), sub) || len(r.of(unknown, resource)) > 0
 }
 
 // confidentialKind returns the kind of an object that decides whether it is confidential: its own,
@@ -114,7 +115,7 @@ func (r Redaction) of(kind schema.GroupKind, resource schema.GroupResource) (pat
 	return paths
 }
 
-// sameName reports whether a and b, in any case, are the same word, or one is the plural of the other.
+// sameName reports whether a and b are the same word, in any case, or one is the plural of the other.
 func sameName(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	return a != "" && b != "" && (a == b || isPlural(a, b) || isPlural(b, a))
