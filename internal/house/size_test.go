@@ -48,10 +48,10 @@ func TestHouse_SizeOfTheHouse(t *testing.T) {
 	}{
 		{"modules", modules, 8},
 		{"packages", len(packages), 168},
-		{"lines of Go without tests", lines, 153_000},
+		{"lines of Go without tests", lines, 153_500},
 		{"tests at the root", rootTests, 0},
 		{"functions with more than 15 branches", branchy, 28},
-		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 39_300},
+		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 39_600},
 	} {
 		t.Logf("%7d %s", c.now, c.what)
 		if c.now > c.max {

@@ -49,11 +49,11 @@ func (r Ring) Misuse() error {
 	_, err := newWindow(r.Options)
 	switch {
 	case r.Dir == "":
-		return errors.New("Dir is empty; name a directory that outlives the process, such as a mounted volume")
+		return errors.New("its Dir is empty; name a directory that outlives the process, such as a mounted volume")
 	case r.Every != 0 && r.Every < leastEvery:
-		return fmt.Errorf("Every is %v; give at least %v, or 0 for %v: each recording begins with all objects", r.Every, leastEvery, defaultEvery)
+		return fmt.Errorf("its Every is %v; give at least %v, or 0 for %v: each recording begins with all objects", r.Every, leastEvery, defaultEvery)
 	case r.Keep < 0:
-		return fmt.Errorf("Keep is %d; give a number of recordings, or 0 for %d", r.Keep, defaultKeep)
+		return fmt.Errorf("its Keep is %d; give a number of recordings, or 0 for %d", r.Keep, defaultKeep)
 	}
 	return err
 }

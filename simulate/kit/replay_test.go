@@ -225,7 +225,7 @@ func TestReplay_StopsAtTheFirstDifference_K17(t *testing.T) {
 		"cut off":           {"same", write("cut.tar.gz", whole[:len(whole)*3/4]), false, []string{"was cut off: its "}},
 		"compressed anew":   {"same", write("b.tar.zst", packed.EncodeAll(unpacked(t, whole), nil)), false, []string{"replayed "}},
 		"nothing":           {"same", write("empty.tar.gz", nil), true, []string{"it ends before its head"}},
-		"another file":      {"same", write("text", []byte("kind: Pod\n")), true, []string{"no recording of Flyball"}},
+		"another file":      {"same", write("text", []byte("kind: Pod\n")), true, []string{"not a recording of Flyball"}},
 		"another version":   {"same", write("v2", bytes.Replace(unpacked(t, whole), []byte("flyball-recording-1"), []byte("flyball-recording-2"), 1)), true, []string{`its format is "flyball-recording-2"`, "replay it with the version that made it"}},
 		"a file not there":  {"same", filepath.Join(t.TempDir(), "none"), true, []string{"no such file"}},
 		"the whole of it":   {"same", file, false, []string{"4 reconciles, 2 requests"}},
