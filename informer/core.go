@@ -213,11 +213,8 @@ func (c *core) snapshot() state.Informer {
 // with the version up to which the store is complete. A batch without changes
 // is one such note.
 func (c *core) reportStoredLocked(changes []store.Change, own bool) {
-	reached, whole := kube.Version(0), true
+	reached, whole := c.critical.scopes.reached(c.indexer), true
 	for w := range c.critical.scopes.all() {
-		if at := c.indexer.Reached(w.id); reached == 0 || at < reached {
-			reached = at
-		}
 		whole = whole && w.scope == listwatch.Scope{}
 	}
 	batch := simhook.Note{

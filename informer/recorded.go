@@ -32,13 +32,8 @@ func (r *recorded) beginLocked(w *recording.Window) {
 	if r.log = nil; w == nil {
 		return
 	}
-	s, reached := r.source(), kube.Version(0)
-	for scope := range r.scopes.all() {
-		if at := r.indexer.Reached(scope.id); reached == 0 || at < reached {
-			reached = at
-		}
-	}
-	s.Version = reached.String()
+	s := r.source()
+	s.Version = r.scopes.reached(r.indexer).String()
 	rows := r.indexer.View() // does not change
 	r.log = w.Informer(s, func(yield func(kube.Object) bool) {
 		for row := range rows.All() {

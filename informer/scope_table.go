@@ -105,6 +105,16 @@ func (t *scopeTable) all() iter.Seq[*watched] {
 	}
 }
 
+// reached returns the version up to which x is complete in all scopes; 0: there is none.
+func (t *scopeTable) reached(x *store.Indexer) (least kube.Version) {
+	for w := range t.all() {
+		if at := x.Reached(w.id); least == 0 || at < least {
+			least = at
+		}
+	}
+	return least
+}
+
 // takeID returns a number that no row, delta or Reflector uses.
 func (t *scopeTable) takeID() base.ScopeID {
 	if last := len(t.free) - 1; last >= 0 {

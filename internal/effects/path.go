@@ -81,9 +81,15 @@ func part(path string) (first, rest string) {
 // changes reports whether a write to the subresource changes the object itself. Commands
 // in a container, proxied requests and tokens do not.
 func changes(subresource string) bool {
+	return !isConnected(subresource) && subresource != "log" && subresource != "token"
+}
+
+// isConnected reports whether requests for a subresource go through the API server to another server,
+// or to a process in a container.
+func isConnected(subresource string) bool {
 	switch subresource {
-	case "exec", "attach", "portforward", "proxy", "log", "token":
-		return false
+	case "exec", "attach", "portforward", "proxy":
+		return true
 	}
-	return true
+	return false
 }

@@ -80,15 +80,6 @@ func Replayed(req *http.Request, prefix string) bool {
 // notRecorded is why a body is missing that is not for the API server.
 const notRecorded = "it is for another server, or a process in a container"
 
-// isConnected reports whether requests for a subresource go through the API server to another.
-func isConnected(subresource string) bool {
-	switch subresource {
-	case "exec", "attach", "portforward", "proxy":
-		return true
-	}
-	return false
-}
-
 // isStream reports whether the answer to req ends only with the connection.
 func isStream(req *http.Request) bool {
 	if req.URL.RawQuery == "" {

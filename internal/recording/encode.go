@@ -7,10 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/internal/redact"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -19,7 +18,7 @@ import (
 func (w *Window) object(
 	kind schema.GroupVersionKind, resource string, obj kube.Object, version string,
 ) json.RawMessage {
-	tree, err := treeOf(obj)
+	tree, err := redact.Fields(obj)
 	if err != nil {
 		tree = map[string]any{"metadata": map[string]any{"namespace": obj.GetNamespace(), "name": obj.GetName()}}
 	}
@@ -37,13 +36,6 @@ func (w *Window) object(
 		return nil
 	}
 	return text
-}
-
-func treeOf(obj kube.Object) (map[string]any, error) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return u.Object, nil // the redaction copies
-	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 }
 
 // body returns a body of a request or an answer.

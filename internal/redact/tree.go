@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -50,6 +52,14 @@ func mayBeSecret(text string) bool {
 		}
 	}
 	return false
+}
+
+// Fields returns obj as JSON values, which may be its own: Tree copies them.
+func Fields(obj runtime.Object) (map[string]any, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u.Object, nil
+	}
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 }
 
 // Tree returns a copy of an object, in whole or in part, as JSON values: texts that look like a

@@ -161,7 +161,7 @@ func TestConsole_HostileTextIsText_M25(t *testing.T) {
 func TestConsole_SecretsAreHidden_M25(t *testing.T) {
 	const canary = "hunter2-canary"
 	p := &program{name: "website", text: "shop/web", obj: &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Data: map[string][]byte{"password": []byte(canary)}, StringData: map[string]string{"token": canary},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Data: map[string][]byte{"password": []byte(canary), "plain": []byte(canary)}, StringData: map[string]string{"token": canary, "plain": canary}, // not by its name alone
 	}}
 	shown := false
 	for _, page := range append(pages, "controllers/website/key?key=shop/web") {

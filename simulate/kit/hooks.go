@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
@@ -69,7 +70,7 @@ func (p *process) stepClock(by time.Duration) {
 // Now returns the wall-clock time of the process that ctx belongs to, for example the
 // context of a reconcile; outside a simulation that of the machine. Use it in code that
 // records the time, so that ClockStep affects it.
-func Now(ctx context.Context) time.Time { return simhook.Wall(simhook.Of(ctx)) }
+func Now(ctx context.Context) time.Time { return contextvalues.Now(ctx) }
 
 // Random returns a draw by purpose.
 func (p *process) Random(what string) float64 { return p.w.clock.draws.Float(p.name + " " + what) }

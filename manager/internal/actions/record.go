@@ -69,13 +69,14 @@ func (r record) of(controller string) reconcile.Pauses {
 	e := r[controller]
 	out := reconcile.Pauses{}
 	if e.All != nil {
-		out.All = &reconcile.Pause{By: e.All.By, At: e.All.At}
+		all := reconcile.Pause(*e.All)
+		out.All = &all
 	}
 	for key, p := range e.Keys {
 		if out.Keys == nil {
 			out.Keys = make(map[string]reconcile.Pause, len(e.Keys))
 		}
-		out.Keys[key] = reconcile.Pause{By: p.By, At: p.At}
+		out.Keys[key] = reconcile.Pause(p)
 	}
 	return out
 }

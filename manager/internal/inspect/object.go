@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -29,7 +28,7 @@ const mostYAML = 256 << 10 // bytes
 // objectOf returns obj as text. Values of confidential kinds, and texts that look like a
 // credential, are hidden.
 func objectOf(kind schema.GroupVersionKind, obj kube.Object) (*Object, error) {
-	tree, err := treeOf(obj)
+	tree, err := redact.Fields(obj)
 	if err != nil {
 		return nil, fmt.Errorf("show %s %s: %w", kind.Kind, kube.KeyOf(obj), err)
 	}
@@ -37,9 +36,9 @@ func objectOf(kind schema.GroupVersionKind, obj kube.Object) (*Object, error) {
 	for _, owner := range obj.GetOwnerReferences() {
 		out.Owners = append(out.Owners, owner.Kind+" "+owner.Name)
 	}
+	tree = redact.Tree(kind.GroupKind(), "", tree)
 	tree["apiVersion"], tree["kind"] = kind.ToAPIVersionAndKind()
 	unstructured.RemoveNestedField(tree, "metadata", "managedFields")
-	tree = redact.Tree(kind.GroupKind(), "", tree)
 	text, err := yaml.Marshal(tree)
 	text = bytes.ReplaceAll(text, []byte(redact.HiddenBytes), []byte(redact.Hidden)) // it need not be valid here
 	if err != nil {
@@ -49,12 +48,4 @@ func objectOf(kind schema.GroupVersionKind, obj kube.Object) (*Object, error) {
 		out.YAML = string(text[:mostYAML]) + fmt.Sprintf("\n… %d bytes more", len(text)-mostYAML)
 	}
 	return out, nil
-}
-
-// treeOf returns a copy of obj as JSON values.
-func treeOf(obj kube.Object) (map[string]any, error) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return u.DeepCopy().Object, nil
-	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 }

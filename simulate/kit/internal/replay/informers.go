@@ -35,7 +35,7 @@ type informer struct {
 	kind     schema.GroupVersionKind
 	metadata bool
 	objects  map[kube.Key]*unstructured.Unstructured
-	version  int64
+	version  kube.Version
 	history  []change
 	watches  []*watch
 }
@@ -43,7 +43,7 @@ type informer struct {
 // change is an event of the recording.
 type change struct {
 	kind    string
-	version int64
+	version kube.Version
 	object  *unstructured.Unstructured
 }
 
@@ -71,7 +71,7 @@ func (s *informers) take(e recording.Entry) error {
 		}
 		s.mu.all[e.Informer] = &informer{
 			resource: e.Kind.GroupVersion().WithResource(e.Resource), kind: e.Kind, metadata: e.Metadata,
-			objects: map[kube.Key]*unstructured.Unstructured{}, version: max(number(e.Version), 1),
+			objects: map[kube.Key]*unstructured.Unstructured{}, version: max(kube.ParseVersion(e.Version), 1),
 		}
 		return nil
 	}
@@ -79,13 +79,13 @@ func (s *informers) take(e recording.Entry) error {
 	if of == nil {
 		return fmt.Errorf("its entries have an event of informer %d before its state", e.Informer)
 	}
-	c := change{kind: e.Type, version: number(e.Version)}
+	c := change{kind: e.Type, version: kube.ParseVersion(e.Version)}
 	if e.Object != nil {
 		c.object = &unstructured.Unstructured{}
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(e.Object, &c.object.Object); err != nil {
 			return fmt.Errorf("an object of informer %d: %w", e.Informer, err)
 		}
-		c.version = max(c.version, number(c.object.GetResourceVersion()))
+		c.version = max(c.version, kube.ParseVersion(c.object.GetResourceVersion()))
 	}
 	if c.object == nil && c.kind != "BOOKMARK" {
 		return fmt.Errorf("an entry of informer %d has no object", e.Informer)
@@ -97,11 +97,6 @@ func (s *informers) take(e recording.Entry) error {
 	}
 	of.applyLocked(c)
 	return nil
-}
-
-func number(version string) int64 {
-	n, _ := strconv.ParseInt(version, 10, 64) // 0: there is none
-	return n
 }
 
 func (i *informer) applyLocked(c change) {
@@ -214,7 +209,7 @@ func (v view) listLocked() *http.Response {
 	}
 	list := map[string]any{
 		"apiVersion": v.kind.GroupVersion().String(), "kind": v.kind.Kind + "List", "items": items,
-		"metadata": map[string]any{"resourceVersion": strconv.FormatInt(v.version, 10)},
+		"metadata": map[string]any{"resourceVersion": v.version.String()},
 	}
 	if v.metadata {
 		list["apiVersion"], list["kind"] = metav1.SchemeGroupVersion.String(), "PartialObjectMetadataList"
@@ -236,7 +231,7 @@ func (v view) inOrderLocked() (out []*unstructured.Unstructured) {
 
 func (v view) watchLocked(ctx context.Context, query url.Values) *http.Response {
 	w := &watch{view: v, ctx: ctx, news: make(chan struct{}, 1)}
-	from := number(query.Get("resourceVersion"))
+	from := kube.ParseVersion(query.Get("resourceVersion"))
 	if query.Get("sendInitialEvents") == "true" || query.Get("resourceVersion") == "" || from == 0 {
 		for _, obj := range v.inOrderLocked() {
 			w.sendLocked(change{kind: "ADDED", object: obj})
@@ -276,8 +271,8 @@ func (w *watch) sendLocked(c change) {
 	}
 }
 
-func (w *watch) bookmarkLocked(version int64, annotations map[string]any) {
-	meta := map[string]any{"resourceVersion": strconv.FormatInt(version, 10)}
+func (w *watch) bookmarkLocked(version kube.Version, annotations map[string]any) {
+	meta := map[string]any{"resourceVersion": version.String()}
 	if annotations != nil {
 		meta["annotations"] = annotations
 	}
