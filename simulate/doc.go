@@ -53,9 +53,9 @@
 //	    its patch is stored, its denial returned, and its failure policy handles failures
 //	S16 JSON, YAML, protobuf, tables and metadata show the same object, in a get, a list or
 //	    a watch
-//	S17 objects are selected by the fields that a real server supports for their kind, and
-//	    by those that a CRD declares; a watch adds objects that enter such a selection, and
-//	    deletes those that leave it
+//	S17 objects are selected by the fields that a real server supports for their kind, by
+//	    those that a CRD declares, and by shard; a watch adds objects that enter such a
+//	    selection, and deletes those that leave it
 //	S18 discovery and the schemas list exactly what is served at that moment
 //	S19 each request has one user, by certificate, token or impersonation; an unknown or
 //	    forged token is 401, and a ServiceAccount's token is valid for as long as the object

@@ -67,6 +67,12 @@ func (f Faults) ExpireContinue(times int) { f.requests.ExpireContinue(times) }
 // ForbidSchemas refuses the index of OpenAPI documents with 403, or ends that.
 func (f Faults) ForbidSchemas(forbid bool) { f.requests.ForbidSchemas(forbid) }
 
+// IgnoreShardSelectors ignores the shard selectors of later lists, watches and deletions of
+// collections, as a server without the feature gate ShardedListAndWatch does, or ends that.
+// Open watches keep theirs until they end; CloseWatches ends them, as the restart of a server
+// with another gate does.
+func (f Faults) IgnoreShardSelectors(ignore bool) { f.requests.IgnoreShardSelectors(ignore) }
+
 // PublishSchemasAfter delays later changes of schemas in the index of OpenAPI documents.
 func (f Faults) PublishSchemasAfter(d time.Duration) { f.requests.PublishSchemasAfter(d) }
 

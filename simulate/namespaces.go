@@ -35,7 +35,7 @@ func installNamespaces(tx *store.Tx, namespaces []string) {
 func firstUID(name string) string {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(name))
-	return fmt.Sprintf("00000000-0000-4000-8001-%012x", hash.Sum64()>>16)
+	return fmt.Sprintf("%08x-0000-4000-8001-%012x", uint32(hash.Sum64()), hash.Sum64()>>16)
 }
 
 // firstNamespace returns a namespace whose UID follows from its name.

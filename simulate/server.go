@@ -55,6 +55,10 @@ type Options struct {
 	// compaction: older versions are then 410. 0: five minutes, as for real servers.
 	// Negative: never, except by Compact.
 	CompactEvery time.Duration
+	// IgnoreShardSelectors makes a server without the feature gate ShardedListAndWatch
+	// (KEP-5866), which is on since Kubernetes 1.38: it ignores the parameter shardSelector and
+	// answers for the objects of all shards. False: the server selects by it, for all kinds.
+	IgnoreShardSelectors bool
 	// Tracer observes requests and changes; may be nil.
 	Tracer Tracer
 	// WebhookTransport carries the requests to admission and conversion webhooks. A Service
@@ -109,6 +113,9 @@ func New(opts Options) *Server {
 		Writes: s.writes, Access: s.access, Kept: s.store.Kept, Lost: s.answers.lost,
 		Reads:  &read.Reader{Store: s.store, Kinds: s.kinds, Seen: s.corrupted.Sound, ExpiresContinue: s.requests.ContinueExpired},
 		Damage: s.answers.damage, Sending: s.answers.sending,
+		IgnoresShards: func(c *serve.Call) bool {
+			return opts.IgnoreShardSelectors || !c.Sound && s.requests.ShardSelectorsIgnored()
+		},
 	}
 	s.version.Store("v1.37.0+simulated")
 	if s.tracer != nil {

@@ -38,10 +38,11 @@ func (e Encoder) listMeta(meta metav1.ListMeta) any {
 		return meta
 	}
 	return struct {
-		Continue           string `json:"continue"`
-		RemainingItemCount *int64 `json:"remainingItemCount,omitempty"`
-		ResourceVersion    string `json:"resourceVersion"`
-	}{meta.Continue, meta.RemainingItemCount, meta.ResourceVersion}
+		Continue           string            `json:"continue"`
+		RemainingItemCount *int64            `json:"remainingItemCount,omitempty"`
+		ResourceVersion    string            `json:"resourceVersion"`
+		ShardInfo          *metav1.ShardInfo `json:"shardInfo,omitempty"`
+	}{meta.Continue, meta.RemainingItemCount, meta.ResourceVersion, meta.ShardInfo}
 }
 
 // EachPart calls send with a page, part by part. send must not retain them.
@@ -51,6 +52,7 @@ func (e Encoder) EachPart(meta metav1.ListMeta, items []*object.Object, send fun
 	case e.as == asMetadata:
 		return errNotAcceptable(fmt.Sprintf("you requested %s, but the requested object is a list (%sList)", e.as, internalType(e.kind)))
 	case e.as == AsTable:
+		meta.ShardInfo = nil // which tables do not have
 		return whole(send)(e.spelled(e.table(items, meta, true)))
 	case e.Protobuf:
 		return e.messages(meta, items, send)

@@ -42,6 +42,7 @@ type requestFaults struct {
 	refused        map[int]overload // by number of the request
 	expireContinue int
 	forbidSchemas  bool
+	ignoreShards   bool
 	publishAfter   time.Duration
 	losses         losses
 	lists, events  map[schema.GroupResource]Damage
@@ -200,6 +201,20 @@ func (f *Requests) SchemasForbidden() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.forbidSchemas
+}
+
+// IgnoreShardSelectors ignores the shard selectors of later requests, or ends that.
+func (f *Requests) IgnoreShardSelectors(ignore bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.ignoreShards = ignore
+}
+
+// ShardSelectorsIgnored reports whether shard selectors are ignored.
+func (f *Requests) ShardSelectorsIgnored() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.ignoreShards
 }
 
 // PublishSchemasAfter delays the publication of changed schemas.

@@ -17,7 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/types"
+	apiserversharding "k8s.io/apiserver/pkg/sharding"
 
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
@@ -37,6 +39,7 @@ type Target struct {
 type Query struct {
 	target Target
 	opts   *internalversion.ListOptions
+	shard  sharding.Selector // nil: any
 }
 
 // Parse reads the query of a request. It refuses fields by which objects of the kind
@@ -76,9 +79,22 @@ func (q *Query) selectName() error {
 	return nil
 }
 
+// SelectShard adds the query's shard selector to the selection, as a server with the feature
+// gate ShardedListAndWatch does. Without it the query selects the objects of all shards, as
+// for other servers.
+func (q *Query) SelectShard() (err error) {
+	if q.opts.ShardSelector == "" {
+		return nil
+	}
+	if q.shard, err = apiserversharding.Parse(q.opts.ShardSelector); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid shard selector: %v", err))
+	}
+	return nil
+}
+
 // Selection returns which objects the query selects.
 func (q *Query) Selection() Selection {
-	s := Selection{Kind: q.target.Kind, Namespace: q.target.Namespace}
+	s := Selection{Kind: q.target.Kind, Namespace: q.target.Namespace, shard: q.shard}
 	if q.opts.LabelSelector != nil && !q.opts.LabelSelector.Empty() {
 		s.labels = q.opts.LabelSelector
 	}

@@ -10,7 +10,8 @@
 //
 // Parse reads the query of a list, a watch or a deletion of a collection: which objects are
 // selected, which page at which revision is wanted, and what a watch starts from. It refuses
-// invalid parameters with the status of a real server, and depends on the request alone.
+// invalid parameters with the status of a real server, and depends on the request alone. Only
+// with Query.SelectShard does a shard selector count, as with the feature gate of a real server.
 package read
 
 import (
@@ -75,7 +76,7 @@ func (r *Reader) List(ctx context.Context, q Request, p Page, sel Selection) ([]
 	if err != nil {
 		return nil, metav1.ListMeta{}, err
 	}
-	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(state.revision, 10)}
+	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(state.revision, 10), ShardInfo: sel.shardInfo()}
 	taken, last := state.objects, len(state.objects)
 	if !sel.All() {
 		sel.Converts = true // the store is not locked

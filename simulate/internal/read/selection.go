@@ -4,8 +4,10 @@
 package read
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/sharding"
 
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -15,16 +17,17 @@ import (
 // Selection is which objects of a kind a list or watch asks for.
 type Selection struct {
 	Kind      *kinds.Kind
-	Namespace string          // empty: all
-	labels    labels.Selector // nil: any
-	fields    fields.Selector // nil: any
+	Namespace string            // empty: all
+	labels    labels.Selector   // nil: any
+	fields    fields.Selector   // nil: any
+	shard     sharding.Selector // nil: any
 	// Converts lets the selection call a conversion webhook. It must be false while the
 	// server is locked.
 	Converts bool
 }
 
 // All reports whether the selection includes every object of its namespace.
-func (s Selection) All() bool { return s.labels == nil && s.fields == nil }
+func (s Selection) All() bool { return s.labels == nil && s.fields == nil && s.shard == nil }
 
 // Has reports whether obj is selected; nil never is.
 func (s Selection) Has(obj *object.Object) bool {
@@ -33,8 +36,24 @@ func (s Selection) Has(obj *object.Object) bool {
 		return false
 	case s.labels != nil && !s.labels.Matches(object.LabelSet(obj)):
 		return false
+	case s.shard != nil && !s.inShard(obj):
+		return false
 	}
 	return s.fields == nil || s.fields.Matches(selectable{s.Kind, s.read(obj)})
+}
+
+// inShard reports whether obj is in the selected shard.
+func (s Selection) inShard(obj *object.Object) bool {
+	in, err := s.shard.Matches(obj.Meta())
+	return in && err == nil // all ranges are of one field, so there is no error
+}
+
+// shardInfo returns what a list says of its shard; nil if it is of all shards.
+func (s Selection) shardInfo() *metav1.ShardInfo {
+	if s.shard == nil {
+		return nil
+	}
+	return &metav1.ShardInfo{Selector: s.shard.String()}
 }
 
 // read returns obj in the version of the selection's kind, if a CRD names the selectable

@@ -22,8 +22,12 @@ func (c *Call) read() read.Request {
 }
 
 // query reads the query of a list, a watch or a deletion of a collection.
-func (c *Call) query() (*read.Query, error) {
-	return read.Parse(read.Target{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}, c.URL.Query(), c.Verb == "watch")
+func (h *Handler) query(c *Call) (*read.Query, error) {
+	q, err := read.Parse(read.Target{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}, c.URL.Query(), c.Verb == "watch")
+	if err != nil || h.IgnoresShards(c) {
+		return q, err
+	}
+	return q, q.SelectShard()
 }
 
 // find returns the object that a Call addresses.
@@ -33,7 +37,7 @@ func (h *Handler) find(c *Call) (*object.Object, error) {
 
 // selected returns the objects that the query of a Call selects.
 func (h *Handler) selected(c *Call) ([]*object.Object, metav1.ListMeta, error) {
-	query, err := c.query()
+	query, err := h.query(c)
 	if err != nil {
 		return nil, metav1.ListMeta{}, err
 	}
@@ -94,7 +98,7 @@ func (h *Handler) list(w http.ResponseWriter, c *Call) error {
 
 // watch answers a watch until it ends.
 func (h *Handler) watch(w http.ResponseWriter, c *Call) error {
-	query, err := c.query()
+	query, err := h.query(c)
 	if err != nil {
 		return err
 	}

@@ -51,17 +51,26 @@ func (a *Allotter) Resume(given Counters, named int) {
 	a.counters, a.named = given, named
 }
 
-// UID returns a UID that no other object has.
+// UID returns a UID that no other object has: a counter, behind digits that follow from it and
+// the seed. Shards of a server (KEP-5866) are ranges of a UID's FNV-1a hash, whose upper bits
+// hardly depend on the last digits.
 func (a *Allotter) UID() types.UID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.counters.UIDs++
 	var b [36]byte
 	copy(b[:], "00000000-0000-4000-8000-000000000000")
-	for i, n := len(b)-1, a.counters.UIDs; n > 0 && b[i] != '-'; i, n = i-1, n/16 {
-		b[i] = "0123456789abcdef"[n%16]
-	}
+	drawn := seededrand.Drawn(a.seed, "uid", uint64(a.counters.UIDs))
+	digits(b[:8], drawn>>32)
+	digits(b[24:], uint64(a.counters.UIDs))
 	return types.UID(b[:])
+}
+
+// digits writes n in hexadecimal digits, the last ones if there are more.
+func digits(to []byte, n uint64) {
+	for i := len(to) - 1; i >= 0; i, n = i-1, n/16 {
+		to[i] = "0123456789abcdef"[n%16]
+	}
 }
 
 const (

@@ -6,6 +6,8 @@ package write
 import (
 	"fmt"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/sharding"
 )
 
 // However many prefixes names are generated from, none of them has the same draw twice,
@@ -21,6 +23,22 @@ func TestAllotter_NamesAreDrawnOnce(t *testing.T) {
 		last = draw
 		if len(a.names) > maxPrefixes {
 			t.Fatalf("%d prefixes are remembered, want at most %d", len(a.names), maxPrefixes)
+		}
+	}
+}
+
+// Shards are balanced: they are ranges of the hash of the UID.
+func TestAllotter_UIDsAreSpreadOverShards(t *testing.T) {
+	const shards, objects = 16, 1600
+	for _, seed := range []uint64{0, 1, 1 << 40} {
+		a, in := NewAllotter(seed), map[byte]int{}
+		for range objects {
+			in[sharding.HashField(string(a.UID()))[0]]++
+		}
+		for shard, n := range in {
+			if len(in) != shards || n < objects/shards/2 || n > objects/shards*2 {
+				t.Errorf("seed %d: shard %c of %d has %d of %d objects, want about one in %d", seed, shard, len(in), n, objects, shards)
+			}
 		}
 	}
 }
