@@ -160,7 +160,6 @@ var allowedImports = map[string][]string{
 	"simulate/internal/fixture":             {"simulate"},       // tests alone
 	"simulate/internal/transcript":          {"internal/sleep"}, // knows servers by HTTP alone
 	"simulate/internal/transcript/recorded": {},                 // tests alone
-	"simulate/internal/transcript/shards":   {},                 // tests alone
 	"simulate/kit":                          {"client", "informer", "informer/compact", "manager", "rights", "simulate"},
 	"simulate/kit/internal/replay":          {"internal/contextvalues", "internal/effects", "internal/recording", "internal/simhook", "manager", "simulate"},
 	"simulate/kit/zoo":                      {}, // tests alone

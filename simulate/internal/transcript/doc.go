@@ -42,6 +42,14 @@
 // recorded. The stories under testdata/actors run against a simulated server with actors, and
 // their output is written by hand.
 //
+// # Shards
+//
+// The shard of an object (KEP-5866) follows from its uid, which differs between any two
+// servers, so there are no transcripts of requests with a shard selector. A test asks the
+// simulated server, and a real one with the feature gate ShardedListAndWatch, the same, and
+// compares facts that do not depend on uids. The servers of the transcripts are without that
+// gate.
+//
 // BenchmarkCost compares the cost of both servers in processor time and memory.
 //
 // # Cases

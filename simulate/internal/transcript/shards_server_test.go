@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package shards_test
+package transcript_test
 
 import (
 	"bufio"
@@ -23,8 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// server is one of the servers that are compared.
-type server struct {
+// shardServer is one of the servers that are compared.
+type shardServer struct {
 	*testing.T
 	host   string
 	client *http.Client
@@ -35,7 +35,7 @@ type server struct {
 // fact is what a server answered to something, without what differs between any two servers.
 type fact struct{ what, value string }
 
-func (s *server) note(value string, what ...any) {
+func (s *shardServer) note(value string, what ...any) {
 	s.facts = append(s.facts, fact{strings.TrimSuffix(fmt.Sprintln(what...), "\n"), value})
 }
 
@@ -70,7 +70,7 @@ func (a answer) shard() string {
 }
 
 // send sends a request and returns the answer's body. The caller closes it.
-func (s *server) send(method, path string, query url.Values, header map[string]string, body string) *http.Response {
+func (s *shardServer) send(method, path string, query url.Values, header map[string]string, body string) *http.Response {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, s.host+path+"?"+query.Encode(), strings.NewReader(body))
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *server) send(method, path string, query url.Values, header map[string]s
 }
 
 // do sends a request and returns its answer in JSON.
-func (s *server) do(method, path string, query url.Values, header map[string]string, body string) (a answer) {
+func (s *shardServer) do(method, path string, query url.Values, header map[string]string, body string) (a answer) {
 	s.Helper()
 	got := s.send(method, path, query, header, body)
 	defer got.Body.Close()
@@ -106,7 +106,7 @@ func (s *server) do(method, path string, query url.Values, header map[string]str
 }
 
 // list lists with a query.
-func (s *server) list(path string, query url.Values) answer {
+func (s *shardServer) list(path string, query url.Values) answer {
 	s.Helper()
 	a := s.do(http.MethodGet, path, query, nil, "")
 	if a.Code != http.StatusOK {
@@ -116,7 +116,7 @@ func (s *server) list(path string, query url.Values) answer {
 }
 
 // create creates an object and returns its uid.
-func (s *server) create(path, body string) string {
+func (s *shardServer) create(path, body string) string {
 	s.Helper()
 	got := s.send(http.MethodPost, path, nil, map[string]string{"Content-Type": "application/json"}, body)
 	defer got.Body.Close()
@@ -131,7 +131,7 @@ func (s *server) create(path, body string) string {
 }
 
 // configMap creates a ConfigMap.
-func (s *server) configMap(namespace, name string) {
+func (s *shardServer) configMap(namespace, name string) {
 	s.Helper()
 	parity := "odd"
 	if strings.ContainsAny(name[len(name)-1:], "02468") {
@@ -142,12 +142,12 @@ func (s *server) configMap(namespace, name string) {
 }
 
 // has reports whether a ConfigMap is in a shard of the uids.
-func (s *server) has(key string, in ...shard) bool {
+func (s *shardServer) has(key string, in ...shard) bool {
 	return slices.ContainsFunc(in, func(r shard) bool { return r.has(s.made[key]) })
 }
 
 // in returns the ConfigMaps in shards of the uids, in order.
-func (s *server) in(shards ...shard) (names []string) {
+func (s *shardServer) in(shards ...shard) (names []string) {
 	for key := range s.made {
 		if s.has(key, shards...) {
 			names = append(names, key)
@@ -158,7 +158,7 @@ func (s *server) in(shards ...shard) (names []string) {
 }
 
 // protobuf returns the shard selector in a list in protobuf.
-func (s *server) protobuf(path string, query url.Values, accept string) string {
+func (s *shardServer) protobuf(path string, query url.Values, accept string) string {
 	s.Helper()
 	got := s.send(http.MethodGet, path, query, map[string]string{"Accept": accept}, "")
 	defer got.Body.Close()
@@ -199,8 +199,8 @@ type frame struct {
 func (f frame) key() string { return f.Object.Metadata.Namespace + "/" + f.Object.Metadata.Name }
 
 // watch opens a watch and returns a function that returns its events up to one, as type and
-// key.
-func (s *server) watch(path string, query url.Values) (until func(last string) []string) {
+// key. A bookmark is shown with its annotations and whether it names a shard.
+func (s *shardServer) watch(path string, query url.Values) (until func(last string) []string) {
 	s.Helper()
 	query.Set("watch", "true")
 	query.Set("timeoutSeconds", "60")
@@ -219,6 +219,9 @@ func (s *server) watch(path string, query url.Values) (until func(last string) [
 			}
 			line := f.Type + " " + f.key()
 			if f.Type == "BOOKMARK" {
+				if f.Object.Metadata.Annotations == nil {
+					continue // the server sends it when it likes
+				}
 				line = fmt.Sprint(f.Type, " ", f.Object.Metadata.Annotations, " ", f.Object.Metadata.ShardInfo != nil)
 			}
 			seen = append(seen, line)

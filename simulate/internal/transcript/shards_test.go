@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package shards_test
+package transcript_test
 
 import (
 	"fmt"
@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	allConfigMaps = "/api/v1/configmaps"
-	objects       = 200
-	namespaces    = 8
-	full          = "0x0000000000000000', '0x10000000000000000"
+	allConfigMaps   = "/api/v1/configmaps"
+	shardObjects    = 200
+	shardNamespaces = 8
+	fullRange       = "0x0000000000000000', '0x10000000000000000"
 )
 
-func namespace(i int) string               { return fmt.Sprintf("shards-%d", i%namespaces) }
+func shardNamespace(i int) string          { return fmt.Sprintf("shards-%d", i%shardNamespaces) }
 func configMapsIn(namespace string) string { return "/api/v1/namespaces/" + namespace + "/configmaps" }
 
 // ours selects the objects that this test creates.
 func ours(shards ...shard) url.Values { return with(shards, "labelSelector", "of=shards") }
 
 // The simulated server answers requests with shard selectors as a real server does.
-func TestControlPlane(t *testing.T) {
+func TestShards_AsARealServerSelectsThem_S17(t *testing.T) {
 	env, err := envtest.Start(t.Context(), envtest.Options{
 		APIServerArgs: map[string][]string{"feature-gates": {"ShardedListAndWatch=true"}},
 	})
@@ -51,8 +51,8 @@ func TestControlPlane(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := observe(t, env.Config().Host, client)
-	got := simulated(t)
-	if minor(t, env.Config()) < 38 {
+	got := simulatedFacts(t)
+	if minorOf(t, env.Config()) < 38 {
 		got = before138(got)
 	}
 	if len(got) != len(want) || len(got) < 100 {
@@ -66,8 +66,8 @@ func TestControlPlane(t *testing.T) {
 	}
 }
 
-// simulated returns the facts of the simulated server.
-func simulated(t *testing.T) []fact {
+// simulatedFacts returns the facts of the simulated server.
+func simulatedFacts(t *testing.T) []fact {
 	s := simulate.New(simulate.Options{Authorization: true, Tokens: map[string]simulate.User{
 		"admin": {Name: "admin", Groups: []string{"system:masters"}},
 	}})
@@ -80,8 +80,8 @@ func simulated(t *testing.T) []fact {
 	return observe(t, listening.URL, listening.Client())
 }
 
-// minor returns the minor release of a server.
-func minor(t *testing.T, cfg *rest.Config) int {
+// minorOf returns the minor release of a server.
+func minorOf(t *testing.T, cfg *rest.Config) int {
 	version, err := kubernetes.NewForConfigOrDie(cfg).Discovery().ServerVersion()
 	if err != nil {
 		t.Fatal(err)
@@ -111,13 +111,13 @@ func before138(facts []fact) (out []fact) {
 
 // observe plays all requests to a server.
 func observe(t *testing.T, host string, client *http.Client) []fact {
-	s := &server{T: t, host: host, client: client, made: map[string]string{}}
-	for i := range namespaces {
-		s.create("/api/v1/namespaces", fmt.Sprintf(`{"metadata":{"name":%q}}`, namespace(i)))
+	s := &shardServer{T: t, host: host, client: client, made: map[string]string{}}
+	for i := range shardNamespaces {
+		s.create("/api/v1/namespaces", fmt.Sprintf(`{"metadata":{"name":%q}}`, shardNamespace(i)))
 	}
 	s.defineGears()
-	for i := range objects {
-		s.configMap(namespace(i), fmt.Sprintf("c-%03d", i))
+	for i := range shardObjects {
+		s.configMap(shardNamespace(i), fmt.Sprintf("c-%03d", i))
 	}
 	s.ranges()
 	s.forms()
@@ -131,7 +131,7 @@ func observe(t *testing.T, host string, client *http.Client) []fact {
 }
 
 // ranges asks for each shard of the objects.
-func (s *server) ranges() {
+func (s *shardServer) ranges() {
 	for _, field := range []string{"uid", "namespace"} {
 		for _, of := range []uint64{1, 2, 3, 16} {
 			for i := range of {
@@ -149,14 +149,14 @@ func (s *server) ranges() {
 	s.same("a label too", s.list(allConfigMaps, with([]shard{half}, "labelSelector", "of=shards,parity=even")).names(), even)
 	for i := range 6 {
 		name := fmt.Sprintf("c-%03d", i)
-		for _, in := range []string{"", namespace(i)} {
+		for _, in := range []string{"", shardNamespace(i)} {
 			path := allConfigMaps
 			if in != "" {
 				path = configMapsIn(in)
 			}
 			got := s.list(path, with([]shard{half}, "fieldSelector", "metadata.name="+name))
 			var want []string
-			if key := namespace(i) + "/" + name; s.has(key, half) {
+			if key := shardNamespace(i) + "/" + name; s.has(key, half) {
 				want = []string{key}
 			}
 			s.same("a field too", got.names(), want)
@@ -171,7 +171,7 @@ func (s *server) ranges() {
 
 // compare notes whether a list by uids has the objects that it is to have, and the list by
 // namespaces.
-func (s *server) compare(field string, got []string, shards ...shard) {
+func (s *shardServer) compare(field string, got []string, shards ...shard) {
 	s.Helper()
 	if field == "uid" {
 		s.same(fmt.Sprint(shards), got, s.in(shards...))
@@ -181,7 +181,7 @@ func (s *server) compare(field string, got []string, shards ...shard) {
 }
 
 // same notes whether two lists of names are equal.
-func (s *server) same(what string, got, want []string) {
+func (s *shardServer) same(what string, got, want []string) {
 	s.Helper()
 	s.note(fmt.Sprint(slices.Equal(got, want)), what)
 	if !slices.Equal(got, want) {
@@ -190,7 +190,7 @@ func (s *server) same(what string, got, want []string) {
 }
 
 // forms asks for each form of a list which shard it names.
-func (s *server) forms() {
+func (s *shardServer) forms() {
 	const metadata, protobuf = "as=PartialObjectMetadataList;g=meta.k8s.io;v=", "application/vnd.kubernetes.protobuf"
 	half := part("uid", 0, 2)
 	spaced := url.Values{"shardSelector": {"  shardRange( object.metadata.uid,\n\"0x0000000000000000\" ,r'0x8000000000000000')||(" + part("uid", 3, 4).String() + ") "}}
@@ -214,21 +214,21 @@ func (s *server) forms() {
 
 // badSelectors are refused, each for another reason.
 var badSelectors = []string{
-	" ", "shardRange(", "true", "shardRange()", "shardRange(object.metadata.uid, '" + full + "', 'x')",
-	"shardRange(metadata.uid, '" + full + "')", "shardRange(object.metadata.name, '" + full + "')", "shardRange('uid', '" + full + "')",
+	" ", "shardRange(", "true", "shardRange()", "shardRange(object.metadata.uid, '" + fullRange + "', 'x')",
+	"shardRange(metadata.uid, '" + fullRange + "')", "shardRange(object.metadata.name, '" + fullRange + "')", "shardRange('uid', '" + fullRange + "')",
 	"shardRange(object.metadata.uid, 0, 1)", "shardRange(object.metadata.uid, object.a, '0x1')",
 	"shardRange(object.metadata.uid, '0000000000000000', '0x8000000000000000')", "shardRange(object.metadata.uid, '0x', '0x8000000000000000')",
 	"shardRange(object.metadata.uid, '0x0', '0x8000000000000000')", "shardRange(object.metadata.uid, '0x0000000000000000', '0x20000000000000000')",
 	"shardRange(object.metadata.uid, '0x000000000000000000', '0x8000000000000000')", "shardRange(object.metadata.uid, '0x000000000000000A', '0x8000000000000000')",
 	"shardRange(object.metadata.uid, '0x8000000000000000', '0x8000000000000000')", "shardRange(object.metadata.uid, '0x9000000000000000', '0x8000000000000000')",
-	"shardRange(object.metadata.uid, '" + full + "') && shardRange(object.metadata.uid, '" + full + "')", "!shardRange(object.metadata.uid, '" + full + "')",
-	"shardRange(object.metadata.uid, '" + full + "') || shardRange(object.metadata.namespace, '" + full + "')", "hashRange(object.metadata.uid, '" + full + "')",
-	"shardRange(object['metadata'].uid, '" + full + "')", "shardRange(object.metadata.uid, '" + full + "') ||",
+	"shardRange(object.metadata.uid, '" + fullRange + "') && shardRange(object.metadata.uid, '" + fullRange + "')", "!shardRange(object.metadata.uid, '" + fullRange + "')",
+	"shardRange(object.metadata.uid, '" + fullRange + "') || shardRange(object.metadata.namespace, '" + fullRange + "')", "hashRange(object.metadata.uid, '" + fullRange + "')",
+	"shardRange(object['metadata'].uid, '" + fullRange + "')", "shardRange(object.metadata.uid, '" + fullRange + "') ||",
 	"shardRange(object.metadata.uid, b'0x0000000000000000', '0x8000000000000000')", "has(object.metadata.uid)", "[1].all(x, x > 0)",
 }
 
 // refusals asks with each invalid selector.
-func (s *server) refusals() {
+func (s *shardServer) refusals() {
 	nobody := map[string]string{"Impersonate-User": "nobody"}
 	note := func(query url.Values, header map[string]string, what ...any) {
 		got := s.do(http.MethodGet, allConfigMaps, query, header, "")
@@ -247,21 +247,21 @@ func (s *server) refusals() {
 }
 
 // pages reads lists in pages.
-func (s *server) pages() {
+func (s *shardServer) pages() {
 	half, quarter := part("uid", 0, 2), part("namespace", 2, 4)
 	// By uid: which objects are there.
 	var got []string
-	token, sized := "", true
-	for first := ""; ; {
-		page := s.list(allConfigMaps, with([]shard{half}, "labelSelector", "of=shards", "limit", "7", "continue", token))
-		first, got = page.Metadata.ResourceVersion, append(got, page.names()...)
-		sized = sized && first == page.Metadata.ResourceVersion && page.Metadata.RemainingItemCount == nil && page.shard() == half.String()
-		if token = page.Metadata.Continue; token == "" {
-			break
+	for token := "first"; token != ""; {
+		query := with([]shard{half}, "labelSelector", "of=shards", "limit", "7")
+		if got != nil {
+			query.Set("continue", token)
 		}
-		sized = sized && len(page.Items) == 7
+		page := s.list(allConfigMaps, query)
+		got, token = append(got, page.names()...), page.Metadata.Continue
+		if token != "" && len(page.Items) != 7 || page.Metadata.RemainingItemCount != nil || page.shard() != half.String() {
+			s.Errorf("a page by uid of %s has %d objects, want 7: %+v", s.host, len(page.Items), page.Metadata)
+		}
 	}
-	s.note(fmt.Sprint(sized), "pages by uid")
 	s.same("pages by uid", got, s.in(half))
 	// By namespace: each page.
 	for _, version := range []string{"", "0"} {
@@ -273,7 +273,7 @@ func (s *server) pages() {
 		}
 	}
 	// Without labels, in one namespace: the selector alone makes the rest unknown.
-	in := configMapsIn(namespace(0))
+	in := configMapsIn(shardNamespace(0))
 	for _, r := range []shard{part("namespace", 0, 1), part("uid", 0, 1)} {
 		page := s.list(in, with([]shard{r}, "limit", "4"))
 		s.note(fmt.Sprint(page.names(), page.Metadata.RemainingItemCount == nil), "page of all", r)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package shards_test
+package transcript_test
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ const (
 
 // both creates ConfigMaps until there is one in a shard and one outside, and ends with one in
 // it. It returns their keys in order.
-func (s *server) both(namespace, prefix string, r shard) (made []string) {
+func (s *shardServer) both(namespace, prefix string, r shard) (made []string) {
 	s.Helper()
 	for in, out := false, false; !in || !out || !s.has(made[len(made)-1], r); {
 		name := fmt.Sprintf("%s-%03d", prefix, len(made))
@@ -36,7 +36,7 @@ func (s *server) both(namespace, prefix string, r shard) (made []string) {
 }
 
 // events returns the events of changes to objects, as far as the shard has these.
-func (s *server) events(kind string, keys []string, r shard) (events []string) {
+func (s *shardServer) events(kind string, keys []string, r shard) (events []string) {
 	for _, key := range keys {
 		if s.has(key, r) {
 			events = append(events, kind+" "+key)
@@ -46,7 +46,7 @@ func (s *server) events(kind string, keys []string, r shard) (events []string) {
 }
 
 // watches watches one shard, from a version, from now, and with a streaming list.
-func (s *server) watches() {
+func (s *shardServer) watches() {
 	half := part("uid", 0, 2)
 	now := s.list(allConfigMaps, nil).Metadata.ResourceVersion
 	initial := s.events("ADDED", s.in(half), half)
@@ -62,7 +62,7 @@ func (s *server) watches() {
 	past := s.watch(allConfigMaps, with([]shard{half}, "resourceVersion", now))
 	other := s.watch(allConfigMaps, with([]shard{part("uid", 1, 2)}, "labelSelector", "of=shards", "resourceVersion", now))
 
-	made := s.both(namespace(1), "w", half)
+	made := s.both(shardNamespace(1), "w", half)
 	for _, key := range made {
 		s.update(key, `{"data":{"a":"b"}}`)
 	}
@@ -80,7 +80,7 @@ func (s *server) watches() {
 	}
 	want = append(want, s.events("DELETED", made, half)...)
 	// The end is the only event of another object.
-	last := s.both(namespace(1), "end", half)
+	last := s.both(shardNamespace(1), "end", half)
 	marker := "ADDED " + last[len(last)-1]
 	want = append(want, s.events("ADDED", last, half)...)
 	s.same("watch of a streaming list", streaming(marker), want)
@@ -102,24 +102,24 @@ func without(events, initial []string) []string {
 }
 
 // recreated deletes objects, and creates others with their names, which have other uids.
-func (s *server) recreated() {
+func (s *shardServer) recreated() {
 	half := part("uid", 0, 2)
 	watch := s.watch(allConfigMaps, with([]shard{half}, "resourceVersion", s.list(allConfigMaps, nil).Metadata.ResourceVersion))
 	var want []string
 	for i := range 12 {
-		key := namespace(2) + "/c-" + fmt.Sprintf("%03d", 2+i*namespaces)
+		key := shardNamespace(2) + "/c-" + fmt.Sprintf("%03d", 2+i*shardNamespaces)
 		want = append(want, s.events("DELETED", []string{key}, half)...)
 		s.remove(key)
-		s.configMap(namespace(2), key[len(namespace(2))+1:])
+		s.configMap(shardNamespace(2), key[len(shardNamespace(2))+1:])
 		want = append(want, s.events("ADDED", []string{key}, half)...)
 	}
-	last := s.both(namespace(2), "end", half)
+	last := s.both(shardNamespace(2), "end", half)
 	want = append(want, s.events("ADDED", last, half)...)
 	s.same("objects made again", watch(want[len(want)-1]), want)
 }
 
 // update merges a patch into a ConfigMap.
-func (s *server) update(key, patch string) {
+func (s *shardServer) update(key, patch string) {
 	s.Helper()
 	if got := s.do(http.MethodPatch, pathOf(key), nil, map[string]string{"Content-Type": "application/merge-patch+json"}, patch); got.Code != http.StatusOK {
 		s.Fatalf("patch %s: %d %s", key, got.Code, got.Message)
@@ -127,7 +127,7 @@ func (s *server) update(key, patch string) {
 }
 
 // remove deletes a ConfigMap.
-func (s *server) remove(key string) {
+func (s *shardServer) remove(key string) {
 	s.Helper()
 	if got := s.do(http.MethodDelete, pathOf(key), nil, nil, ""); got.Code != http.StatusOK {
 		s.Fatalf("delete %s: %d %s", key, got.Code, got.Message)
@@ -140,10 +140,10 @@ func pathOf(key string) string {
 }
 
 // defineGears defines a custom kind, which is served some time later.
-func (s *server) defineGears() { s.create(crds, gearCRD) }
+func (s *shardServer) defineGears() { s.create(crds, gearCRD) }
 
 // gears asks for shards of a custom kind.
-func (s *server) gears() {
+func (s *shardServer) gears() {
 	for s.do(http.MethodGet, allGears, nil, nil, "").Code != http.StatusOK {
 		if s.Context().Err() != nil {
 			s.Fatal("the custom kind is not served")
@@ -160,7 +160,7 @@ func (s *server) gears() {
 		var want []string
 		for _, name := range slices.Sorted(maps.Keys(uids)) {
 			if r.has(uids[name]) {
-				want = append(want, namespace(0)+"/"+name)
+				want = append(want, shardNamespace(0)+"/"+name)
 			}
 		}
 		s.same("gears", got.names(), want)
@@ -177,11 +177,11 @@ func (s *server) gears() {
 }
 
 // deletions deletes one shard of a collection.
-func (s *server) deletions() {
+func (s *shardServer) deletions() {
 	half := part("uid", 0, 2)
-	in := configMapsIn(namespace(3))
+	in := configMapsIn(shardNamespace(3))
 	key := func(r shard) []string {
-		return slices.DeleteFunc(s.in(r), func(key string) bool { return !strings.HasPrefix(key, namespace(3)+"/") })
+		return slices.DeleteFunc(s.in(r), func(key string) bool { return !strings.HasPrefix(key, shardNamespace(3)+"/") })
 	}
 	got := s.do(http.MethodDelete, in, url.Values{"shardSelector": {"x"}}, nil, "")
 	s.note(fmt.Sprint(got.Code, " ", got.Reason, ": ", got.Message), "refused deletion")
