@@ -35,8 +35,10 @@ func sharded(t *testing.T, opts Options) (s *Server, all, lower []string) {
 	s = New(opts)
 	for i := range 32 {
 		name := fmt.Sprintf("c-%02d", i)
-		stored(t, s, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"`+name+`","labels":{"n":"`+fmt.Sprint(i%2)+`"}}}`)
-		uid := s.store.Get(configMaps, types.NamespacedName{Namespace: "n", Name: name}).Meta().GetUID()
+		stored(t, s, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap",`+
+			`"metadata":{"namespace":"n","name":%q,"labels":{"n":"%d"}}}`, name, i%2))
+		uid := s.store.Get(configMaps, types.NamespacedName{Namespace: "n",
+			Name: name}).Meta().GetUID()
 		if all = append(all, name); sharding.HashField(string(uid)) < "8" {
 			lower = append(lower, name)
 		}
@@ -54,8 +56,10 @@ func byShard(selector, more string) string {
 // A shard selector selects by the hash of a field, and together with the other selectors.
 func TestServer_SelectsByShard_S17(t *testing.T) {
 	s, all, lower := sharded(t, Options{})
-	upper := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(lower, name) })
-	even := slices.DeleteFunc(slices.Clone(lower), func(name string) bool { return !strings.ContainsAny(name[3:], "02468") })
+	upper := slices.DeleteFunc(slices.Clone(all),
+		func(name string) bool { return slices.Contains(lower, name) })
+	even := slices.DeleteFunc(slices.Clone(lower),
+		func(name string) bool { return !strings.ContainsAny(name[3:], "02468") })
 	for _, c := range []struct{ selector, more, want string }{
 		{lowerHalf, "", strings.Join(lower, " ")},
 		{upperHalf, "", strings.Join(upper, " ")},
@@ -64,7 +68,8 @@ func TestServer_SelectsByShard_S17(t *testing.T) {
 		{lowerHalf, "&fieldSelector=metadata.name=" + lower[1], lower[1]},
 		{lowerHalf, "&fieldSelector=metadata.name=" + upper[1], ""},
 		{lowerHalf, "&limit=3", strings.Join(lower[:3], " ")},
-		{"true", "", "400 invalid shard selector: unexpected expression kind 5; expected shardRange() call or || operator"},
+		{"true", "", "400 invalid shard selector: unexpected expression kind 5; " +
+			"expected shardRange() call or || operator"},
 	} {
 		if got := asked(t, s, byShard(c.selector, c.more)); got != c.want {
 			t.Errorf("by %s %s: got %q, want %q", c.selector, c.more, got, c.want)
@@ -108,7 +113,8 @@ func TestServer_IgnoresShardSelectors(t *testing.T) {
 	watch := byShard(lowerHalf, fmt.Sprint("&watch=true&resourceVersion=", s.Revision()))
 	removed := func(names []string) (keys []types.NamespacedName, want string) {
 		for _, name := range names {
-			keys, want = append(keys, types.NamespacedName{Namespace: "n", Name: name}), want+" DELETED "+name
+			keys, want = append(keys, types.NamespacedName{Namespace: "n",
+				Name: name}), want+" DELETED "+name
 		}
 		return keys, strings.TrimSpace(want)
 	}
@@ -141,7 +147,8 @@ func TestServer_IgnoresShardSelectors(t *testing.T) {
 		t.Errorf("the watch from before goes on with %s, want its end", got)
 	}
 	s.Heal()
-	if got := asked(t, s, byShard("true", "")); !strings.HasPrefix(got, "400 invalid shard selector") {
+	if got := asked(t, s, byShard("true", "")); !strings.HasPrefix(got,
+		"400 invalid shard selector") {
 		t.Errorf("a healed server answers an invalid selector with %s", got)
 	}
 }

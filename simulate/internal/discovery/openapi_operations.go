@@ -33,13 +33,15 @@ var queryParameters = map[string]struct{ typ, about string }{
 	"resourceVersion":      {"string", "the version to read at or to watch from"},
 	"resourceVersionMatch": {"string", "how the version is meant: Exact or NotOlderThan"},
 	"sendInitialEvents":    {"boolean", "begin a watch with all that is there"},
-	"shardSelector":        {"string", "only objects whose uid or namespace has a hash in these ranges"},
+	"shardSelector":        {"string", "only objects whose hash is in these ranges"},
 	"timeoutSeconds":       {"integer", "when a list or a watch is to end"},
 	"watch":                {"boolean", "tell of changes in place of a list"},
 }
 
 var (
-	listParameters  = []string{"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "shardSelector", "timeoutSeconds", "watch"}
+	listParameters = []string{"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector",
+		"limit", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "shardSelector",
+		"timeoutSeconds", "watch"}
 	operationByVerb = map[string]struct {
 		word, action string
 		parameters   []string
@@ -52,7 +54,10 @@ var (
 		"patch":  {"patch", "patch", []string{"dryRun", "fieldManager", "fieldValidation", "force"}, []int{200, 201}},
 		"delete": {"delete", "delete", []string{"dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy"}, []int{200, 202}},
 		"deletecollection": {"delete", "deletecollection",
-			[]string{"continue", "dryRun", "fieldSelector", "gracePeriodSeconds", "labelSelector", "limit", "orphanDependents", "propagationPolicy", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "shardSelector", "timeoutSeconds"}, []int{200}},
+			[]string{"continue", "dryRun", "fieldSelector", "gracePeriodSeconds", "labelSelector",
+				"limit", "orphanDependents", "propagationPolicy", "resourceVersion",
+				"resourceVersionMatch", "sendInitialEvents", "shardSelector", "timeoutSeconds"},
+			[]int{200}},
 	}
 )
 

@@ -76,7 +76,8 @@ func (r *Reader) List(ctx context.Context, q Request, p Page, sel Selection) ([]
 	if err != nil {
 		return nil, metav1.ListMeta{}, err
 	}
-	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(state.revision, 10), ShardInfo: sel.shardInfo()}
+	version := strconv.FormatInt(state.revision, 10)
+	meta := metav1.ListMeta{ResourceVersion: version, ShardInfo: sel.shardInfo()}
 	taken, last := state.objects, len(state.objects)
 	if !sel.All() {
 		sel.Converts = true // the store is not locked

@@ -70,9 +70,11 @@ func (a answer) shard() string {
 }
 
 // send sends a request and returns the answer's body. The caller closes it.
-func (s *shardServer) send(method, path string, query url.Values, header map[string]string, body string) *http.Response {
+func (s *shardServer) send(method, path string, query url.Values, header map[string]string,
+	body string) *http.Response {
 	s.Helper()
-	r, err := http.NewRequestWithContext(s.Context(), method, s.host+path+"?"+query.Encode(), strings.NewReader(body))
+	r, err := http.NewRequestWithContext(s.Context(), method, s.host+path+"?"+query.Encode(),
+		strings.NewReader(body))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -87,7 +89,8 @@ func (s *shardServer) send(method, path string, query url.Values, header map[str
 }
 
 // do sends a request and returns its answer in JSON.
-func (s *shardServer) do(method, path string, query url.Values, header map[string]string, body string) (a answer) {
+func (s *shardServer) do(method, path string, query url.Values, header map[string]string,
+	body string) (a answer) {
 	s.Helper()
 	got := s.send(method, path, query, header, body)
 	defer got.Body.Close()
@@ -118,13 +121,15 @@ func (s *shardServer) list(path string, query url.Values) answer {
 // create creates an object and returns its uid.
 func (s *shardServer) create(path, body string) string {
 	s.Helper()
-	got := s.send(http.MethodPost, path, nil, map[string]string{"Content-Type": "application/json"}, body)
+	got := s.send(http.MethodPost, path, nil, map[string]string{"Content-Type": "application/json"},
+		body)
 	defer got.Body.Close()
 	var made struct {
 		Message  string
 		Metadata metav1.ObjectMeta
 	}
-	if err := json.NewDecoder(got.Body).Decode(&made); err != nil || got.StatusCode != http.StatusCreated {
+	if err := json.NewDecoder(got.Body).Decode(&made); err != nil ||
+		got.StatusCode != http.StatusCreated {
 		s.Fatalf("create %s: %d %s %v", body, got.StatusCode, made.Message, err)
 	}
 	return string(made.Metadata.UID)
@@ -215,14 +220,16 @@ func (s *shardServer) watch(path string, query url.Values) (until func(last stri
 		for !slices.Contains(seen, last) {
 			var f frame
 			if err := in.Decode(&f); err != nil {
-				s.Fatalf("watch %s?%s: %v after %v, want %s at the end", path, query.Encode(), err, seen, last)
+				s.Fatalf("watch %s?%s: %v after %v, want %s at the end", path, query.Encode(), err,
+					seen, last)
 			}
 			line := f.Type + " " + f.key()
 			if f.Type == "BOOKMARK" {
 				if f.Object.Metadata.Annotations == nil {
 					continue // the server sends it when it likes
 				}
-				line = fmt.Sprint(f.Type, " ", f.Object.Metadata.Annotations, " ", f.Object.Metadata.ShardInfo != nil)
+				line = fmt.Sprint(f.Type, " ", f.Object.Metadata.Annotations, " ",
+					f.Object.Metadata.ShardInfo != nil)
 			}
 			seen = append(seen, line)
 		}

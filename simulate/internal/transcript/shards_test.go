@@ -27,8 +27,10 @@ const (
 	fullRange       = "0x0000000000000000', '0x10000000000000000"
 )
 
-func shardNamespace(i int) string          { return fmt.Sprintf("shards-%d", i%shardNamespaces) }
-func configMapsIn(namespace string) string { return "/api/v1/namespaces/" + namespace + "/configmaps" }
+func shardNamespace(i int) string { return fmt.Sprintf("shards-%d", i%shardNamespaces) }
+func configMapsIn(namespace string) string {
+	return "/api/v1/namespaces/" + namespace + "/configmaps"
+}
 
 // ours selects the objects that this test creates.
 func ours(shards ...shard) url.Values { return with(shards, "labelSelector", "of=shards") }
@@ -56,11 +58,13 @@ func TestShards_AsARealServerSelectsThem_S17(t *testing.T) {
 		got = before138(got)
 	}
 	if len(got) != len(want) || len(got) < 100 {
-		t.Errorf("%d facts of the simulated server, %d of the real one, want as many, and at least 100", len(got), len(want))
+		t.Errorf("%d facts of the simulated server, %d of the real one, want as many, at least 100",
+			len(got), len(want))
 	}
 	for i := range min(len(got), len(want)) {
 		if got[i] != want[i] {
-			t.Errorf("%s: the simulated server (got) does not answer as the real one (want):\n got  %s\n want %s",
+			t.Errorf("%s: the simulated server (got) answers otherwise than the real one (want):\n"+
+				" got  %s\n want %s",
 				want[i].what, got[i].value, want[i].value)
 		}
 	}
@@ -101,7 +105,8 @@ func before138(facts []fact) (out []fact) {
 		switch {
 		case strings.HasPrefix(f.value, "400 BadRequest: invalid shard selector:"):
 			f.value = strings.Replace(f.value, "400 BadRequest", "500 ", 1)
-		case strings.HasPrefix(f.what, "shard of metadata"), strings.HasPrefix(f.what, "shard of gears"):
+		case strings.HasPrefix(f.what, "shard of metadata"),
+			strings.HasPrefix(f.what, "shard of gears"):
 			f.value = "none"
 		}
 		out = append(out, f)
@@ -145,8 +150,10 @@ func (s *shardServer) ranges() {
 	}
 	// Selectors combine.
 	half := part("uid", 0, 2)
-	even := slices.DeleteFunc(s.in(half), func(key string) bool { return !strings.ContainsAny(key[len(key)-1:], "02468") })
-	s.same("a label too", s.list(allConfigMaps, with([]shard{half}, "labelSelector", "of=shards,parity=even")).names(), even)
+	even := slices.DeleteFunc(s.in(half),
+		func(key string) bool { return !strings.ContainsAny(key[len(key)-1:], "02468") })
+	labelled := with([]shard{half}, "labelSelector", "of=shards,parity=even")
+	s.same("a label too", s.list(allConfigMaps, labelled).names(), even)
 	for i := range 6 {
 		name := fmt.Sprintf("c-%03d", i)
 		for _, in := range []string{"", shardNamespace(i)} {
@@ -165,7 +172,8 @@ func (s *shardServer) ranges() {
 	}
 	// Objects outside of namespaces have the hash of the empty string.
 	for i := range uint64(4) {
-		s.note(fmt.Sprint(len(s.list("/api/v1/namespaces", with([]shard{part("namespace", i, 4)})).Items) > 0), "namespaces by namespace", i)
+		found := s.list("/api/v1/namespaces", with([]shard{part("namespace", i, 4)})).Items
+		s.note(fmt.Sprint(len(found) > 0), "namespaces by namespace", i)
 	}
 }
 
@@ -191,17 +199,21 @@ func (s *shardServer) same(what string, got, want []string) {
 
 // forms asks for each form of a list which shard it names.
 func (s *shardServer) forms() {
-	const metadata, protobuf = "as=PartialObjectMetadataList;g=meta.k8s.io;v=", "application/vnd.kubernetes.protobuf"
+	const metadata = "as=PartialObjectMetadataList;g=meta.k8s.io;v="
+	const protobuf = "application/vnd.kubernetes.protobuf"
 	half := part("uid", 0, 2)
-	spaced := url.Values{"shardSelector": {"  shardRange( object.metadata.uid,\n\"0x0000000000000000\" ,r'0x8000000000000000')||(" + part("uid", 3, 4).String() + ") "}}
+	spaced := url.Values{"shardSelector": {"  shardRange( object.metadata.uid,\n" +
+		"\"0x0000000000000000\" ,r'0x8000000000000000')||(" + part("uid", 3, 4).String() + ") "}}
 	s.note(s.list(allConfigMaps, spaced).shard(), "shard with spaces")
 	method := url.Values{"shardSelector": {"object.f(1)." + half.String()}}
 	s.note(s.list(allConfigMaps, method).shard(), "shard of a method")
 	s.note(s.list(allConfigMaps, with([]shard{part("uid", 0, 1)})).shard(), "shard of all")
 	s.note(s.list(allConfigMaps, nil).shard(), "shard of none")
-	s.note(s.list(allConfigMaps, url.Values{"shardSelector": {""}}).shard(), "shard of an empty selector")
+	s.note(s.list(allConfigMaps, url.Values{"shardSelector": {""}}).shard(),
+		"shard of an empty selector")
 	as := func(what, accept string) {
-		got := s.do(http.MethodGet, allConfigMaps, ours(half), map[string]string{"Accept": accept}, "")
+		got := s.do(http.MethodGet, allConfigMaps, ours(half), map[string]string{"Accept": accept},
+			"")
 		s.note(got.shard(), what)
 		s.same(accept, got.names(), s.in(half))
 	}
@@ -209,23 +221,37 @@ func (s *shardServer) forms() {
 	as("shard of metadata", "application/json;"+metadata+"v1beta1")
 	as("shard of a table", "application/json;as=Table;g=meta.k8s.io;v=v1")
 	s.note(s.protobuf(allConfigMaps, ours(half), protobuf), "shard in protobuf")
-	s.note(s.protobuf(allConfigMaps, ours(half), protobuf+";"+metadata+"v1"), "shard of metadata in protobuf")
+	s.note(s.protobuf(allConfigMaps, ours(half), protobuf+";"+metadata+"v1"),
+		"shard of metadata in protobuf")
 }
 
 // badSelectors are refused, each for another reason.
-var badSelectors = []string{
-	" ", "shardRange(", "true", "shardRange()", "shardRange(object.metadata.uid, '" + fullRange + "', 'x')",
-	"shardRange(metadata.uid, '" + fullRange + "')", "shardRange(object.metadata.name, '" + fullRange + "')", "shardRange('uid', '" + fullRange + "')",
-	"shardRange(object.metadata.uid, 0, 1)", "shardRange(object.metadata.uid, object.a, '0x1')",
-	"shardRange(object.metadata.uid, '0000000000000000', '0x8000000000000000')", "shardRange(object.metadata.uid, '0x', '0x8000000000000000')",
-	"shardRange(object.metadata.uid, '0x0', '0x8000000000000000')", "shardRange(object.metadata.uid, '0x0000000000000000', '0x20000000000000000')",
-	"shardRange(object.metadata.uid, '0x000000000000000000', '0x8000000000000000')", "shardRange(object.metadata.uid, '0x000000000000000A', '0x8000000000000000')",
-	"shardRange(object.metadata.uid, '0x8000000000000000', '0x8000000000000000')", "shardRange(object.metadata.uid, '0x9000000000000000', '0x8000000000000000')",
-	"shardRange(object.metadata.uid, '" + fullRange + "') && shardRange(object.metadata.uid, '" + fullRange + "')", "!shardRange(object.metadata.uid, '" + fullRange + "')",
-	"shardRange(object.metadata.uid, '" + fullRange + "') || shardRange(object.metadata.namespace, '" + fullRange + "')", "hashRange(object.metadata.uid, '" + fullRange + "')",
-	"shardRange(object['metadata'].uid, '" + fullRange + "')", "shardRange(object.metadata.uid, '" + fullRange + "') ||",
-	"shardRange(object.metadata.uid, b'0x0000000000000000', '0x8000000000000000')", "has(object.metadata.uid)", "[1].all(x, x > 0)",
-}
+var badSelectors = append([]string{" "}, strings.Split(strings.ReplaceAll(`shardRange(
+true
+shardRange()
+shardRange(object.metadata.uid, 'FULL', 'x')
+shardRange(metadata.uid, 'FULL')
+shardRange(object.metadata.name, 'FULL')
+shardRange('uid', 'FULL')
+shardRange(object.metadata.uid, 0, 1)
+shardRange(object.metadata.uid, object.a, '0x1')
+shardRange(object.metadata.uid, '0000000000000000', '0x8000000000000000')
+shardRange(object.metadata.uid, '0x', '0x8000000000000000')
+shardRange(object.metadata.uid, '0x0', '0x8000000000000000')
+shardRange(object.metadata.uid, '0x0000000000000000', '0x20000000000000000')
+shardRange(object.metadata.uid, '0x000000000000000000', '0x8000000000000000')
+shardRange(object.metadata.uid, '0x000000000000000A', '0x8000000000000000')
+shardRange(object.metadata.uid, '0x8000000000000000', '0x8000000000000000')
+shardRange(object.metadata.uid, '0x9000000000000000', '0x8000000000000000')
+shardRange(object.metadata.uid, 'FULL') && shardRange(object.metadata.uid, 'FULL')
+!shardRange(object.metadata.uid, 'FULL')
+shardRange(object.metadata.uid, 'FULL') || shardRange(object.metadata.namespace, 'FULL')
+hashRange(object.metadata.uid, 'FULL')
+shardRange(object['metadata'].uid, 'FULL')
+shardRange(object.metadata.uid, 'FULL') ||
+shardRange(object.metadata.uid, b'0x0000000000000000', '0x8000000000000000')
+has(object.metadata.uid)
+[1].all(x, x > 0)`, "FULL", fullRange), "\n")...)
 
 // refusals asks with each invalid selector.
 func (s *shardServer) refusals() {
@@ -240,10 +266,13 @@ func (s *shardServer) refusals() {
 	}
 	bad := badSelectors[0]
 	note(url.Values{"shardSelector": {bad}}, nobody, "forbidden list")
-	note(url.Values{"shardSelector": {bad}, "fieldSelector": {"spec.x=1"}}, nil, "refused for its field")
+	note(url.Values{"shardSelector": {bad}, "fieldSelector": {"spec.x=1"}}, nil,
+		"refused for its field")
 	note(url.Values{"shardSelector": {bad}, "limit": {"x"}}, nil, "refused for its limit")
-	note(url.Values{"shardSelector": {bad}, "continue": {"x"}}, nil, "refused before its continue token")
-	note(url.Values{"shardSelector": {bad}, "resourceVersion": {"x"}}, nil, "refused before its version")
+	note(url.Values{"shardSelector": {bad}, "continue": {"x"}}, nil,
+		"refused before its continue token")
+	note(url.Values{"shardSelector": {bad}, "resourceVersion": {"x"}}, nil,
+		"refused before its version")
 }
 
 // pages reads lists in pages.
@@ -258,17 +287,21 @@ func (s *shardServer) pages() {
 		}
 		page := s.list(allConfigMaps, query)
 		got, token = append(got, page.names()...), page.Metadata.Continue
-		if token != "" && len(page.Items) != 7 || page.Metadata.RemainingItemCount != nil || page.shard() != half.String() {
-			s.Errorf("a page by uid of %s has %d objects, want 7: %+v", s.host, len(page.Items), page.Metadata)
+		if token != "" && len(page.Items) != 7 || page.Metadata.RemainingItemCount != nil ||
+			page.shard() != half.String() {
+			s.Errorf("a page by uid of %s has %d objects, want 7: %+v", s.host, len(page.Items),
+				page.Metadata)
 		}
 	}
 	s.same("pages by uid", got, s.in(half))
 	// By namespace: each page.
 	for _, version := range []string{"", "0"} {
-		query := with([]shard{quarter}, "labelSelector", "of=shards", "limit", "9", "resourceVersion", version)
+		query := with([]shard{quarter}, "labelSelector", "of=shards", "limit", "9",
+			"resourceVersion", version)
 		for n := 0; n == 0 || query.Get("continue") != ""; n++ {
 			page := s.list(allConfigMaps, query)
-			s.note(fmt.Sprint(page.names(), page.Metadata.RemainingItemCount == nil, page.shard()), "page", n, "at version", version)
+			s.note(fmt.Sprint(page.names(), page.Metadata.RemainingItemCount == nil, page.shard()),
+				"page", n, "at version", version)
 			query.Set("continue", page.Metadata.Continue)
 		}
 	}
@@ -278,7 +311,8 @@ func (s *shardServer) pages() {
 		page := s.list(in, with([]shard{r}, "limit", "4"))
 		s.note(fmt.Sprint(page.names(), page.Metadata.RemainingItemCount == nil), "page of all", r)
 		next := s.list(in, with(nil, "limit", "4", "continue", page.Metadata.Continue))
-		s.note(fmt.Sprint(next.names(), *next.Metadata.RemainingItemCount, next.shard()), "continued without a shard", r)
+		s.note(fmt.Sprint(next.names(), *next.Metadata.RemainingItemCount, next.shard()),
+			"continued without a shard", r)
 		next = s.list(in, with([]shard{quarter}, "limit", "4", "continue", page.Metadata.Continue))
 		s.note(fmt.Sprint(next.names(), next.shard()), "continued with another shard", r)
 	}

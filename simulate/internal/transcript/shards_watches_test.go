@@ -16,8 +16,10 @@ const (
 	crds     = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	gears    = "/apis/shards.example.com/v1/namespaces/shards-0/gears"
 	allGears = "/apis/shards.example.com/v1/gears"
-	gearCRD  = `{"metadata":{"name":"gears.shards.example.com"},"spec":{"group":"shards.example.com","scope":"Namespaced",
-		"names":{"kind":"Gear","plural":"gears"},"versions":[{"name":"v1","served":true,"storage":true,
+	gearCRD  = `{"metadata":{"name":"gears.shards.example.com"},
+		"spec":{"group":"shards.example.com","scope":"Namespaced",
+		"names":{"kind":"Gear","plural":"gears"},
+		"versions":[{"name":"v1","served":true,"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
 )
 
@@ -51,7 +53,8 @@ func (s *shardServer) watches() {
 	now := s.list(allConfigMaps, nil).Metadata.ResourceVersion
 	initial := s.events("ADDED", s.in(half), half)
 	const end = "BOOKMARK map[k8s.io/initial-events-end:true] false"
-	streaming := s.watch(allConfigMaps, with([]shard{half}, "labelSelector", "of=shards", "sendInitialEvents", "true",
+	streaming := s.watch(allConfigMaps, with([]shard{half}, "labelSelector", "of=shards",
+		"sendInitialEvents", "true",
 		"resourceVersionMatch", "NotOlderThan", "allowWatchBookmarks", "true"))
 	first := streaming(end)
 	slices.Sort(first[:len(first)-1]) // in no order
@@ -60,7 +63,8 @@ func (s *shardServer) watches() {
 	legacy := live(initial[len(initial)-1])
 	s.note(fmt.Sprint(len(legacy) <= len(initial)), "initial events without sendInitialEvents")
 	past := s.watch(allConfigMaps, with([]shard{half}, "resourceVersion", now))
-	other := s.watch(allConfigMaps, with([]shard{part("uid", 1, 2)}, "labelSelector", "of=shards", "resourceVersion", now))
+	other := s.watch(allConfigMaps, with([]shard{part("uid", 1, 2)}, "labelSelector", "of=shards",
+		"resourceVersion", now))
 
 	made := s.both(shardNamespace(1), "w", half)
 	for _, key := range made {
@@ -85,8 +89,12 @@ func (s *shardServer) watches() {
 	want = append(want, s.events("ADDED", last, half)...)
 	s.same("watch of a streaming list", streaming(marker), want)
 	s.same("watch from now", without(live(marker), initial), want)
-	labelled := slices.DeleteFunc(past(marker), func(e string) bool { return strings.HasPrefix(e, "MODIFIED") })
-	unlabelled := slices.Concat(s.events("ADDED", made, half), s.events("DELETED", made, half), s.events("ADDED", last, half))
+	labelled := slices.DeleteFunc(past(marker), func(e string) bool {
+		return strings.HasPrefix(e,
+			"MODIFIED")
+	})
+	unlabelled := slices.Concat(s.events("ADDED", made, half), s.events("DELETED", made, half),
+		s.events("ADDED", last, half))
 	s.same("watch from a version", labelled, unlabelled)
 	outside := part("uid", 1, 2)
 	firstOutside := s.events("ADDED", made, outside)[0]
@@ -96,7 +104,8 @@ func (s *shardServer) watches() {
 	}
 }
 
-// without returns events without the initial ones, which may come late in a watch without a version.
+// without returns events without the initial ones, which may come late in a watch without a
+// version.
 func without(events, initial []string) []string {
 	return slices.DeleteFunc(events, func(e string) bool { return slices.Contains(initial, e) })
 }
@@ -104,7 +113,8 @@ func without(events, initial []string) []string {
 // recreated deletes objects, and creates others with their names, which have other uids.
 func (s *shardServer) recreated() {
 	half := part("uid", 0, 2)
-	watch := s.watch(allConfigMaps, with([]shard{half}, "resourceVersion", s.list(allConfigMaps, nil).Metadata.ResourceVersion))
+	watch := s.watch(allConfigMaps, with([]shard{half}, "resourceVersion", s.list(allConfigMaps,
+		nil).Metadata.ResourceVersion))
 	var want []string
 	for i := range 12 {
 		key := shardNamespace(2) + "/c-" + fmt.Sprintf("%03d", 2+i*shardNamespaces)
@@ -121,7 +131,8 @@ func (s *shardServer) recreated() {
 // update merges a patch into a ConfigMap.
 func (s *shardServer) update(key, patch string) {
 	s.Helper()
-	if got := s.do(http.MethodPatch, pathOf(key), nil, map[string]string{"Content-Type": "application/merge-patch+json"}, patch); got.Code != http.StatusOK {
+	merge := map[string]string{"Content-Type": "application/merge-patch+json"}
+	if got := s.do(http.MethodPatch, pathOf(key), nil, merge, patch); got.Code != http.StatusOK {
 		s.Fatalf("patch %s: %d %s", key, got.Code, got.Message)
 	}
 }
@@ -152,7 +163,8 @@ func (s *shardServer) gears() {
 	uids := map[string]string{}
 	for i := range 24 {
 		name := fmt.Sprintf("g-%02d", i)
-		uids[name] = s.create(gears, `{"apiVersion":"shards.example.com/v1","kind":"Gear","metadata":{"name":"`+name+`"}}`)
+		uids[name] = s.create(gears,
+			`{"apiVersion":"shards.example.com/v1","kind":"Gear","metadata":{"name":"`+name+`"}}`)
 	}
 	half := part("uid", 0, 2)
 	for _, r := range []shard{half, part("uid", 1, 2)} {
@@ -165,11 +177,14 @@ func (s *shardServer) gears() {
 		}
 		s.same("gears", got.names(), want)
 		s.note(got.shard(), "shard of gears")
-		events := s.watch(allGears, with([]shard{r}, "sendInitialEvents", "true", "resourceVersionMatch", "NotOlderThan", "allowWatchBookmarks", "true"))
-		s.note(fmt.Sprint(len(events("BOOKMARK map[k8s.io/initial-events-end:true] false"))-1 == len(want)), "watch of gears")
+		events := s.watch(allGears, with([]shard{r}, "sendInitialEvents", "true",
+			"resourceVersionMatch", "NotOlderThan", "allowWatchBookmarks", "true"))
+		seen := events("BOOKMARK map[k8s.io/initial-events-end:true] false")
+		s.note(fmt.Sprint(len(seen)-1 == len(want)), "watch of gears")
 	}
 	for _, as := range []string{"PartialObjectMetadataList", "Table"} {
-		got := s.do(http.MethodGet, allGears, with([]shard{half}), map[string]string{"Accept": "application/json;as=" + as + ";g=meta.k8s.io;v=v1"}, "")
+		got := s.do(http.MethodGet, allGears, with([]shard{half}),
+			map[string]string{"Accept": "application/json;as=" + as + ";g=meta.k8s.io;v=v1"}, "")
 		s.note(got.shard(), "shard of gears as", as)
 	}
 	bad := s.do(http.MethodGet, allGears, url.Values{"shardSelector": {"true"}}, nil, "")
@@ -181,7 +196,10 @@ func (s *shardServer) deletions() {
 	half := part("uid", 0, 2)
 	in := configMapsIn(shardNamespace(3))
 	key := func(r shard) []string {
-		return slices.DeleteFunc(s.in(r), func(key string) bool { return !strings.HasPrefix(key, shardNamespace(3)+"/") })
+		return slices.DeleteFunc(s.in(r), func(key string) bool {
+			return !strings.HasPrefix(key,
+				shardNamespace(3)+"/")
+		})
 	}
 	got := s.do(http.MethodDelete, in, url.Values{"shardSelector": {"x"}}, nil, "")
 	s.note(fmt.Sprint(got.Code, " ", got.Reason, ": ", got.Message), "refused deletion")

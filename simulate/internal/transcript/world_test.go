@@ -23,9 +23,12 @@ func simulated(t *testing.T, test func(t *testing.T, target transcript.Target)) 
 	t.Helper()
 	webhooks() // outside the bubble: all tests share them
 	synctest.Test(t, func(t *testing.T) {
-		s, network := simulate.New(simulate.Options{IgnoreShardSelectors: true, Authorization: true, Tokens: map[string]simulate.User{
-			adminToken: {Name: "envtest-admin", Groups: []string{"system:masters"}},
-		}}), simulate.NewNetwork()
+		s, network := simulate.New(simulate.Options{
+			IgnoreShardSelectors: true, // the gate is off in the servers of the transcripts
+			Authorization:        true, Tokens: map[string]simulate.User{
+				adminToken: {Name: "envtest-admin", Groups: []string{"system:masters"}},
+			},
+		}), simulate.NewNetwork()
 		serving, stop := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		defer group.Wait()

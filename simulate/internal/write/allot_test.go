@@ -37,7 +37,8 @@ func TestAllotter_UIDsAreSpreadOverShards(t *testing.T) {
 		}
 		for shard, n := range in {
 			if len(in) != shards || n < objects/shards/2 || n > objects/shards*2 {
-				t.Errorf("seed %d: shard %c of %d has %d of %d objects, want about one in %d", seed, shard, len(in), n, objects, shards)
+				t.Errorf("seed %d: shard %c of %d has %d of %d objects, want about one in %d", seed,
+					shard, len(in), n, objects, shards)
 			}
 		}
 	}
