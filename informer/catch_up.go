@@ -87,6 +87,9 @@ func (f *SharedInformerFactory) CatchUp(ctx context.Context, floor func(schema.G
 
 // catchUp makes all scopes of c pass the floor.
 func catchUp(ctx context.Context, c *core, floor Floor, turns chan struct{}) CaughtUp {
+	if err := c.divider.settled(ctx); err != nil {
+		return CaughtUp{Kind: c.gvk(), Err: err}
+	}
 	scopes := c.critical.watchedNow()
 	parts := make([]pursuit, len(scopes))
 	var all sync.WaitGroup
@@ -180,7 +183,11 @@ func isRefused(s state.State) bool {
 
 // asks reports whether to ask the server now.
 func (p *pursuit) asks(late time.Duration) bool {
-	part := p.scope.scope != listwatch.Scope{}
+	whole := p.scope.scope
+	if whole.ShardSelector == "" {
+		whole.Division = listwatch.Division{} // the watch has the events of all shards
+	}
+	part := whole != listwatch.Scope{}
 	return p.at == 0 && (p.floor.Present || part && late >= partPatience) && !errors.Is(p.last, errNoVersion) && !time.Now().Before(p.next)
 }
 

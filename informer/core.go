@@ -62,6 +62,8 @@ type core struct {
 	misuses    misuses // of running scopes
 	usage      usage
 	owners     restclient.Owners
+	foreign    restclient.Foreign
+	divider    divider
 
 	critical critical
 	opener   opener
@@ -82,6 +84,7 @@ type critical struct {
 	closed   bool          // the last handle was released
 	sim      simhook.Hooks // of Run; nil: none
 	recorded recorded
+	turned   chan struct{} // closed when scopes are turned or synced; nil: nobody waits
 }
 
 func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw func(listwatch.Scope) (listwatch.ListerWatcher[kube.Object], error)) *core {
@@ -108,6 +111,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		}
 		return s
 	}}
+	c.divider.begin(c)
 	c.storing = c.membership.take(newTaskProbe("store a batch"))
 	c.writes.begin(c)
 	c.auditor.core = c
@@ -130,6 +134,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		group: &c.group, settings: &c.settings, projection: &c.projection, packing: &c.packing,
 		membership: &c.membership, misuses: &c.misuses, guard: c.guard, place: c.place,
 		redeliver: func(w *watched) { redeliver(c, w) },
+		divider:   &c.divider,
 	}
 	return c
 }
@@ -159,6 +164,7 @@ func (c *core) finish() {
 // later, until ctx ends.
 func (c *core) run(ctx context.Context) error {
 	c.settings.setStarted()
+	c.divider.start()
 	c.critical.setHooks(simhook.Of(ctx))
 	if err := c.settings.misuse(); err != nil {
 		return err
@@ -177,7 +183,7 @@ func (c *core) run(ctx context.Context) error {
 // snapshot uses no lock that is held while user code runs.
 func (c *core) snapshot() state.Informer {
 	s := c.indexer.Snapshot()
-	s.Synced, s.Waiting = true, c.fifo.Len()
+	s.Waiting = c.fifo.Len()
 	s.Fields = c.projection.current().set.Paths()
 	s.Awaiting += c.writes.settler.Len()
 	if p := c.packing.Load(); p != nil {
@@ -187,6 +193,9 @@ func (c *core) snapshot() state.Informer {
 	if c.guard != nil {
 		s.Mutations = c.guard.Found()
 	}
+	s.Division = c.divider.state()
+	waiting := c.divider.undecided()
+	s.Synced, s.Scopes = len(waiting) == 0, waiting
 	scopes, choices := c.membership.shown()
 	for _, f := range choices {
 		current := f.state(f.clusterWide, f.known)
@@ -327,6 +336,10 @@ func (c *critical) notifySyncedLocked() {
 			h.settled = true
 			close(h.synced)
 		}
+	}
+	if c.turned != nil {
+		close(c.turned)
+		c.turned = nil
 	}
 	c.handlers.markSynced()
 	c.waits = slices.DeleteFunc(c.waits, func(w *syncWait) bool {

@@ -45,6 +45,8 @@ type SharedInformerFactory struct {
 		sync.Mutex
 		informers map[coreID]*core
 		order     []*core // in the order of the requests
+		sharding  sharding
+		begun     bool // Run was called
 	}
 }
 
@@ -170,6 +172,7 @@ func keptBy(c *core) restclient.Kept {
 		OmitKind:      c.settings.omitsKind(),
 		Checked:       c.guard != nil && c.guard.Complete(),
 		Owners:        &c.owners,
+		Foreign:       &c.foreign,
 	}
 }
 
@@ -200,6 +203,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.KindOf(t) }
 	c.resource = func() schema.GroupResource { return f.resolver.GroupResource(t) }
 	c.namespaced = func() (bool, bool) { return f.resolver.Namespaced(t) }
+	c.divider.of = f.sharding
 	c.follow = func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] {
 		return namespaceInformer(f, selector)
 	}
@@ -274,6 +278,9 @@ func (f *SharedInformerFactory) Scheme() *runtime.Scheme { return f.scheme }
 // only once.
 func (f *SharedInformerFactory) Run(ctx context.Context) error {
 	defer f.resolver.Server.CloseIdle()
+	f.mu.Lock()
+	f.mu.begun = true
+	f.mu.Unlock()
 	return f.group.Run(ctx)
 }
 

@@ -35,6 +35,9 @@ type handle struct {
 	wants       wanted
 	view        atomic.Pointer[listerView]
 	fed         atomic.Pointer[reflector.Reflector] // the last of holds; nil: none
+	by          division                            // of holds
+	retired     []*watched                          // the last of holds, until what replaces them has synced
+	grows       bool                                // holds has scopes of gained shards, for which Synced does not wait
 }
 
 // handle returns a new handle over scopes; without any, over the namespaces of
@@ -91,7 +94,7 @@ func (h *handle) cover(scopes []Scope) error {
 		return err
 	}
 	unfollow(before)
-	planned := planOf(plain, clusterWide)
+	planned := planOf(plain, clusterWide, h.core.divider.now())
 	err = coverInParts(h.core, planned.watch, func() error {
 		if h.released {
 			return &kube.ReleasedError{Kind: h.core.kind}
@@ -157,6 +160,7 @@ func (h *handle) wantUnder(scopes []Scope, set *fields.Set, follows []*following
 	if err := h.wantLocked(set, scopes); err != nil {
 		return nil, false, nil, err
 	}
+	h.grows = false
 	before = h.takeOverLocked(follows)
 	plain, _ = h.chosenOf(scopes)
 	return plain, h.clusterWide, before, nil
@@ -165,17 +169,19 @@ func (h *handle) wantUnder(scopes []Scope, set *fields.Set, follows []*following
 // coverLocked makes h cover scopes, as planned unless that no longer holds.
 func (h *handle) coverLocked(scopes []Scope, planned *plan) error {
 	plain, open := h.chosenOf(scopes)
-	if !planned.holds(plain, h.clusterWide) {
-		planned = planOf(plain, h.clusterWide)
+	if by := h.core.divider.now(); !planned.holds(plain, h.clusterWide, by) {
+		planned = planOf(plain, h.clusterWide, by)
 	}
 	holds, err := h.core.opener.find(planned.watch)
 	if err != nil {
 		h.core.showLocked()
 		return err
 	}
-	h.asked, h.open = slices.Clone(scopes), open
+	h.asked, h.open = slices.Clone(scopes), open || planned.by.undecided
 	h.deferred = slices.ContainsFunc(scopes, func(s Scope) bool { return s.Deferred })
-	h.turnLocked(holds, planned.namespaces)
+	h.retireLocked(holds, planned.by)
+	h.turnLocked(slices.Concat(holds, h.retired), planned.namespaces)
+	h.core.opener.bare = false
 	if h.clusterWide && len(h.follows) > 0 {
 		h.core.misuses.record()
 	}
@@ -196,7 +202,7 @@ func (h *handle) turnLocked(holds []*watched, namespaces map[string]bool) {
 		}
 	}
 	now.scopes, h.wants.waits = store.ScopesOf(seen...), len(seen) < len(holds)
-	if h.settled && !h.isSynced() {
+	if h.settled && !h.grows && !h.isSynced() {
 		h.settled, h.synced = false, make(chan struct{})
 	}
 	now.synced = h.synced
@@ -296,6 +302,7 @@ func (h *handle) releaseUnder() (left []*member, follows []*following, last bool
 		close(h.ended)
 	}
 	h.core.critical.scopes.release(h.holds)
+	h.retired = nil
 	follows, h.follows = h.follows, nil
 	h.hold(nil)
 	h.asked = nil

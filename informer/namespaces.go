@@ -124,7 +124,7 @@ func (h *handle) choose(f *following) {
 	if !changed {
 		return
 	}
-	planned := planOf(plain, clusterWide)
+	planned := planOf(plain, clusterWide, h.core.divider.now())
 	err := coverInParts(h.core, planned.watch, func() error {
 		if !slices.Contains(h.follows, f) {
 			return nil

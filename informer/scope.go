@@ -92,14 +92,16 @@ func watchScopesOf(scopes []Scope, clusterWide bool) []listwatch.Scope {
 type plan struct {
 	of          []Scope // without selectors of namespaces
 	clusterWide bool
+	by          division
 	watch       []listwatch.Scope
-	namespaces  map[string]bool // of watch; nil: all
+	namespaces  map[string]bool // of the scopes; nil: all
 }
 
-func planOf(scopes []Scope, clusterWide bool) *plan {
-	p := &plan{of: scopes, clusterWide: clusterWide, watch: watchScopesOf(scopes, clusterWide)}
-	p.namespaces = make(map[string]bool, len(p.watch))
-	for _, w := range p.watch {
+func planOf(scopes []Scope, clusterWide bool, by division) *plan {
+	undivided := watchScopesOf(scopes, clusterWide)
+	p := &plan{of: scopes, clusterWide: clusterWide, by: by, watch: by.parts(undivided, clusterWide)}
+	p.namespaces = make(map[string]bool, len(undivided))
+	for _, w := range undivided {
 		p.namespaces[w.Namespace] = true
 	}
 	if p.namespaces[""] {
@@ -109,8 +111,8 @@ func planOf(scopes []Scope, clusterWide bool) *plan {
 }
 
 // holds reports whether p is still the plan of these scopes.
-func (p *plan) holds(scopes []Scope, clusterWide bool) bool {
-	return p.clusterWide == clusterWide && slices.EqualFunc(p.of, scopes, func(a, b Scope) bool {
+func (p *plan) holds(scopes []Scope, clusterWide bool, by division) bool {
+	return p.clusterWide == clusterWide && p.by == by && slices.EqualFunc(p.of, scopes, func(a, b Scope) bool {
 		return a.LabelSelector == b.LabelSelector && a.FieldSelector == b.FieldSelector && slices.Equal(a.Namespaces, b.Namespaces)
 	})
 }

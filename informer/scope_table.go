@@ -14,6 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/internal/shards"
 	"github.com/flyball-dev/flyball/internal/taskgroup"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -63,6 +64,11 @@ func (w *watched) quiet() bool {
 // surely reports whether a stored object, of which a transform may have changed the labels,
 // belongs to w.
 func (w *watched) surely(key kube.Key, obj kube.Object, changed bool) bool {
+	if d := w.scope.Division; !d.Everything() {
+		if base.IsNil(obj) || changed && d.By == shards.Owner || w.matcher.IsForeign(key, obj.GetUID(), obj) {
+			return false
+		}
+	}
 	if w.scope.LabelSelector+w.scope.FieldSelector == "" {
 		return w.scope.Namespace == "" || key.Namespace == "" || key.Namespace == w.scope.Namespace
 	}

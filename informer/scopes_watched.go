@@ -47,6 +47,8 @@ type opener struct {
 	place      func(context.Context, listwatch.Scope) error
 	redeliver  func(*watched)
 	relieve    func(needs int64) bool // as in Reflector
+	divider    *divider
+	bare       bool // new scopes are lent nothing
 }
 
 // find returns the watched scopes, with new ones ready to be opened. On
@@ -108,6 +110,9 @@ func (o *opener) open(scopes []*watched) {
 
 // lend lends what is stored to new scopes, which are given by namespace.
 func (o *opener) lend(opened map[string][]*watched) {
+	if o.bare {
+		return
+	}
 	changed := o.settings.transform() != nil // maybe the labels too
 	o.indexer.Lend(func(key kube.Key, obj kube.Object) iter.Seq[base.ScopeID] {
 		return func(yield func(base.ScopeID) bool) {
@@ -129,11 +134,12 @@ func (o *opener) prepare(w *watched) {
 		From:      w.lw,
 		Screen:    w.screen(o.upstream),
 		Check:     func(ctx context.Context) error { return o.place(ctx, w.scope) },
-		Begin:     o.projection.passing(w.id, o.fifo),
+		Begin:     o.divider.observed(w, o.projection.passing(w.id, o.fifo)),
 		Report:    o.settings.reportError,
 		Transform: o.settings.transform,
 		Probe:     w.decoding,
-		Pack:      o.packing.items(o.indexer),
+		Ignored:   o.divider.recordIgnored, ShardSelector: w.scope.ShardSelector,
+		Pack: o.packing.items(o.indexer),
 	}
 	w.reflector = reflector.New(lw, w.scope, w.id, o.fifo, o.opts.reflectorOptions(w.lw))
 	w.reflector.Objects = o.object.String()
@@ -307,7 +313,7 @@ const placeAgain = time.Second
 // replan makes the handles cover their scopes again if they assumed otherwise.
 func (c *core) replan(clusterWide bool) {
 	for h, plain := c.critical.assume(clusterWide); h != nil; h, plain = c.critical.assume(clusterWide) {
-		planned := planOf(plain, clusterWide)
+		planned := planOf(plain, clusterWide, c.divider.now())
 		err := coverInParts(c, planned.watch, func() error {
 			h.replans = false
 			if h.asked == nil {

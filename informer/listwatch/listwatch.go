@@ -52,6 +52,10 @@ type Page[T kube.Object] struct {
 	Unreadable int
 	// UnreadableErr is the error of the first one.
 	UnreadableErr error
+	// Foreign counts objects of shards that are not held, which are not in Items.
+	Foreign int
+	// ShardSelector that the server has applied, as the list says. Empty: none.
+	ShardSelector string
 }
 
 // Item is one object, decoded separately. An undecodable object has Err and

@@ -155,6 +155,8 @@ type Informer struct {
 	// Synced: the first list of every scope is stored.
 	Synced bool
 	Scopes []Scope
+	// Division of the objects into shards.
+	Division Division
 	// Fields that are kept of the objects, besides those that always are; nil:
 	// all.
 	Fields []string

@@ -31,7 +31,7 @@ func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *pacing.Pas
 			replace.Abort()
 		}
 	}()
-	unreadable, size, pages := unreadables{}, 0, restclient.PageReader{Lw: r.lw}
+	unreadable, size, foreign, pages := unreadables{}, 0, 0, restclient.PageReader{Lw: r.lw}
 	for {
 		page, err := pages.Read(ctx, opts)
 		if errors.Is(err, pacing.ErrHeld) && r.nextPage(ctx, pass) == nil {
@@ -51,9 +51,9 @@ func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *pacing.Pas
 			unreadable.add(page.Unreadable, page.UnreadableErr)
 			replace.Unreadable()
 		}
-		size += len(page.Items)
+		size, foreign = size+len(page.Items), foreign+page.Foreign
 		r.Status.read(size)
-		if err := r.fits(replace, size, page.Remaining); err != nil {
+		if err := r.fits(replace, size+foreign, page.Remaining); err != nil {
 			return failed(err, false)
 		}
 		if page.Continue == "" {
@@ -123,6 +123,8 @@ func (r *Reflector) listed(replace replacement, item listwatch.Item[kube.Object]
 	switch item.Anomaly {
 	case base.Sound:
 		replace.Add(r.delta(store.Replaced, item))
+		return
+	case base.Foreign:
 		return
 	case base.OtherKind:
 		// The object of that name may exist nevertheless.

@@ -49,6 +49,10 @@ type ListerWatcher struct {
 	Transform func() Transform
 	// Probe records the calls of the transform.
 	Probe Probe
+	// Ignored is called if the server is seen to ignore the shardSelector of the scope, which is
+	// ShardSelector.
+	Ignored       func()
+	ShardSelector string
 	// Pack returns an item as a compact informer holds it, while its Raw is valid.
 	Pack func(listwatch.Item[kube.Object]) listwatch.Item[kube.Object]
 }
@@ -81,7 +85,15 @@ func (l ListerWatcher) List(ctx context.Context, opts listwatch.ListOptions) (li
 	if err != nil && l.Report != nil && !errors.Is(err, pacing.ErrHeld) {
 		l.Report(ctx, err)
 	}
+	if err == nil && l.ignores(page) {
+		l.Ignored()
+	}
 	return page, err
+}
+
+// ignores reports whether the server of a page ignores the ShardSelector.
+func (l ListerWatcher) ignores(page listPage) bool {
+	return l.Ignored != nil && l.ShardSelector != "" && (page.Foreign > 0 || page.ShardSelector != l.ShardSelector)
 }
 
 // listEach lists a page, of which each item passes through each.
@@ -112,6 +124,9 @@ func (l ListerWatcher) Watch(ctx context.Context, opts listwatch.WatchOptions) (
 		return nil, err
 	}
 	s := &streamOf{watchStream: from, admission: l.Screen.now(), processor: l.processor()}
+	if l.ShardSelector != "" {
+		s.ignored = l.Ignored
+	}
 	if l.Report != nil {
 		s.report = func(err error) { l.Report(ctx, err) }
 	}
@@ -136,6 +151,7 @@ func (l ListerWatcher) check(ctx context.Context) error {
 type streamOf struct {
 	watchStream
 	report    func(error) // nil: not needed
+	ignored   func()      // called if the server ignores the shardSelector; nil: not needed
 	admission admission
 	processor processor
 	begun     bool
@@ -153,6 +169,9 @@ func (s *streamOf) Next() (watchFrame, error) {
 	case listwatch.FrameAdded, listwatch.FrameModified, listwatch.FrameDeleted:
 		f.Item = s.admission.mark(f.Item, f.Type == listwatch.FrameDeleted)
 		f.Item = s.processor.process(f.Item)
+		if f.Item.Anomaly == base.Foreign && s.ignored != nil {
+			s.ignored()
+		}
 	}
 	return f, err
 }

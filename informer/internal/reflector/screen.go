@@ -9,6 +9,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/internal/shards"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -39,28 +40,30 @@ func (a admission) mark(i listItem, ended bool) listItem {
 	}
 	switch {
 	case !base.IsNil(i.Object):
-		i.Anomaly = a.anomalyOf(i.Key, i.Object, ended)
+		i.Anomaly = a.anomalyOf(i, i.Object, ended)
 	case i.Metadata != nil:
-		i.Anomaly = a.anomalyOf(i.Key, i.Metadata, ended)
+		i.Anomaly = a.anomalyOf(i, i.Metadata, ended)
 	default:
-		i.Anomaly = a.anomalyOf(i.Key, nil, ended)
+		i.Anomaly = a.anomalyOf(i, nil, ended)
 	}
 	return i
 }
 
-// anomalyOf classifies an object, which is nil if only its key is known. The state
-// of an ended object is not checked: it may have left the scope because of it.
-func (a admission) anomalyOf(key kube.Key, obj kube.Object, ended bool) base.Anomaly {
+// anomalyOf classifies the object of an item, which is nil if only its key is known. The state of
+// an ended object is not checked: it may have left the scope because of it.
+func (a admission) anomalyOf(i listItem, obj kube.Object, ended bool) base.Anomaly {
 	if u, ok := obj.(*unstructured.Unstructured); ok && a.Kind.Kind != "" {
 		if u.GetKind() != "" && u.GroupVersionKind() != a.Kind {
 			return base.OtherKind
 		}
 	}
-	switch ns := key.Namespace; {
+	switch ns := i.Key.Namespace; {
 	case a.known && a.divided == (ns == ""):
 		return base.OtherNamespace
 	case a.Matcher.Namespace != "" && ns != "" && ns != a.Matcher.Namespace:
 		return base.OtherNamespace
+	case a.Matcher.IsForeign(i.Key, i.UID, obj) && !(ended && a.Matcher.by == shards.Owner):
+		return base.Foreign
 	case ended || obj == nil || !a.Selects:
 		return base.Sound
 	case a.Matcher.Match(obj) == Outside:

@@ -58,6 +58,10 @@ func (p processor) setGoroutine() {
 
 // process returns the transformed and packed item.
 func (p processor) process(i listItem) listItem {
+	if i.Anomaly == base.Foreign {
+		i.Raw = nil
+		return i
+	}
 	if p.transform != nil && i.Err == nil && i.Anomaly != base.OtherKind && i.Anomaly != base.OtherNamespace {
 		if p.probe != nil {
 			p.probe.Begin()

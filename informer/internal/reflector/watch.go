@@ -14,6 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/internal/shards"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -49,7 +50,7 @@ func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 			replace.Abort()
 		}
 	}()
-	unreadable, size := unreadables{}, 0
+	unreadable, size, foreign := unreadables{}, 0, 0
 	for n := 0; ; n++ {
 		frame, err := s.Next()
 		if err != nil {
@@ -61,7 +62,7 @@ func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 		if n == 0 && frame.Type != listwatch.FrameError {
 			r.Status.enter(steps.PhaseStream)
 		}
-		if time.Since(s.opened) > streamingWithin(size) {
+		if time.Since(s.opened) > streamingWithin(size+foreign) {
 			return s.after(fmt.Errorf("streaming list: %d objects after %s: %w", size, time.Since(s.opened).Round(time.Second), base.ErrEndless))
 		}
 		switch frame.Type {
@@ -89,6 +90,11 @@ func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 		case restclient.IsUnreadable(frame.Item):
 			unreadable.add(1, frame.Item.Err)
 			replace.Unreadable()
+		case frame.Item.Anomaly == base.Foreign:
+			foreign++
+			if frame.Type == listwatch.FrameModified && r.mayLeave(frame.Item) {
+				replace.Remove(r.left(frame.Item))
+			}
 		case frame.Item.Anomaly != base.Sound:
 			r.listed(replace, frame.Item)
 		case typ == store.Deleted:
@@ -167,6 +173,10 @@ func (r *Reflector) watch(s *session, p *steps.Progress) steps.Outcome {
 			}
 			switch frame.Item.Anomaly {
 			case base.Sound:
+			case base.Foreign:
+				r.passForeign(frame.Item, p)
+				s.hasMoved(p, before, r)
+				continue
 			case base.Unselected:
 				r.Status.stranger(frame.Item.Anomaly, frame.Item.Key, nil)
 				typ = store.Deleted // if it was in the scope, it has left it
@@ -185,12 +195,43 @@ func (r *Reflector) watch(s *session, p *steps.Progress) steps.Outcome {
 				r.size--
 			}
 		}
-		if !s.moved && (p.Last != before || kube.ParseVersion(p.Last) == 0) {
-			s.moved = true
-			if p.Instead {
-				r.Status.set(state.Live, "")
-			}
-		}
-		r.Status.reached(kube.ParseVersion(p.Last))
+		s.hasMoved(p, before, r)
 	}
+}
+
+// hasMoved records what a frame has brought, if the stream began after version before.
+func (s *session) hasMoved(p *steps.Progress, before string, r *Reflector) {
+	if !s.moved && (p.Last != before || kube.ParseVersion(p.Last) == 0) {
+		s.moved = true
+		if p.Instead {
+			r.Status.set(state.Live, "")
+		}
+	}
+	r.Status.reached(kube.ParseVersion(p.Last))
+}
+
+// passForeign passes over the event of an object of a shard that is not held: the scope has seen
+// its version. An object that has come to that shard leaves the scope.
+func (r *Reflector) passForeign(item listwatch.Item[kube.Object], p *steps.Progress) {
+	p.Advance(item.ResourceVersion)
+	if r.mayLeave(item) && r.sink.Newest(r.id, item.Key) != 0 {
+		r.sink.Push(r.left(item))
+		r.size--
+		return
+	}
+	if v := kube.ParseVersion(p.Last); v != 0 {
+		r.sink.Bookmark(r.id, v)
+	}
+}
+
+// mayLeave reports whether an object of a shard that is not held can have been of another.
+func (r *Reflector) mayLeave(item listwatch.Item[kube.Object]) bool {
+	return r.scope.Division.By == shards.Owner && item.Key.Name != ""
+}
+
+// left returns the end in this scope of an object that has come to a shard that is not held.
+func (r *Reflector) left(item listwatch.Item[kube.Object]) store.Delta {
+	d := r.delta(store.Deleted, item)
+	d.FinalStateUnknown = base.IsNil(item.Object)
+	return d
 }

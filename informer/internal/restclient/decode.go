@@ -42,6 +42,7 @@ type Decoder struct {
 	kept            Kept
 	scale           *decodelimit.Scale
 	plans           *plans
+	screen          *encoding.ShardScreen  // nil: objects of all shards are held
 	json            func() *jsonplan.Plan  // nil: by the reference
 	proto           func() *protoplan.Plan // nil: by the type's own method
 }
@@ -381,6 +382,8 @@ type Kept struct {
 	Checked bool
 	// Owners sees the managedFields of what is decoded. Nil: nobody asks for them.
 	Owners *Owners
+	// Foreign counts the objects of shards that are not held. Nil: nobody asks for them.
+	Foreign *Foreign
 }
 
 // keeping returns d for objects of which that is kept.

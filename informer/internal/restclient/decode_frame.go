@@ -47,6 +47,12 @@ func (d *Decoder) frame(protobuf bool, raw []byte) (frame listwatch.Frame[kube.O
 		return frame, fmt.Errorf("read watch event: type %q is not known", shorten(typ))
 	}
 	if !protobuf {
+		if d.screen != nil {
+			if item, foreign := d.screened(object, false); foreign {
+				frame.Item = item
+				return frame, nil
+			}
+		}
 		frame.Item = d.jsonItem(object, false, decodelimit.Alone())
 		return frame, nil
 	}
@@ -58,6 +64,12 @@ func (d *Decoder) frame(protobuf bool, raw []byte) (frame listwatch.Frame[kube.O
 		id, idErr := encoding.ProtobufIdentity(e.Raw)
 		frame.Item = d.stranger(id, apiVersion, kind, idErr)
 		return frame, nil
+	}
+	if d.screen != nil {
+		if item, foreign := d.screened(e.Raw, true); foreign {
+			frame.Item = item
+			return frame, nil
+		}
 	}
 	frame.Item = d.protobufItem(e.Raw, decodelimit.Alone())
 	return frame, nil

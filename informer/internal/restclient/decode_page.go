@@ -67,6 +67,9 @@ func (r *pageReader) protobuf() (shown []byte, err error) {
 		return d.isList(apiVersion, kind)
 	}
 	list, err := encoding.ReadProtobufList(r.in, encoding.ListReader{Begin: begin, Item: func(raw []byte) error {
+		if r.drops(raw, true) {
+			return nil
+		}
 		return r.add(d.protobufItem(raw, r.ration()))
 	}})
 	switch {
@@ -91,7 +94,12 @@ func (r *pageReader) wholeProtobuf(body []byte) error {
 	if !d.isList(string(e.APIVersion), string(e.Kind)) {
 		return d.notAList(string(e.APIVersion), string(e.Kind), body)
 	}
-	meta, err := encoding.SplitProtobufList(e.Raw, func(raw []byte) error { return r.add(d.protobufItem(raw, r.ration())) })
+	meta, err := encoding.SplitProtobufList(e.Raw, func(raw []byte) error {
+		if r.drops(raw, true) {
+			return nil
+		}
+		return r.add(d.protobufItem(raw, r.ration()))
+	})
 	r.ends(&meta)
 	return err
 }
@@ -106,7 +114,7 @@ func (r *pageReader) json() (outside []byte, err error) {
 		return true
 	}
 	outside, err = encoding.ReadJSONList(r.in, encoding.ListReader{Begin: begin, Item: func(raw []byte) error {
-		if r.refused {
+		if r.refused || r.drops(raw, false) {
 			return nil
 		}
 		return r.add(r.jsonItem(raw))
@@ -142,6 +150,9 @@ func (r *pageReader) json() (outside []byte, err error) {
 // ends completes the page with the metadata of its list.
 func (r *pageReader) ends(meta *metav1.ListMeta) {
 	r.page.ResourceVersion, r.page.Continue = meta.ResourceVersion, meta.Continue
+	if meta.ShardInfo != nil {
+		r.page.ShardSelector = meta.ShardInfo.Selector
+	}
 	if meta.RemainingItemCount != nil {
 		r.page.Remaining = max(*meta.RemainingItemCount, 0)
 	}

@@ -187,6 +187,7 @@ func NewListerWatcher(t reflect.Type, resolver *Resolver, of Target, scope listw
 	if err != nil {
 		return nil, err
 	}
+	decoder.screen = encoding.NewShardScreen(scope.Division)
 	return &restListerWatcher{server: resolver.Server, resolver: resolver, of: of, scope: scope, kept: kept, decoder: decoder}, nil
 }
 
@@ -381,6 +382,7 @@ func (lw *restListerWatcher) selectors() url.Values {
 	q := url.Values{}
 	setIf(q, "labelSelector", lw.scope.LabelSelector)
 	setIf(q, "fieldSelector", lw.scope.FieldSelector)
+	setIf(q, "shardSelector", lw.scope.ShardSelector)
 	return q
 }
 

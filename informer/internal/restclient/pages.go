@@ -97,7 +97,7 @@ func (r *PageReader) Read(ctx context.Context, opts listwatch.ListOptions) (list
 	if len(page.Items) > 0 {
 		first = page.Items[0].Key
 	}
-	objects := len(page.Items) + page.Unreadable
+	objects := len(page.Items) + page.Unreadable + page.Foreign
 	if objects > 0 {
 		r.left = PageWithin
 	}

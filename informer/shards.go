@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer/state"
+	"github.com/flyball-dev/flyball/internal/shards"
+)
+
+// sharding is how a factory divides its kinds. The zero sharding: it does not.
+type sharding struct {
+	by    func(schema.GroupKind) shards.By
+	count int
+	held  shards.Set
+}
+
+func (f *SharedInformerFactory) sharding() sharding {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.sharding
+}
+
+// Divide makes the informers hold only the objects of some of count shards, as HoldShards says;
+// before its first call, of none: a divided informer is then synced and has no objects. by returns
+// what decides the shard of a kind's objects: "namespace", "uid", "owner" (the UID of the
+// controller owner, or the object's own without one), or "" for kinds that are held whole. It is
+// called once for each informer, when that begins to run, so it may depend on what was requested
+// until then; it must not block. Kinds of cluster scope are whole where it says "namespace", and
+// so is the metadata of Namespaces, which scopes with a NamespaceSelector need.
+//
+// Call Divide before Run, at most once. It is an error afterwards, or if count is not between 1
+// and 4096.
+func (f *SharedInformerFactory) Divide(count int, by func(schema.GroupKind) string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case by == nil:
+		return errors.New("divide informers: the function is nil; give one that returns by what a kind is divided")
+	case count < 1 || count > shards.Most:
+		return fmt.Errorf("divide informers into %d shards: give a number from 1 to %d", count, shards.Most)
+	case f.mu.sharding.count != 0:
+		return errors.New("divide informers: they are divided already; call Divide once")
+	case f.mu.begun:
+		return errors.New("divide informers: they run already; call Divide before Run")
+	}
+	f.mu.sharding = sharding{count: count, by: func(kind schema.GroupKind) shards.By { return shards.By(by(kind)) }}
+	return nil
+}
+
+// HoldShards makes these the shards whose objects the divided informers hold, and returns at once.
+// What a gained shard has is listed, and comes to handlers as added. The objects of a lost shard
+// leave, as with SetScopes: handlers receive them as deleted, with LeftScope. Objects of shards
+// that stay are read as before, without a gap in their events; Synced of a handle does not wait for
+// gained shards, AwaitShards does.
+//
+// Where the server selects by shards (KEP-5866), each shard has a list and watch of its own. Where
+// it does not, a change lists the kind once more, and what is lost leaves only afterwards: until
+// then both parts are held. It is an error if a shard is not below the number given to Divide, or
+// without Divide. Safe for concurrent use; the last call wins.
+func (f *SharedInformerFactory) HoldShards(some ...int) error {
+	held, err := f.shardsOf("hold", some)
+	if err != nil {
+		return err
+	}
+	f.setHeld(held)
+	for _, c := range f.cores() {
+		c.divider.poke()
+	}
+	return nil
+}
+
+func (f *SharedInformerFactory) setHeld(held shards.Set) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.sharding.held = held
+}
+
+// shardsOf returns the set of some shards.
+func (f *SharedInformerFactory) shardsOf(what string, some []int) (shards.Set, error) {
+	count := f.sharding().count
+	if count == 0 {
+		return "", fmt.Errorf("%s shards %v: the informers are not divided; call Divide before Run", what, some)
+	}
+	if i := slices.IndexFunc(some, func(shard int) bool { return shard < 0 || shard >= count }); i >= 0 {
+		return "", fmt.Errorf("%s shards %v: there is no shard %d; the informers have %d, from 0", what, some, some[i], count)
+	}
+	return shards.SetOf(some...), nil
+}
+
+// AwaitShards blocks until the divided informers requested so far have the objects of some shards
+// which HoldShards has made theirs, as WaitForSync does for whole ones. If ctx or the run ends
+// first, the error is a *SyncError. It is an error if they do not hold one of the shards, also if
+// they lose it meanwhile. Deferred scopes are not awaited.
+func (f *SharedInformerFactory) AwaitShards(ctx context.Context, some ...int) error {
+	want, err := f.shardsOf("await", some)
+	if err != nil {
+		return err
+	}
+	cores := f.cores()
+	for _, c := range cores {
+		if err := c.awaitShards(ctx, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitShards waits until c has the objects of these shards.
+func (c *core) awaitShards(ctx context.Context, want shards.Set) error {
+	for {
+		turned := c.critical.whenTurned()
+		if held := c.divider.of().held; !within(want, held) {
+			return fmt.Errorf("await shards %s of %s: the informers hold %q; call HoldShards before", want, c.gvk().Kind, held)
+		}
+		if c.hasShards(want) {
+			return nil
+		}
+		var over error
+		select {
+		case <-turned:
+			continue
+		case <-ctx.Done():
+			over = context.Cause(ctx)
+		case <-c.ended:
+			over = errRunEnded
+		}
+		return &SyncError{States: []state.Informer{c.snapshot()}, Err: over}
+	}
+}
+
+// hasShards reports whether each handle of c has the objects of these shards.
+func (c *core) hasShards(want shards.Set) bool {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	now := c.divider.now()
+	switch {
+	case now.undecided || !c.divider.begun.Load():
+		return false
+	case now.Everything():
+		return true
+	case !within(want, now.Held):
+		return false
+	}
+	part := now.Division
+	part.Held = want
+	return !slices.ContainsFunc(c.critical.handles, func(h *handle) bool { return h.asked != nil && !h.deferred && h.lacks(part, now) })
+}
+
+// lacks reports whether h does not have all objects of a part of the present division.
+func (h *handle) lacks(part shards.Division, now division) bool {
+	return h.by != now || h.open || h.wants.waits || slices.ContainsFunc(h.holds, func(w *watched) bool {
+		return !w.synced.Load() && (w.scope.Division.Everything() || overlap(w.scope.Division, part))
+	})
+}
