@@ -100,14 +100,18 @@ func everyKind(by shards.By) func(schema.GroupKind) string {
 
 func formOf(f *SharedInformerFactory) state.Form { return f.Snapshot()[0].Division.Form }
 
+func awaitWithin(t *testing.T, f *SharedInformerFactory, some ...int) error {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return f.AwaitShards(ctx, some...)
+}
+
 func hold(t *testing.T, f *SharedInformerFactory, some ...int) {
 	t.Helper()
 	if err := f.HoldShards(some...); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := f.AwaitShards(ctx, some...); err != nil {
+	if err := awaitWithin(t, f, some...); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
@@ -255,7 +259,7 @@ func TestDivision_EventsOfShardsThatStayComeWhileAChangeIsListed_I14(t *testing.
 			t.Error("the gained shard is there before it was listed")
 		}
 		cancel()
-		if err := f.AwaitShards(t.Context(), 0); err != nil {
+		if err := awaitWithin(t, f, 0); err != nil {
 			t.Errorf("the shard that stays is not there: %v", err)
 		}
 		release()
@@ -459,7 +463,7 @@ func TestDivision_MisuseIsAnError(t *testing.T) {
 		s.mu.Lock()
 		s.mu.forbidden = false
 		s.mu.Unlock()
-		if err := f.AwaitShards(t.Context(), 1); err != nil {
+		if err := awaitWithin(t, f, 1); err != nil {
 			t.Error(err)
 		}
 		stop()

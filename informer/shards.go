@@ -149,14 +149,21 @@ func (c *core) hasShards(want shards.Set) bool {
 	case !within(want, now.Held):
 		return false
 	}
-	part := now.Division
-	part.Held = want
-	return !slices.ContainsFunc(c.critical.handles, func(h *handle) bool { return h.asked != nil && !h.deferred && h.lacks(part, now) })
+	return !slices.ContainsFunc(c.critical.handles, func(h *handle) bool { return h.asked != nil && !h.deferred && h.lacks(want, now) })
 }
 
-// lacks reports whether h does not have all objects of a part of the present division.
-func (h *handle) lacks(part shards.Division, now division) bool {
+// lacks reports whether h does not have all objects of some shards of the present division.
+func (h *handle) lacks(want shards.Set, now division) bool {
 	return h.by != now || h.open || h.wants.waits || slices.ContainsFunc(h.holds, func(w *watched) bool {
-		return !w.synced.Load() && (w.scope.Division.Everything() || overlap(w.scope.Division, part))
+		return !w.synced.Load() && (w.scope.Division.Everything() || h.lacksOf(w, both(want, w.scope.Division.Held)))
+	})
+}
+
+// lacksOf reports whether no scope that w replaces has one of these shards, which w has not listed.
+func (h *handle) lacksOf(w *watched, want shards.Set) bool {
+	return slices.ContainsFunc(want.All(), func(shard int) bool {
+		return !slices.ContainsFunc(h.retired, func(old *watched) bool {
+			return replaces(w.scope, old.scope) && slices.Contains(old.scope.Division.Held.All(), shard)
+		})
 	})
 }
