@@ -62,7 +62,6 @@ type core struct {
 	misuses    misuses // of running scopes
 	usage      usage
 	owners     restclient.Owners
-	foreign    restclient.Foreign
 	divider    divider
 
 	critical critical
@@ -111,7 +110,6 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		}
 		return s
 	}}
-	c.divider.begin(c)
 	c.storing = c.membership.take(newTaskProbe("store a batch"))
 	c.writes.begin(c)
 	c.auditor.core = c
@@ -129,6 +127,10 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	}
 	c.guard = mutation.NewGuard(detector, c.gvk, c.indexer)
 	c.refusals.guard = c.guard
+	c.divider.begin()
+	c.divider.upstream, c.divider.log, c.divider.ended = &c.upstream, c.log, c.ended
+	c.divider.turned, c.divider.part = c.critical.whenTurned, c.critical.anyPart
+	c.divider.turn, c.divider.dropped = c.divide, c.dropRetired
 	c.opener = opener{
 		upstream: &c.upstream, opts: &c.opts, log: c.log, table: &c.critical.scopes, fifo: c.fifo, indexer: c.indexer,
 		group: &c.group, settings: &c.settings, projection: &c.projection, packing: &c.packing,
@@ -164,7 +166,10 @@ func (c *core) finish() {
 // later, until ctx ends.
 func (c *core) run(ctx context.Context) error {
 	c.settings.setStarted()
-	c.divider.start()
+	if c.divider.start() {
+		_ = c.group.Go(c.divider.Run) // it has not begun
+	}
+	c.critical.notify()
 	c.critical.setHooks(simhook.Of(ctx))
 	if err := c.settings.misuse(); err != nil {
 		return err
@@ -402,4 +407,21 @@ func (c *critical) misusedBy(misuses *misuses, is func(*handle) bool) (changed <
 		err = errScopeMisused
 	}
 	return changed, err
+}
+
+// whenTurned returns what is closed when scopes are turned or synced.
+func (c *critical) whenTurned() <-chan struct{} {
+	c.Lock()
+	defer c.Unlock()
+	if c.turned == nil {
+		c.turned = make(chan struct{})
+	}
+	return c.turned
+}
+
+// notify notifies who waits for scopes, or for the division.
+func (c *critical) notify() {
+	c.Lock()
+	defer c.Unlock()
+	c.notifySyncedLocked()
 }

@@ -5,12 +5,14 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
@@ -33,10 +35,17 @@ const (
 //	HoldShards ─▶ ask: does the server select? ─▶ division ─▶ handles ─▶ scopes that begin and end
 //	               ▲ a list begins, or the server is seen to ignore the selector
 //
-// It asks and turns the handles in one goroutine. The other methods are safe for concurrent use.
+// It asks and turns the handles in the goroutine of Run. The other methods are safe for concurrent use.
 type divider struct {
-	core    *core
-	of      func() sharding // nil: never divided
+	*upstream
+	log     logr.Logger
+	foreign restclient.Foreign
+	of      *sharding // nil: never divided
+	ended   <-chan struct{}
+	turned  func() <-chan struct{}                        // what is closed when scopes are turned or synced
+	part    func(division) (s listwatch.Scope, some bool) // a scope with a selector
+	turn    func(division)                                // makes it the present one, and all handles cover their parts
+	dropped func()                                        // drops scopes that others have replaced
 	current atomic.Pointer[division]
 	wake    chan struct{} // has a token if there is something to do
 	mu      struct {
@@ -47,7 +56,7 @@ type divider struct {
 	}
 	begun atomic.Bool // the division is not that before the run
 
-	// Used by run alone.
+	// Used by Run alone.
 	by         shards.By
 	decided    bool
 	unverified bool // the server has not answered
@@ -56,15 +65,15 @@ type divider struct {
 	retry      time.Time     // no question before
 }
 
-func (d *divider) begin(c *core) {
-	d.core, d.wake = c, make(chan struct{}, 1)
+func (d *divider) begin() {
+	d.wake = make(chan struct{}, 1)
 	d.current.Store(&division{})
 }
 
 // now returns the present division. It changes in the core's critical section.
 func (d *divider) now() division { return *d.current.Load() }
 
-// poke makes run look again.
+// poke makes Run look again.
 func (d *divider) poke() {
 	select {
 	case d.wake <- struct{}{}:
@@ -80,15 +89,15 @@ func (d *divider) recordIgnored() {
 	d.poke()
 }
 
-// observed returns begin, which is called before each list of w, and asks the server again when it
+// observed returns begin, which is called before each list of a scope, and asks the server again when it
 // is not the first.
-func (d *divider) observed(w *watched, begin func()) func() {
-	if w.scope.Division.Everything() {
+func (d *divider) observed(scope listwatch.Scope, synced *atomic.Bool, begin func()) func() {
+	if scope.Division.Everything() {
 		return begin
 	}
 	return func() {
 		begin()
-		if w.synced.Load() {
+		if synced.Load() {
 			d.mu.Lock()
 			d.mu.relisted = true
 			d.mu.Unlock()
@@ -103,7 +112,7 @@ func (d *divider) state() (s state.Division) {
 		return s
 	}
 	s = d.now().state()
-	s.Foreign, s.ForeignBytes = d.core.foreign.Objects.Load(), d.core.foreign.Bytes.Load()
+	s.Foreign, s.ForeignBytes = d.foreign.Objects.Load(), d.foreign.Bytes.Load()
 	return s
 }
 
@@ -118,44 +127,43 @@ func (d *divider) undecided() []state.Scope {
 }
 
 // divides reports whether the core is of a factory that divides its kinds.
-func (d *divider) divides() bool { return d.of != nil && d.of().count != 0 }
+func (d *divider) divides() bool { return d.of != nil && d.of.now().count != 0 }
 
-// start decides before the core's scopes begin, as far as that needs no server.
-func (d *divider) start() {
+// start decides before the scopes begin, as far as that needs no server. runs: Run has work.
+func (d *divider) start() (runs bool) {
 	if !d.divides() {
-		return
+		return false
 	}
-	if !d.decide() || d.by != "" {
-		_ = d.core.group.Go(d.run) // the core has not begun
+	if runs = !d.decide() || d.by != ""; runs {
 		d.turn(division{undecided: true})
 	}
 	d.begun.Store(true)
-	d.core.critical.notify()
+	return runs
 }
 
 // decide reports whether it is known by what the kind is divided.
 func (d *divider) decide() bool {
-	kind, known := d.core.learned()
+	kind, known := d.learned()
 	if d.decided || !known {
 		return d.decided
 	}
-	d.by, d.decided = d.of().by(kind.GroupKind()), true
-	if kind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) && restclient.OfMetadata(d.core.object) {
+	d.by, d.decided = d.of.now().by(kind.GroupKind()), true
+	if kind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) && restclient.OfMetadata(d.object) {
 		d.by = "" // selectors of namespaces need all of them
 	}
 	if d.by == shards.Namespace {
 		var namespaced bool
-		if namespaced, d.decided = d.core.namespaced(); d.decided && !namespaced {
+		if namespaced, d.decided = d.namespaced(); d.decided && !namespaced {
 			d.by = ""
 		}
 	}
 	return d.decided
 }
 
-// run keeps the scopes those of the held shards until ctx ends.
-func (d *divider) run(ctx context.Context) error {
+// Run keeps the scopes those of the held shards until ctx ends.
+func (d *divider) Run(ctx context.Context) error {
 	for {
-		turned := d.core.critical.whenTurned()
+		turned := d.turned()
 		d.step(ctx)
 		var again <-chan time.Time
 		if !d.retry.IsZero() {
@@ -185,7 +193,7 @@ func (d *divider) answered(ctx context.Context, err error) {
 	}
 	d.pause = min(max(2*d.pause, divideSoon), divideLate)
 	d.retry = time.Now().Add(d.pause + simhook.Duration(simhook.Of(ctx), "divide", d.pause/2))
-	d.core.log.V(1).Info("Cannot find out how to divide the kind into shards; trying again", "after", d.pause, "because", err.Error())
+	d.log.V(1).Info("Cannot find out how to divide the kind into shards; trying again", "after", d.pause, "because", err.Error())
 }
 
 // mayAsk reports whether the pause after a question that failed is over.
@@ -193,7 +201,7 @@ func (d *divider) mayAsk() bool { return !time.Now().Before(d.retry) }
 
 // step makes the scopes those of the held shards now.
 func (d *divider) step(ctx context.Context) {
-	if !d.discover(ctx) {
+	if !d.learn(ctx) {
 		return
 	}
 	before, next := d.now(), division{}
@@ -207,18 +215,18 @@ func (d *divider) step(ctx context.Context) {
 		d.report(next)
 		d.turn(next)
 	}
-	d.core.dropRetired()
+	d.dropped()
 }
 
-// discover asks the server what decide needs, and reports whether that is known.
-func (d *divider) discover(ctx context.Context) (decided bool) {
+// learn asks the server what decide needs, and reports whether that is known.
+func (d *divider) learn(ctx context.Context) (decided bool) {
 	if d.decide() || !d.mayAsk() {
 		return d.decided
 	}
-	step(ctx, "divide "+d.core.kind.Kind)
-	_, err := d.core.discover(ctx)
+	step(ctx, "divide "+d.kind.Kind)
+	_, err := d.discover(ctx)
 	if err == nil && !d.decide() {
-		err = fmt.Errorf("the server does not say what %s is", d.core.kind.Kind)
+		err = fmt.Errorf("the server does not say what %s is", d.kind.Kind)
 	}
 	if ctx.Err() == nil {
 		d.answered(ctx, err)
@@ -228,7 +236,7 @@ func (d *divider) discover(ctx context.Context) (decided bool) {
 
 // next returns the division after before. It asks the server if that can have changed.
 func (d *divider) next(ctx context.Context, before division) (next division) {
-	of := d.of()
+	of := d.of.now()
 	next = division{Division: shards.Division{By: d.by, Count: of.count, Held: of.held}, form: before.form}
 	d.mu.Lock()
 	ignored, relisted := d.mu.ignored, d.mu.relisted
@@ -268,15 +276,15 @@ func (d *divider) next(ctx context.Context, before division) (next division) {
 // ask asks the server whether it selects by shards. asked: there was a scope to ask about.
 func (d *divider) ask(ctx context.Context, next division) (selects, asked bool, err error) {
 	next.form = state.FormServer
-	scope, ok := d.core.critical.anyPart(next)
+	scope, ok := d.part(next)
 	if !ok {
 		return false, false, nil
 	}
-	lw, err := d.core.newListerWatcher(scope)
+	lw, err := d.newListerWatcher(scope)
 	if err != nil {
 		return false, true, err
 	}
-	step(ctx, fmt.Sprintf("divide %s %s %s", d.core.kind.Kind, d.core.object, scope))
+	step(ctx, fmt.Sprintf("divide %s %s %s", d.kind.Kind, d.object, scope))
 	page, err := lw.List(ctx, listwatch.ListOptions{Limit: 1})
 	return err == nil && page.ShardSelector == scope.ShardSelector && page.Foreign == 0, true, err
 }
@@ -295,7 +303,7 @@ func (d *divider) report(next division) {
 		return
 	}
 	d.logged = next.form
-	log := d.core.log.WithValues("by", string(next.By), "shards", next.Count)
+	log := d.log.WithValues("by", string(next.By), "shards", next.Count)
 	switch {
 	case next.form == state.FormServer && was == "", next.By == shards.Owner:
 		log.V(1).Info("Divides the kind into shards", "form", next.form)
@@ -306,29 +314,20 @@ func (d *divider) report(next division) {
 	}
 }
 
-// turn makes next the division, and all handles cover their parts.
-func (d *divider) turn(next division) {
-	c := d.core
-	for _, h := range c.critical.setDivision(d, next) {
-		h.divide()
-	}
-	c.callPassed()
-}
-
 // settled waits until the scopes are those of the shards held at the time of the call, or of a
 // later time.
 func (d *divider) settled(ctx context.Context) error {
 	if !d.divides() {
 		return nil
 	}
-	for want := d.of().held; ; want = d.of().held {
-		turned := d.core.critical.whenTurned()
+	for want := d.of.now().held; ; want = d.of.now().held {
+		turned := d.turned()
 		if now := d.now(); d.begun.Load() && !now.undecided && (now.Everything() || now.Held == want) {
 			return nil
 		}
 		select {
 		case <-turned:
-		case <-d.core.ended:
+		case <-d.ended:
 			return errRunEnded
 		case <-ctx.Done():
 			return fmt.Errorf("its scopes are not those of the shards %s yet: %w", want, context.Cause(ctx))
@@ -336,109 +335,67 @@ func (d *divider) settled(ctx context.Context) error {
 	}
 }
 
-// whenTurned returns what is closed when scopes are turned or synced.
-func (c *critical) whenTurned() <-chan struct{} {
-	c.Lock()
-	defer c.Unlock()
-	if c.turned == nil {
-		c.turned = make(chan struct{})
-	}
-	return c.turned
-}
-
-// notify notifies who waits for scopes, or for the division.
-func (c *critical) notify() {
-	c.Lock()
-	defer c.Unlock()
-	c.notifySyncedLocked()
-}
-
-// setDivision makes next the division, and returns the handles to turn.
-func (c *critical) setDivision(d *divider, next division) []*handle {
-	c.Lock()
-	defer c.Unlock()
-	d.current.Store(&next)
-	if len(c.handles) == 0 {
-		c.notifySyncedLocked()
-	}
-	return slices.Clone(c.handles)
-}
-
-// anyPart returns a scope that the server is asked for in a division.
-func (c *critical) anyPart(by division) (scope listwatch.Scope, ok bool) {
-	c.Lock()
-	defer c.Unlock()
-	for _, h := range c.handles {
-		plain, _ := h.chosenOf(h.asked)
-		for _, scope := range by.parts(watchScopesOf(plain, h.clusterWide), h.clusterWide) {
-			if scope.ShardSelector != "" {
-				return scope, true
-			}
-		}
-	}
-	return scope, false
-}
-
-// divide makes h cover its parts in the present division.
-func (h *handle) divide() {
-	plain, clusterWide, ok := h.plainUnder()
-	if !ok {
-		return
-	}
-	planned := planOf(plain, clusterWide, h.core.divider.now())
-	err := coverInParts(h.core, planned.watch, func() error {
-		if h.asked == nil {
-			return nil // released
-		}
-		return h.coverLocked(h.asked, planned)
-	})
-	if err != nil {
-		h.core.log.Error(err, "Cannot watch the held shards")
+// sharding is how a factory divides its kinds. The zero sharding: it does not. Safe for concurrent
+// use.
+type sharding struct {
+	mu struct {
+		sync.Mutex
+		shardingNow
+		begun bool // the factory runs
 	}
 }
 
-// plainUnder returns what to plan for h. ok: it has scopes.
-func (h *handle) plainUnder() (plain []Scope, clusterWide, ok bool) {
-	h.core.critical.Lock()
-	defer h.core.critical.Unlock()
-	plain, _ = h.chosenOf(h.asked)
-	return plain, h.clusterWide, h.asked != nil
+type shardingNow struct {
+	by    func(schema.GroupKind) shards.By
+	count int
+	held  shards.Set
 }
 
-// retireLocked decides which synced scopes h keeps beside the next ones, until these have synced
-// too, because another division replaces them: so h sees every event of the shards that it keeps.
-func (h *handle) retireLocked(next []*watched, by division) {
-	old := h.retired
-	if h.by != by {
-		old, h.grows = h.holds, h.grows || h.settled
-	}
-	h.by, h.retired = by, nil
-	for _, w := range old {
-		follows := func(n *watched) bool { return !n.synced.Load() && replaces(n.scope, w.scope) }
-		if w.synced.Load() && !slices.Contains(next, w) && slices.ContainsFunc(next, follows) {
-			h.retired = append(h.retired, w)
-		}
-	}
-	h.core.opener.bare = len(h.retired) > 0
+func (s *sharding) now() shardingNow {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.shardingNow
 }
 
-// dropRetired releases the scopes that others have replaced.
-func (c *core) dropRetired() {
-	c.dropRetiredUnder()
-	c.callPassed()
+// begin records that the factory runs.
+func (s *sharding) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.begun = true
 }
 
-func (c *core) dropRetiredUnder() {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	for _, h := range c.critical.handles {
-		if h.grows && h.isSynced() {
-			h.grows = false
-		}
-		if len(h.retired) > 0 && h.isSynced() {
-			rest := h.holds[:len(h.holds)-len(h.retired)]
-			h.retired = nil
-			h.turnLocked(slices.Clone(rest), h.view.Load().namespaces)
-		}
+func (s *sharding) hold(held shards.Set) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.held = held
+}
+
+// divide divides the kinds into count shards.
+func (s *sharding) divide(count int, by func(schema.GroupKind) string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case by == nil:
+		return errors.New("divide informers: the function is nil; give one that returns by what a kind is divided")
+	case count < 1 || count > shards.Most:
+		return fmt.Errorf("divide informers into %d shards: give a number from 1 to %d", count, shards.Most)
+	case s.mu.count != 0:
+		return errors.New("divide informers: they are divided already; call Divide once")
+	case s.mu.begun:
+		return errors.New("divide informers: they run already; call Divide before Run")
 	}
+	s.mu.count, s.mu.by = count, func(kind schema.GroupKind) shards.By { return shards.By(by(kind)) }
+	return nil
+}
+
+// setOf returns the set of some shards.
+func (s *sharding) setOf(what string, some []int) (shards.Set, error) {
+	count := s.now().count
+	if count == 0 {
+		return "", fmt.Errorf("%s shards %v: the informers are not divided; call Divide before Run", what, some)
+	}
+	if i := slices.IndexFunc(some, func(shard int) bool { return shard < 0 || shard >= count }); i >= 0 {
+		return "", fmt.Errorf("%s shards %v: there is no shard %d; the informers have %d, from 0", what, some, some[i], count)
+	}
+	return shards.SetOf(some...), nil
 }

@@ -41,12 +41,11 @@ type SharedInformerFactory struct {
 	group    taskgroup.Group
 	narrow   narrow[coreID]
 	relief   headroom.Relief
+	sharding sharding
 	mu       struct {
 		sync.Mutex
 		informers map[coreID]*core
 		order     []*core // in the order of the requests
-		sharding  sharding
-		begun     bool // Run was called
 	}
 }
 
@@ -172,7 +171,7 @@ func keptBy(c *core) restclient.Kept {
 		OmitKind:      c.settings.omitsKind(),
 		Checked:       c.guard != nil && c.guard.Complete(),
 		Owners:        &c.owners,
-		Foreign:       &c.foreign,
+		Foreign:       &c.divider.foreign,
 	}
 }
 
@@ -203,7 +202,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.KindOf(t) }
 	c.resource = func() schema.GroupResource { return f.resolver.GroupResource(t) }
 	c.namespaced = func() (bool, bool) { return f.resolver.Namespaced(t) }
-	c.divider.of = f.sharding
+	c.divider.of = &f.sharding
 	c.follow = func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] {
 		return namespaceInformer(f, selector)
 	}
@@ -278,9 +277,7 @@ func (f *SharedInformerFactory) Scheme() *runtime.Scheme { return f.scheme }
 // only once.
 func (f *SharedInformerFactory) Run(ctx context.Context) error {
 	defer f.resolver.Server.CloseIdle()
-	f.mu.Lock()
-	f.mu.begun = true
-	f.mu.Unlock()
+	f.sharding.begin()
 	return f.group.Run(ctx)
 }
 

@@ -353,3 +353,99 @@ func (h *handle) keepAllFields() {
 
 // isAwaited reports whether a wait for the whole informer waits for h.
 func (h *handle) isAwaited() bool { return h.asked != nil && !h.settled && !h.deferred }
+
+// divide makes h cover its parts in the present division.
+func (h *handle) divide() {
+	plain, clusterWide, ok := h.plainUnder()
+	if !ok {
+		return
+	}
+	planned := planOf(plain, clusterWide, h.core.divider.now())
+	err := coverInParts(h.core, planned.watch, func() error {
+		if h.asked == nil {
+			return nil // released
+		}
+		return h.coverLocked(h.asked, planned)
+	})
+	if err != nil {
+		h.core.log.Error(err, "Cannot watch the held shards")
+	}
+}
+
+// plainUnder returns what to plan for h. ok: it has scopes.
+func (h *handle) plainUnder() (plain []Scope, clusterWide, ok bool) {
+	h.core.critical.Lock()
+	defer h.core.critical.Unlock()
+	plain, _ = h.chosenOf(h.asked)
+	return plain, h.clusterWide, h.asked != nil
+}
+
+// retireLocked decides which synced scopes h keeps beside the next ones, until these have synced
+// too, because another division replaces them: so h sees every event of the shards that it keeps.
+func (h *handle) retireLocked(next []*watched, by division) {
+	old := h.retired
+	if h.by != by {
+		old, h.grows = h.holds, h.grows || h.settled
+	}
+	h.by, h.retired = by, nil
+	for _, w := range old {
+		follows := func(n *watched) bool { return !n.synced.Load() && replaces(n.scope, w.scope) }
+		if w.synced.Load() && !slices.Contains(next, w) && slices.ContainsFunc(next, follows) {
+			h.retired = append(h.retired, w)
+		}
+	}
+	h.core.opener.bare = len(h.retired) > 0
+}
+
+// dropRetired releases the scopes that others have replaced.
+func (c *core) dropRetired() {
+	c.dropRetiredUnder()
+	c.callPassed()
+}
+
+func (c *core) dropRetiredUnder() {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	for _, h := range c.critical.handles {
+		if h.grows && h.isSynced() {
+			h.grows = false
+		}
+		if len(h.retired) > 0 && h.isSynced() {
+			rest := h.holds[:len(h.holds)-len(h.retired)]
+			h.retired = nil
+			h.turnLocked(slices.Clone(rest), h.view.Load().namespaces)
+		}
+	}
+}
+
+// divide makes next the division, and all handles cover their parts.
+func (c *core) divide(next division) {
+	for _, h := range c.setDivision(next) {
+		h.divide()
+	}
+	c.callPassed()
+	c.critical.notify()
+}
+
+// setDivision makes next the division, and returns the handles to turn.
+func (c *core) setDivision(next division) []*handle {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	c.divider.current.Store(&next)
+	return slices.Clone(c.critical.handles)
+}
+
+// anyPart returns a scope that the server is asked for in a division.
+func (c *critical) anyPart(by division) (scope listwatch.Scope, ok bool) {
+	c.Lock()
+	defer c.Unlock()
+	for _, h := range c.handles {
+		plain, _ := h.chosenOf(h.asked)
+		for _, scope := range by.parts(watchScopesOf(plain, h.clusterWide), h.clusterWide) {
+			if scope.ShardSelector != "" {
+				return scope, true
+			}
+		}
+	}
+	return scope, false
+}

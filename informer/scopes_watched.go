@@ -134,7 +134,7 @@ func (o *opener) prepare(w *watched) {
 		From:      w.lw,
 		Screen:    w.screen(o.upstream),
 		Check:     func(ctx context.Context) error { return o.place(ctx, w.scope) },
-		Begin:     o.divider.observed(w, o.projection.passing(w.id, o.fifo)),
+		Begin:     o.divider.observed(w.scope, &w.synced, o.projection.passing(w.id, o.fifo)),
 		Report:    o.settings.reportError,
 		Transform: o.settings.transform,
 		Probe:     w.decoding,

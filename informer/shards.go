@@ -5,7 +5,6 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,19 +13,6 @@ import (
 	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/shards"
 )
-
-// sharding is how a factory divides its kinds. The zero sharding: it does not.
-type sharding struct {
-	by    func(schema.GroupKind) shards.By
-	count int
-	held  shards.Set
-}
-
-func (f *SharedInformerFactory) sharding() sharding {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mu.sharding
-}
 
 // Divide makes the informers hold only the objects of some of count shards, as HoldShards says;
 // before its first call, of none: a divided informer is then synced and has no objects. by returns
@@ -39,20 +25,7 @@ func (f *SharedInformerFactory) sharding() sharding {
 // Call Divide before Run, at most once. It is an error afterwards, or if count is not between 1
 // and 4096.
 func (f *SharedInformerFactory) Divide(count int, by func(schema.GroupKind) string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case by == nil:
-		return errors.New("divide informers: the function is nil; give one that returns by what a kind is divided")
-	case count < 1 || count > shards.Most:
-		return fmt.Errorf("divide informers into %d shards: give a number from 1 to %d", count, shards.Most)
-	case f.mu.sharding.count != 0:
-		return errors.New("divide informers: they are divided already; call Divide once")
-	case f.mu.begun:
-		return errors.New("divide informers: they run already; call Divide before Run")
-	}
-	f.mu.sharding = sharding{count: count, by: func(kind schema.GroupKind) shards.By { return shards.By(by(kind)) }}
-	return nil
+	return f.sharding.divide(count, by)
 }
 
 // HoldShards makes these the shards whose objects the divided informers hold, and returns at once.
@@ -66,33 +39,15 @@ func (f *SharedInformerFactory) Divide(count int, by func(schema.GroupKind) stri
 // then both parts are held. It is an error if a shard is not below the number given to Divide, or
 // without Divide. Safe for concurrent use; the last call wins.
 func (f *SharedInformerFactory) HoldShards(some ...int) error {
-	held, err := f.shardsOf("hold", some)
+	held, err := f.sharding.setOf("hold", some)
 	if err != nil {
 		return err
 	}
-	f.setHeld(held)
+	f.sharding.hold(held)
 	for _, c := range f.cores() {
 		c.divider.poke()
 	}
 	return nil
-}
-
-func (f *SharedInformerFactory) setHeld(held shards.Set) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.sharding.held = held
-}
-
-// shardsOf returns the set of some shards.
-func (f *SharedInformerFactory) shardsOf(what string, some []int) (shards.Set, error) {
-	count := f.sharding().count
-	if count == 0 {
-		return "", fmt.Errorf("%s shards %v: the informers are not divided; call Divide before Run", what, some)
-	}
-	if i := slices.IndexFunc(some, func(shard int) bool { return shard < 0 || shard >= count }); i >= 0 {
-		return "", fmt.Errorf("%s shards %v: there is no shard %d; the informers have %d, from 0", what, some, some[i], count)
-	}
-	return shards.SetOf(some...), nil
 }
 
 // AwaitShards blocks until the divided informers requested so far have the objects of some shards
@@ -100,7 +55,7 @@ func (f *SharedInformerFactory) shardsOf(what string, some []int) (shards.Set, e
 // first, the error is a *SyncError. It is an error if they do not hold one of the shards, also if
 // they lose it meanwhile. Deferred scopes are not awaited.
 func (f *SharedInformerFactory) AwaitShards(ctx context.Context, some ...int) error {
-	want, err := f.shardsOf("await", some)
+	want, err := f.sharding.setOf("await", some)
 	if err != nil {
 		return err
 	}
@@ -117,7 +72,7 @@ func (f *SharedInformerFactory) AwaitShards(ctx context.Context, some ...int) er
 func (c *core) awaitShards(ctx context.Context, want shards.Set) error {
 	for {
 		turned := c.critical.whenTurned()
-		if held := c.divider.of().held; !within(want, held) {
+		if held := c.divider.of.now().held; !within(want, held) {
 			return fmt.Errorf("await shards %s of %s: the informers hold %q; call HoldShards before", want, c.gvk().Kind, held)
 		}
 		if c.hasShards(want) {

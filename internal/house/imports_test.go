@@ -64,7 +64,7 @@ var allowedImports = map[string][]string{
 
 	// The packages of the informer, from the bottom up.
 	"informer/internal/base":      {},
-	"informer/internal/encoding":  {"internal/jsonspan", "internal/decodelimit"},
+	"informer/internal/encoding":  {"internal/jsonspan", "internal/decodelimit", "internal/shards"},
 	"informer/internal/compact":   {"informer/internal/encoding", "internal/deque"},
 	"informer/internal/fixture":   {"informer/internal/compact", "informer/listwatch", "internal/sleep"}, // tests alone
 	"informer/internal/fields":    {"internal/editdistance"},
@@ -87,7 +87,7 @@ var allowedImports = map[string][]string{
 	"informer/internal/reflector": {"informer/internal/base", "informer/internal/pacing",
 		"informer/internal/restclient", "informer/internal/steps", "informer/listwatch", "informer/state",
 		"informer/internal/compact", "informer/internal/encoding", "informer/internal/headroom",
-		"informer/internal/schemas", "informer/internal/store", "internal/simhook", "internal/textlog"},
+		"informer/internal/schemas", "informer/internal/store", "internal/shards", "internal/simhook", "internal/textlog"},
 
 	"internal/testing/logtest": {"client", "informer", "internal/textlog", "manager", "reconcile", "source"}, // tests alone: a program to listen to
 	"internal/testing/habits":  {"client", "informer", "manager", "reconcile", "source"},                     // tests alone

@@ -125,6 +125,9 @@ func (r *Reflector) listed(replace replacement, item listwatch.Item[kube.Object]
 		replace.Add(r.delta(store.Replaced, item))
 		return
 	case base.Foreign:
+		if left, may := r.left(item); may {
+			replace.Remove(left)
+		}
 		return
 	case base.OtherKind:
 		// The object of that name may exist nevertheless.

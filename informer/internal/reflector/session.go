@@ -19,16 +19,17 @@ import (
 
 type session struct {
 	listwatch.Stream[kube.Object]
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	alarm  *time.Timer   // ends ctx when the stream is silent
-	within time.Duration // timeout of the alarm
-	opened time.Time
-	until  time.Time // earliest regular end; the server counts from the request
-	spoke  bool
-	moved  bool // as in Outcome.Moved
-	passes bool // garbled frames are skipped
-	garble garble
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	alarm   *time.Timer   // ends ctx when the stream is silent
+	within  time.Duration // timeout of the alarm
+	opened  time.Time
+	until   time.Time // earliest regular end; the server counts from the request
+	spoke   bool
+	moved   bool // as in Outcome.Moved
+	passes  bool // garbled frames are skipped
+	foreign int  // frames of objects of shards that are not held
+	garble  garble
 }
 
 // open opens a stream. The session ends with ctx, after too long a silence, or
@@ -97,6 +98,9 @@ func (s *session) Next() (listwatch.Frame[kube.Object], error) {
 		return frame, err
 	}
 	s.sound()
+	if frame.Item.Anomaly == base.Foreign {
+		s.foreign++
+	}
 	s.spoke = true
 	s.rearm()
 	return frame, nil

@@ -50,7 +50,7 @@ func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 			replace.Abort()
 		}
 	}()
-	unreadable, size, foreign := unreadables{}, 0, 0
+	unreadable, size := unreadables{}, 0
 	for n := 0; ; n++ {
 		frame, err := s.Next()
 		if err != nil {
@@ -62,7 +62,7 @@ func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 		if n == 0 && frame.Type != listwatch.FrameError {
 			r.Status.enter(steps.PhaseStream)
 		}
-		if time.Since(s.opened) > streamingWithin(size+foreign) {
+		if time.Since(s.opened) > streamingWithin(size+s.foreign) {
 			return s.after(fmt.Errorf("streaming list: %d objects after %s: %w", size, time.Since(s.opened).Round(time.Second), base.ErrEndless))
 		}
 		switch frame.Type {
@@ -90,11 +90,6 @@ func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 		case restclient.IsUnreadable(frame.Item):
 			unreadable.add(1, frame.Item.Err)
 			replace.Unreadable()
-		case frame.Item.Anomaly == base.Foreign:
-			foreign++
-			if frame.Type == listwatch.FrameModified && r.mayLeave(frame.Item) {
-				replace.Remove(r.left(frame.Item))
-			}
 		case frame.Item.Anomaly != base.Sound:
 			r.listed(replace, frame.Item)
 		case typ == store.Deleted:
@@ -174,7 +169,7 @@ func (r *Reflector) watch(s *session, p *steps.Progress) steps.Outcome {
 			switch frame.Item.Anomaly {
 			case base.Sound:
 			case base.Foreign:
-				r.passForeign(frame.Item, p)
+				s.passForeign(r, frame.Item, p)
 				s.hasMoved(p, before, r)
 				continue
 			case base.Unselected:
@@ -212,10 +207,10 @@ func (s *session) hasMoved(p *steps.Progress, before string, r *Reflector) {
 
 // passForeign passes over the event of an object of a shard that is not held: the scope has seen
 // its version. An object that has come to that shard leaves the scope.
-func (r *Reflector) passForeign(item listwatch.Item[kube.Object], p *steps.Progress) {
+func (s *session) passForeign(r *Reflector, item listwatch.Item[kube.Object], p *steps.Progress) {
 	p.Advance(item.ResourceVersion)
-	if r.mayLeave(item) && r.sink.Newest(r.id, item.Key) != 0 {
-		r.sink.Push(r.left(item))
+	if left, may := r.left(item); may && r.sink.Newest(r.id, item.Key) != 0 {
+		r.sink.Push(left)
 		r.size--
 		return
 	}
@@ -224,14 +219,13 @@ func (r *Reflector) passForeign(item listwatch.Item[kube.Object], p *steps.Progr
 	}
 }
 
-// mayLeave reports whether an object of a shard that is not held can have been of another.
-func (r *Reflector) mayLeave(item listwatch.Item[kube.Object]) bool {
-	return r.scope.Division.By == shards.Owner && item.Key.Name != ""
-}
-
-// left returns the end in this scope of an object that has come to a shard that is not held.
-func (r *Reflector) left(item listwatch.Item[kube.Object]) store.Delta {
-	d := r.delta(store.Deleted, item)
+// left returns the end in this scope of an object of a shard that is not held. may: it can have been
+// of another shard.
+func (r *Reflector) left(item listwatch.Item[kube.Object]) (d store.Delta, may bool) {
+	if r.scope.Division.By != shards.Owner || item.Key.Name == "" {
+		return d, false
+	}
+	d = r.delta(store.Deleted, item)
 	d.FinalStateUnknown = base.IsNil(item.Object)
-	return d
+	return d, true
 }

@@ -48,7 +48,7 @@ func (d *Decoder) frame(protobuf bool, raw []byte) (frame listwatch.Frame[kube.O
 	}
 	if !protobuf {
 		if d.screen != nil {
-			if item, foreign := d.screened(object, false); foreign {
+			if item, foreign := d.screened(object, false, frame.Type == listwatch.FrameAdded); foreign {
 				frame.Item = item
 				return frame, nil
 			}
@@ -66,7 +66,7 @@ func (d *Decoder) frame(protobuf bool, raw []byte) (frame listwatch.Frame[kube.O
 		return frame, nil
 	}
 	if d.screen != nil {
-		if item, foreign := d.screened(e.Raw, true); foreign {
+		if item, foreign := d.screened(e.Raw, true, frame.Type == listwatch.FrameAdded); foreign {
 			frame.Item = item
 			return frame, nil
 		}

@@ -25,15 +25,15 @@ func (f *Foreign) add(bytes int) {
 }
 
 // screened returns the item of an object of a shard that is not held, without decoding it. false:
-// it must be decoded. It does not modify raw.
-func (d *Decoder) screened(raw []byte, protobuf bool) (item listwatch.Item[kube.Object], foreign bool) {
+// it must be decoded. added: it was not of a held shard before. It does not modify raw.
+func (d *Decoder) screened(raw []byte, protobuf, added bool) (item listwatch.Item[kube.Object], foreign bool) {
 	meta, foreign := d.screen.Foreign(raw, protobuf, d.mayBeKind)
 	if !foreign {
 		return item, false
 	}
 	d.kept.Foreign.add(len(raw))
 	item.Anomaly, item.ResourceVersion = base.Foreign, string(meta.ResourceVersion)
-	if d.screen.ByOwner() { // it may have been of a held shard before
+	if d.screen.ByOwner() && !added { // it may have to leave
 		item.Key = kube.Key{Namespace: string(meta.Namespace), Name: string(meta.Name)}
 		item.UID = types.UID(meta.UID)
 	}
@@ -51,7 +51,7 @@ func (r *pageReader) drops(raw []byte, protobuf bool) bool {
 	if r.d.screen == nil || r.named || r.unnamed {
 		return false
 	}
-	if _, foreign := r.d.screened(raw, protobuf); !foreign {
+	if _, foreign := r.d.screened(raw, protobuf, true); !foreign {
 		return false
 	}
 	r.page.Foreign++
