@@ -206,17 +206,17 @@ func (s *yard) answer(w http.ResponseWriter, r *http.Request) {
 		s.watch(w, r, streams, has)
 		return
 	}
-	s.list(w, q, selector, has)
+	s.list(w, r, selector, has)
 }
 
-func (s *yard) peer() fixture.Peer {
-	if s.json {
+func (s *yard) peer(r *http.Request) fixture.Peer {
+	if s.json || !strings.Contains(r.Header.Get("Accept"), "protobuf") {
 		return fixture.JSONPeer(fixture.TestScheme())
 	}
 	return fixture.ProtobufPeer(fixture.TestScheme())
 }
 
-func (s *yard) list(w http.ResponseWriter, q url.Values, selector kubesharding.Selector, has func(*corev1.ConfigMap) bool) {
+func (s *yard) list(w http.ResponseWriter, r *http.Request, selector kubesharding.Selector, has func(*corev1.ConfigMap) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}}
@@ -229,12 +229,13 @@ func (s *yard) list(w http.ResponseWriter, q url.Values, selector kubesharding.S
 			list.Items = append(list.Items, *o)
 		}
 	}
+	q := r.URL.Query()
 	from, _ := strconv.Atoi(q.Get("continue"))
 	list.Items = list.Items[min(from, len(list.Items)):]
 	if limit, _ := strconv.Atoi(q.Get("limit")); limit > 0 && limit < len(list.Items) {
 		list.Items, list.Continue = list.Items[:limit], strconv.Itoa(from+limit)
 	}
-	peer := s.peer()
+	peer := s.peer(r)
 	w.Header().Set("Content-Type", peer.Media)
 	_, _ = w.Write(peer.Encode(s.t, list))
 }
@@ -244,7 +245,7 @@ func (s *yard) keysLocked() []kube.Key {
 }
 
 func (s *yard) watch(w http.ResponseWriter, r *http.Request, streams bool, has func(*corev1.ConfigMap) bool) {
-	peer, since := s.peer(), 0
+	peer, since := s.peer(r), 0
 	send := func(typ listwatch.FrameType, o runtime.Object) {
 		_, _ = w.Write(peer.Frame(s.t, typ, o))
 	}

@@ -6,6 +6,7 @@ package informer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/shards"
@@ -341,7 +343,12 @@ func TestDivision_AnObjectMovesWithItsOwner_I14(t *testing.T) {
 			}
 			s.check(t, maps.Lister(), told, shards.Owner, 2, []int{0})
 			if got := maps.Reached(); got < version {
-				t.Errorf("the informer has reached version %d, want %d of an event that it has dropped or not", got, version)
+				t.Errorf("the informer has reached version %d, want %d of an event that it has seen", got, version)
+			}
+			version = kube.ParseVersion(s.put(kube.Key{Namespace: "ns", Name: "foreign"}, others).ResourceVersion)
+			synctest.Wait()
+			if got := maps.Reached(); got < version {
+				t.Errorf("the informer has reached version %d, want %d of an event that it has dropped", got, version)
 			}
 		}
 		stop()
@@ -422,6 +429,65 @@ func TestDivision_RandomChangesLeadToTheHeldObjects_I14(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Informers of each form of the objects hold the same.
+func TestDivision_EachRepresentationIsDivided_I14(t *testing.T) {
+	for _, gate := range []bool{true, false} {
+		for _, by := range []shards.By{shards.UID, shards.Owner} {
+			synctest.Test(t, func(t *testing.T) {
+				s, f, whole, _ := dividedYard(t, 4, by, Options{})
+				s.switchGate(gate)
+				kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
+				packed := For[*corev1.ConfigMap](f)
+				metadata, loose := ForMetadata(f, kind), ForKind(f, kind)
+				resource := ForResource(f, corev1.SchemeGroupVersion.WithResource("configmaps"))
+				if err := whole.SetScopes(Scope{FieldSelector: "metadata.namespace!=other"}); err != nil {
+					t.Fatal(err)
+				}
+				if err := packed.Compact(Compact{Codec: fixture.Codec{}}); err != nil {
+					t.Fatal(err)
+				}
+				stop := runFactory(t, f)
+				hold(t, f, 0)
+				hold(t, f, 1, 2)
+				later := For[*corev1.ConfigMap](f)
+				for i := range 40 {
+					s.put(kube.Key{Namespace: fmt.Sprint("ns-", i%7), Name: fmt.Sprint("object-", i+20)}, "")
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				want := map[kube.Key]bool{}
+				for key, o := range s.all() {
+					if shard := shards.Of(valueOf(by, o), 4); shard == 1 || shard == 2 {
+						want[key] = true
+					}
+				}
+				for name, has := range map[string]map[kube.Key]bool{
+					"packed": heldKeys(packed), "with a selector": heldKeys(whole), "metadata": heldKeys(metadata), "unstructured": heldKeys(loose),
+					"of a resource": heldKeys(resource), "later": heldKeys(later),
+				} {
+					if !maps.Equal(has, want) {
+						t.Errorf("gate %v, by %s: the informer %s has %d objects, want %d", gate, by, name, len(has), len(want))
+					}
+				}
+				for _, state := range f.Snapshot() {
+					if !state.Synced || state.Division.Held != "1-2" {
+						t.Errorf("the state is %+v", state)
+					}
+				}
+				stop()
+			})
+		}
+	}
+}
+
+func heldKeys[T kube.Object](i *SharedInformer[T]) map[kube.Key]bool {
+	keys := map[kube.Key]bool{}
+	for o := range i.Lister().All() {
+		keys[kube.KeyOf(o)] = true
+	}
+	return keys
 }
 
 func TestDivision_MisuseIsAnError(t *testing.T) {

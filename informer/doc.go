@@ -41,6 +41,8 @@
 //	    depend on the object return a *NotSettledError, until a read from the server that
 //	    began after the write is stored; the informer sends it by itself
 //	I13 its state names an informer that nothing uses, and reconciles that read all objects
+//	I14 a divided informer holds the objects of the held shards and no others, also of a server
+//	    that ignores the shardSelector; the shards that stay lose no event when the set changes
 //	D4  objects have the fields that the handle's Scopes name, and what an informer drops is
 //	    lost by no write of package client
 //	D6  a start keeps no second copy of what it reads, and what it caches stays within the

@@ -15,7 +15,7 @@ import (
 // number and a mutant that removes the promise's guard.
 var promises = map[string][]string{
 	"workqueue":                   {"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W11", "W12", "W13"},
-	"informer":                    {"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I13", "D4", "D6"},
+	"informer":                    {"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I13", "I14", "D4", "D6"},
 	"informer/internal/jsonplan":  {"D1"},
 	"informer/internal/protoplan": {"D1"},
 	"informer/internal/share":     {"D2", "D3"},
