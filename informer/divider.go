@@ -35,17 +35,21 @@ const (
 //	HoldShards ─▶ ask: does the server select? ─▶ division ─▶ handles ─▶ scopes that begin and end
 //	               ▲ a list begins, or the server is seen to ignore the selector
 //
-// It asks and turns the handles in the goroutine of Run. The other methods are safe for concurrent use.
+// It asks and turns the handles in the goroutine of Run. The other methods are safe for concurrent
+// use.
 type divider struct {
 	*upstream
 	log     logr.Logger
 	foreign restclient.Foreign
 	of      *sharding // nil: never divided
 	ended   <-chan struct{}
-	turned  func() <-chan struct{}                        // what is closed when scopes are turned or synced
-	part    func(division) (s listwatch.Scope, some bool) // a scope with a selector
-	turn    func(division)                                // makes it the present one, and all handles cover their parts
-	dropped func()                                        // drops scopes that others have replaced
+	// turned returns what is closed when scopes are turned or synced, part a scope that has a
+	// selector in a division. turn makes a division the present one, and all handles cover their
+	// parts. dropped drops scopes that others have replaced.
+	turned  func() <-chan struct{}
+	part    func(division) (s listwatch.Scope, some bool)
+	turn    func(division)
+	dropped func()
 	current atomic.Pointer[division]
 	wake    chan struct{} // has a token if there is something to do
 	mu      struct {
@@ -59,7 +63,8 @@ type divider struct {
 	// Used by Run alone.
 	by         shards.By
 	decided    bool
-	unverified bool // the server has not answered
+	misuse     error // of what by returns
+	unverified bool  // the server has not answered
 	logged     state.Form
 	pause      time.Duration // after the next question that fails
 	retry      time.Time     // no question before
@@ -89,8 +94,8 @@ func (d *divider) recordIgnored() {
 	d.poke()
 }
 
-// observed returns begin, which is called before each list of a scope, and asks the server again when it
-// is not the first.
+// observed returns begin, which is called before each list of a scope, and asks the server again
+// when it is not the first.
 func (d *divider) observed(scope listwatch.Scope, synced *atomic.Bool, begin func()) func() {
 	if scope.Division.Everything() {
 		return begin
@@ -123,13 +128,16 @@ func (d *divider) undecided() []state.Scope {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return []state.Scope{{State: state.Waiting, Since: d.mu.since, Reason: base.TextOf(d.mu.trouble)}}
+	return []state.Scope{{
+		State: state.Waiting, Since: d.mu.since, Reason: base.TextOf(d.mu.trouble),
+	}}
 }
 
 // divides reports whether the core is of a factory that divides its kinds.
 func (d *divider) divides() bool { return d.of != nil && d.of.now().count != 0 }
 
-// start decides before the scopes begin, as far as that needs no server. runs: Run has work.
+// start decides before the scopes begin, as far as that needs no server. runs: Run has work, which
+// may be to return misuse.
 func (d *divider) start() (runs bool) {
 	if !d.divides() {
 		return false
@@ -148,7 +156,12 @@ func (d *divider) decide() bool {
 		return d.decided
 	}
 	d.by, d.decided = d.of.now().by(kind.GroupKind()), true
-	if kind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) && restclient.OfMetadata(d.object) {
+	if !slices.Contains([]shards.By{"", shards.Namespace, shards.UID, shards.Owner}, d.by) {
+		d.misuse = d.errorf("divide it by %q: the function given to Divide must return namespace, "+
+			"uid or owner, or nothing for a kind that is held whole", d.by)
+	}
+	namespaces := schema.GroupKind{Kind: "Namespace"}
+	if kind.GroupKind() == namespaces && restclient.OfMetadata(d.object) {
 		d.by = "" // selectors of namespaces need all of them
 	}
 	if d.by == shards.Namespace {
@@ -164,7 +177,9 @@ func (d *divider) decide() bool {
 func (d *divider) Run(ctx context.Context) error {
 	for {
 		turned := d.turned()
-		d.step(ctx)
+		if d.step(ctx); d.misuse != nil {
+			return d.misuse
+		}
 		var again <-chan time.Time
 		if !d.retry.IsZero() {
 			again = time.After(time.Until(d.retry))
@@ -193,7 +208,8 @@ func (d *divider) answered(ctx context.Context, err error) {
 	}
 	d.pause = min(max(2*d.pause, divideSoon), divideLate)
 	d.retry = time.Now().Add(d.pause + simhook.Duration(simhook.Of(ctx), "divide", d.pause/2))
-	d.log.V(1).Info("Cannot find out how to divide the kind into shards; trying again", "after", d.pause, "because", err.Error())
+	d.log.V(1).Info("Cannot find out how to divide the kind into shards; trying again",
+		"after", d.pause, "because", err.Error())
 }
 
 // mayAsk reports whether the pause after a question that failed is over.
@@ -201,7 +217,7 @@ func (d *divider) mayAsk() bool { return !time.Now().Before(d.retry) }
 
 // step makes the scopes those of the held shards now.
 func (d *divider) step(ctx context.Context) {
-	if !d.learn(ctx) {
+	if !d.learn(ctx) || d.misuse != nil {
 		return
 	}
 	before, next := d.now(), division{}
@@ -237,7 +253,7 @@ func (d *divider) learn(ctx context.Context) (decided bool) {
 // next returns the division after before. It asks the server if that can have changed.
 func (d *divider) next(ctx context.Context, before division) (next division) {
 	of := d.of.now()
-	next = division{Division: shards.Division{By: d.by, Count: of.count, Held: of.held}, form: before.form}
+	next.Division, next.form = shards.Division{By: d.by, Count: of.count, Held: of.held}, before.form
 	d.mu.Lock()
 	ignored, relisted := d.mu.ignored, d.mu.relisted
 	d.mu.ignored, d.mu.relisted = false, false
@@ -255,10 +271,10 @@ func (d *divider) next(ctx context.Context, before division) (next division) {
 	if next.Held == "" || !d.mayAsk() || !d.unverified && !relisted && next.Held == before.Held {
 		return next
 	}
-	if kept := both(before.Held, next.Held); !before.undecided && before.form == state.FormServer && kept != before.Held {
-		lost := before
-		lost.Held = kept
-		d.turn(lost) // the others end without a question
+	kept := before
+	kept.Held = both(before.Held, next.Held)
+	if before.form == state.FormServer && kept != before {
+		d.turn(kept) // what is lost ends without a question
 	}
 	selects, asked, err := d.ask(ctx, next)
 	if ctx.Err() == nil && asked {
@@ -310,7 +326,8 @@ func (d *divider) report(next division) {
 	case next.form == state.FormServer:
 		log.Info("The server selects the objects of the held shards again")
 	default:
-		log.Info("The server does not select by shards, so the objects of other shards are dropped as they arrive; enable ShardedListAndWatch on all API servers to save that traffic")
+		log.Info("The server does not select by shards, so the objects of other shards are dropped as they arrive; " +
+			"enable ShardedListAndWatch on all API servers to save that traffic")
 	}
 }
 
@@ -322,7 +339,8 @@ func (d *divider) settled(ctx context.Context) error {
 	}
 	for want := d.of.now().held; ; want = d.of.now().held {
 		turned := d.turned()
-		if now := d.now(); d.begun.Load() && !now.undecided && (now.Everything() || now.Held == want) {
+		now := d.now()
+		if d.begun.Load() && !now.undecided && (now.Everything() || now.Held == want) {
 			return nil
 		}
 		select {
@@ -330,7 +348,8 @@ func (d *divider) settled(ctx context.Context) error {
 		case <-d.ended:
 			return errRunEnded
 		case <-ctx.Done():
-			return fmt.Errorf("its scopes are not those of the shards %s yet: %w", want, context.Cause(ctx))
+			err := context.Cause(ctx)
+			return fmt.Errorf("its scopes are not those of the shards %s yet: %w", want, err)
 		}
 	}
 }
@@ -376,15 +395,18 @@ func (s *sharding) divide(count int, by func(schema.GroupKind) string) error {
 	defer s.mu.Unlock()
 	switch {
 	case by == nil:
-		return errors.New("divide informers: the function is nil; give one that returns by what a kind is divided")
+		return errors.New("divide informers: the function is nil; " +
+			"give one that returns by what a kind is divided")
 	case count < 1 || count > shards.Most:
-		return fmt.Errorf("divide informers into %d shards: give a number from 1 to %d", count, shards.Most)
+		return fmt.Errorf("divide informers into %d shards: give a number from 1 to %d",
+			count, shards.Most)
 	case s.mu.count != 0:
 		return errors.New("divide informers: they are divided already; call Divide once")
 	case s.mu.begun:
 		return errors.New("divide informers: they run already; call Divide before Run")
 	}
-	s.mu.count, s.mu.by = count, func(kind schema.GroupKind) shards.By { return shards.By(by(kind)) }
+	s.mu.count = count
+	s.mu.by = func(kind schema.GroupKind) shards.By { return shards.By(by(kind)) }
 	return nil
 }
 
@@ -392,10 +414,14 @@ func (s *sharding) divide(count int, by func(schema.GroupKind) string) error {
 func (s *sharding) setOf(what string, some []int) (shards.Set, error) {
 	count := s.now().count
 	if count == 0 {
-		return "", fmt.Errorf("%s shards %v: the informers are not divided; call Divide before Run", what, some)
+		return "", fmt.Errorf("%s shards %v: the informers are not divided; call Divide before Run",
+			what, some)
 	}
-	if i := slices.IndexFunc(some, func(shard int) bool { return shard < 0 || shard >= count }); i >= 0 {
-		return "", fmt.Errorf("%s shards %v: there is no shard %d; the informers have %d, from 0", what, some, some[i], count)
+	for _, shard := range some {
+		if shard < 0 || shard >= count {
+			return "", fmt.Errorf("%s shards %v: there is no shard %d; the informers have %d, from 0",
+				what, some, shard, count)
+		}
 	}
 	return shards.SetOf(some...), nil
 }

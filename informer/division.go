@@ -62,7 +62,8 @@ func (d division) heldCount() int { return len(d.Held.All()) }
 func (d division) part(s listwatch.Scope, held shards.Set) listwatch.Scope {
 	s.Division = d.Division
 	s.Division.Held = held
-	if selector := s.Division.Selector(); d.form == state.FormServer && strings.Count(selector, "||") < mostRanges {
+	selector := s.Division.Selector()
+	if d.form == state.FormServer && strings.Count(selector, "||") < mostRanges {
 		s.ShardSelector = selector
 	}
 	return s
@@ -91,17 +92,20 @@ func replaces(s, old listwatch.Scope) bool {
 // overlap reports whether both parts have a shard.
 func overlap(a, b listwatch.Division) bool {
 	return !a.Everything() && !b.Everything() && a.By == b.By && a.Count == b.Count &&
-		slices.ContainsFunc(a.Held.All(), func(shard int) bool { return slices.Contains(b.Held.All(), shard) })
+		both(a.Held, b.Held) != ""
 }
 
 // within reports whether all shards of a are in b.
 func within(a, b shards.Set) bool {
-	all := b.All()
-	return !slices.ContainsFunc(a.All(), func(shard int) bool { return !slices.Contains(all, shard) })
+	return both(a, b) == shards.SetOf(a.All()...)
 }
 
 // both returns the shards that are in a and in b.
 func both(a, b shards.Set) shards.Set {
 	all := b.All()
-	return shards.SetOf(slices.DeleteFunc(a.All(), func(shard int) bool { return !slices.Contains(all, shard) })...)
+	missing := func(shard int) bool {
+		_, found := slices.BinarySearch(all, shard)
+		return !found
+	}
+	return shards.SetOf(slices.DeleteFunc(a.All(), missing)...)
 }

@@ -536,6 +536,19 @@ func TestDivision_MisuseIsAnError(t *testing.T) {
 	})
 }
 
+func TestDivision_AnUnknownFieldEndsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := factoryOn(t, newYard(t).Server, Options{})
+		For[*corev1.ConfigMap](f)
+		if err := f.Divide(4, everyKind("name")); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `by "name"`) || !strings.Contains(err.Error(), "ConfigMap") {
+			t.Errorf("Run returned %v, want the kind and what it cannot be divided by", err)
+		}
+	})
+}
+
 func TestDivision_WhatCannotBeDividedIsWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, maps, _ := dividedYard(t, 4, shards.Namespace, Options{})

@@ -73,7 +73,8 @@ func (c *core) awaitShards(ctx context.Context, want shards.Set) error {
 	for {
 		turned := c.critical.whenTurned()
 		if held := c.divider.of.now().held; !within(want, held) {
-			return fmt.Errorf("await shards %s of %s: the informers hold %q; call HoldShards before", want, c.gvk().Kind, held)
+			return fmt.Errorf("await shards %s of %s: the informers hold %q; call HoldShards before",
+				want, c.gvk().Kind, held)
 		}
 		if c.hasShards(want) {
 			return nil
@@ -104,13 +105,19 @@ func (c *core) hasShards(want shards.Set) bool {
 	case !within(want, now.Held):
 		return false
 	}
-	return !slices.ContainsFunc(c.critical.handles, func(h *handle) bool { return h.asked != nil && !h.deferred && h.lacks(want, now) })
+	return !slices.ContainsFunc(c.critical.handles, func(h *handle) bool {
+		return h.asked != nil && !h.deferred && h.lacks(want, now)
+	})
 }
 
 // lacks reports whether h does not have all objects of some shards of the present division.
 func (h *handle) lacks(want shards.Set, now division) bool {
-	return h.by != now || h.open || h.wants.waits || slices.ContainsFunc(h.holds, func(w *watched) bool {
-		return !w.synced.Load() && (w.scope.Division.Everything() || h.lacksOf(w, both(want, w.scope.Division.Held)))
+	if h.by != now || h.open || h.wants.waits {
+		return true
+	}
+	return slices.ContainsFunc(h.holds, func(w *watched) bool {
+		of := w.scope.Division
+		return !w.synced.Load() && (of.Everything() || h.lacksOf(w, both(want, of.Held)))
 	})
 }
 

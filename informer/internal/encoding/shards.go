@@ -40,7 +40,9 @@ type RawMeta struct {
 // Foreign reports whether raw, in JSON or protobuf, is surely an object of a shard that is not
 // held, and returns its metadata. Whatever is missing, repeated, escaped or malformed makes it
 // unsure, so that the decoder looks at it. of reports whether a JSON object may be of that kind.
-func (s *ShardScreen) Foreign(raw []byte, protobuf bool, of func(kind []byte) bool) (m RawMeta, foreign bool) {
+func (s *ShardScreen) Foreign(
+	raw []byte, protobuf bool, of func(kind []byte) bool,
+) (m RawMeta, foreign bool) {
 	ok := false
 	if protobuf {
 		ok = m.readProtobuf(raw, s.ByOwner())
