@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
@@ -271,11 +272,7 @@ func (d *divider) next(ctx context.Context, before division) (next division) {
 	if next.Held == "" || !d.mayAsk() || !d.unverified && !relisted && next.Held == before.Held {
 		return next
 	}
-	kept := before
-	kept.Held = both(before.Held, next.Held)
-	if before.form == state.FormServer && kept != before {
-		d.turn(kept) // what is lost ends without a question
-	}
+	d.endLost(before, next)
 	selects, asked, err := d.ask(ctx, next)
 	if ctx.Err() == nil && asked {
 		d.answered(ctx, err)
@@ -287,6 +284,15 @@ func (d *divider) next(ctx context.Context, before division) (next division) {
 		next.form = state.FormServer
 	}
 	return next
+}
+
+// endLost ends what the server selects and next does not have, without a question.
+func (d *divider) endLost(before, next division) {
+	kept := before
+	kept.Held = both(before.Held, next.Held)
+	if before.form == state.FormServer && kept != before {
+		d.turn(kept)
+	}
 }
 
 // ask asks the server whether it selects by shards. asked: there was a scope to ask about.
@@ -302,6 +308,9 @@ func (d *divider) ask(ctx context.Context, next division) (selects, asked bool, 
 	}
 	step(ctx, fmt.Sprintf("divide %s %s %s", d.kind.Kind, d.object, scope))
 	page, err := lw.List(ctx, listwatch.ListOptions{Limit: 1})
+	if apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
+		return false, true, nil // a server of its own rules
+	}
 	return err == nil && page.ShardSelector == scope.ShardSelector && page.Foreign == 0, true, err
 }
 

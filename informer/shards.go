@@ -34,10 +34,11 @@ func (f *SharedInformerFactory) Divide(count int, by func(schema.GroupKind) stri
 // that stay are read as before, without a gap in their events; Synced of a handle does not wait for
 // gained shards, AwaitShards does.
 //
-// Where the server selects by shards (KEP-5866), each shard has a list and watch of its own. Where
-// it does not, a change lists the kind once more, and what is lost leaves only afterwards: until
-// then both parts are held. It is an error if a shard is not below the number given to Divide, or
-// without Divide. Safe for concurrent use; the last call wins.
+// Where the server selects by shards (KEP-5866), each shard has a list and watch of its own, or
+// all together if a handle would have more than 64. Where it does not, a change lists the kind
+// once more, and what is lost leaves only afterwards: until then both parts are held. It is an
+// error if a shard is not below the number given to Divide, or without Divide. Safe for concurrent
+// use; the last call wins.
 func (f *SharedInformerFactory) HoldShards(some ...int) error {
 	held, err := f.sharding.setOf("hold", some)
 	if err != nil {

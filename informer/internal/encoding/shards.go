@@ -34,6 +34,7 @@ func (s *ShardScreen) ByOwner() bool { return s.by == shards.Owner }
 // input.
 type RawMeta struct {
 	Name, Namespace, UID, ResourceVersion []byte
+	Kind                                  []byte // of a JSON object that names it
 	controller                            []byte // the UID of the controller owner
 }
 
@@ -144,14 +145,14 @@ func everyField(message []byte, f func(field protowire.Number, value []byte, num
 }
 
 func (m *RawMeta) readJSON(raw []byte, owners bool, of func(kind []byte) bool) bool {
-	var meta, kind []byte
+	var meta []byte
 	if !eachPlain(raw, func(key, value []byte) bool {
 		switch string(key) {
 		case "metadata":
 			return once(&meta, value)
 		case "kind":
 			text, ok := plain(value)
-			return ok && once(&kind, text) && of(text)
+			return ok && once(&m.Kind, text) && of(text)
 		}
 		return true
 	}) {

@@ -62,7 +62,7 @@ func (a admission) anomalyOf(i listItem, obj kube.Object, ended bool) base.Anoma
 		return base.OtherNamespace
 	case a.Matcher.Namespace != "" && ns != "" && ns != a.Matcher.Namespace:
 		return base.OtherNamespace
-	case a.Matcher.IsForeign(i.Key, i.UID, obj) && !(ended && a.Matcher.by == shards.Owner):
+	case a.isForeign(i, obj, ended):
 		return base.Foreign
 	case ended || obj == nil || !a.Selects:
 		return base.Sound
@@ -70,4 +70,10 @@ func (a admission) anomalyOf(i listItem, obj kube.Object, ended bool) base.Anoma
 		return base.Unselected
 	}
 	return base.Sound
+}
+
+// isForeign reports whether an item is of a shard that is not held. The state of an ended object
+// does not tell the shard in which it was, if that can change.
+func (a admission) isForeign(i listItem, obj kube.Object, ended bool) bool {
+	return a.Matcher.IsForeign(i.Key, i.UID, obj) && !(ended && a.Matcher.by == shards.Owner)
 }

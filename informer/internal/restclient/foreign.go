@@ -45,15 +45,17 @@ func (d *Decoder) mayBeKind(kind []byte) bool {
 	return string(kind) == d.kind.Kind || d.metadataOnly && string(kind) == metadataKind
 }
 
-// drops reports whether an item of a page is of a shard that is not held, and counts it. A list
-// whose kind is not known yet is decoded in full, as its items must tell the kind.
+// drops reports whether an item of a page is of a shard that is not held, and counts it. An item
+// of a list that does not tell its kind must do so itself.
 func (r *pageReader) drops(raw []byte, protobuf bool) bool {
-	if r.d.screen == nil || r.named || r.unnamed {
+	if r.d.screen == nil {
 		return false
 	}
-	if _, foreign := r.d.screened(raw, protobuf, true); !foreign {
+	meta, foreign := r.d.screen.Foreign(raw, protobuf, r.d.mayBeKind)
+	if !foreign || (r.named || r.unnamed) && len(meta.Kind) == 0 {
 		return false
 	}
+	r.d.kept.Foreign.add(len(raw))
 	r.page.Foreign++
 	return true
 }
