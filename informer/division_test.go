@@ -490,6 +490,27 @@ func heldKeys[T kube.Object](i *SharedInformer[T]) map[kube.Key]bool {
 	return keys
 }
 
+// An audit compares the held shards alone.
+func TestDivision_AuditsFindNoObjectOfOtherShardsMissing(t *testing.T) {
+	for _, by := range []shards.By{shards.UID, shards.Owner} {
+		synctest.Test(t, func(t *testing.T) {
+			s, f, _, _ := dividedYard(t, 4, by, Options{Audit: time.Minute})
+			stop := runFactory(t, f)
+			hold(t, f, 0, 1)
+			for i := range 20 {
+				s.put(kube.Key{Namespace: "ns", Name: fmt.Sprint("more-", i)}, fmt.Sprint("owner-", i))
+				time.Sleep(20 * time.Second)
+			}
+			for _, scope := range f.Snapshot()[0].Scopes {
+				if scope.Audits.Done == 0 || scope.Audits.Differences != 0 {
+					t.Errorf("by %s: the audits of %s are %+v, want some without differences", by, scope.Scope, scope.Audits)
+				}
+			}
+			stop()
+		})
+	}
+}
+
 func TestDivision_MisuseIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newYard(t)
