@@ -104,6 +104,14 @@ type KeyedOptions[K comparable] struct {
 	// RecordBytes bounds the memory of the past runs of all keys. 0: 4 MiB. At least 128 KiB. If it is
 	// full, the keys that have not run for longest keep only their last run, and then none.
 	RecordBytes int
+	// ShardBy returns the value by whose hash the replicas of a program divide the keys of this
+	// controller, if manager.Sharding divides its objects, such as a namespace or a UID. It is called
+	// before each reconcile. Not ok: the key is of no object that this replica has, and is dropped.
+	// Nil: what Sharding divides by, the namespace of a Key or the UID of the object of reconcile.For.
+	ShardBy func(key K) (value string, ok bool)
+	// Singleton makes one replica reconcile all keys of this controller, even if manager.Sharding
+	// divides those of others: the one that holds shard 0.
+	Singleton bool
 	// CrashOnPanic makes a panic of a reconcile end the process after it is logged.
 	// Otherwise it is an error of that reconcile.
 	CrashOnPanic bool
@@ -146,6 +154,11 @@ type Controller[K comparable] struct {
 	absent   func(key K) bool     // a reconcile of key would do nothing; nil: unknown
 	failures failures[K]
 
+	sharded   sharded[K]
+	shardBy   func(K) (string, bool) // of Options; nil: the default
+	uid       func(K) (string, bool) // of the object of a key; nil: not known
+	singleton bool
+
 	unfinished sync.Once // a line about it
 
 	mu struct {
@@ -168,6 +181,8 @@ func New[K comparable](name string, f Func[K], opts KeyedOptions[K]) *Controller
 		hardChosen:   opts.HardDeadline != 0,
 		log:          opts.Logger,
 		crashOnPanic: opts.CrashOnPanic,
+		shardBy:      opts.ShardBy,
+		singleton:    opts.Singleton,
 		synced:       make(chan struct{}),
 	}
 	if opts.OmitOwnEvents {
@@ -284,6 +299,7 @@ func (c *Controller[K]) Run(ctx context.Context) error {
 	}
 	defer c.waits.endAll()
 	defer c.recorder.close()
+	defer c.sharded.end()
 	ctx = logr.NewContext(ctx, c.log)
 	if !alone {
 		c.work(ctx)

@@ -81,6 +81,7 @@ func For[T kube.Object](objects *informer.SharedInformer[T], f func(ctx context.
 	o.Controller = New(name, run, opts)
 	if objects != nil {
 		o.absent = absentIn(o.lister, o.Controller)
+		o.uid = uidIn(o.lister)
 	}
 	o.Controller.Watch(source.Kind(objects, source.Self, preds...))
 	return o
@@ -187,6 +188,17 @@ func isNotFoundOf(kind schema.GroupVersionKind, obj kube.Object, err error) bool
 	details := err.(apierrors.APIStatus).Status().Details
 	singular := strings.TrimSuffix(strings.ToLower(kind.Kind), "y") // policies, gateways
 	return details != nil && details.Name == obj.GetName() && details.Group == kind.Group && strings.HasPrefix(details.Kind, singular)
+}
+
+// uidIn returns the UID of the object of a key, as far as a Lister has it.
+func uidIn[T kube.Object](lister informer.Lister[T]) func(key Key) (uid string, ok bool) {
+	return func(key Key) (string, bool) {
+		obj, err := lister.Get(key)
+		if err != nil && !is[*kube.UndecodableError](err) || isNil(obj) {
+			return "", false
+		}
+		return string(obj.GetUID()), true
+	}
 }
 
 // unreadable returns the result for a key whose object the Lister cannot return.

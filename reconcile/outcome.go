@@ -74,7 +74,7 @@ func decide(res Result, err, cause error) action {
 	if _, ok := errors.AsType[*DeadlineError](cause); ok {
 		return action{outcome: OutcomeTimeout, backoff: true}
 	}
-	if errors.Is(cause, ErrStopped) {
+	if errors.Is(cause, ErrStopped) || errors.Is(cause, ErrNotLeading) {
 		return action{outcome: OutcomeStopped}
 	}
 	return action{outcome: OutcomeError, backoff: true}

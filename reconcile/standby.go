@@ -58,7 +58,7 @@ func (c *Controller[K]) begin(ctx context.Context, p part) (first bool, err erro
 		return false, fmt.Errorf("controller %q: %s; make a new one", c.name, said)
 	}
 	c.prepared.Do(func() { c.prepare(ctx) })
-	return first, nil
+	return first, c.Err()
 }
 
 // take records that p begins, and also its sources if they have not begun.
@@ -89,4 +89,10 @@ func (c *Controller[K]) prepare(ctx context.Context) {
 	c.own = textlog.Throttled(c.log)
 	c.sim, c.windows = simhook.Of(ctx), recording.Of(ctx)
 	c.setProbes()
+	if given.Shards != nil {
+		if err := c.sharded.set(given.Shards, c.singleton, c.shardBy, c.uid); err != nil {
+			c.misused(err)
+		}
+		c.sharded.follow(c.add)
+	}
 }

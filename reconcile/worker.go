@@ -74,7 +74,8 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 		keys = c.known.next(ctx, sim, c.name)
 	}
 	for key := range keys {
-		if c.some.Load() && c.keep(key) {
+		in, leave := c.admit(drained, key)
+		if leave == nil {
 			continue
 		}
 		if c.sim != nil {
@@ -82,15 +83,32 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 			c.sim.Step(ctx, "pick up", c.name+" "+keyText(key))
 		}
 		if ctx.Err() != nil {
+			leave()
 			break // waiting keys come again after the next start
 		}
-		c.handle(drained, key, w)
+		c.handle(in, key, w, leave)
 	}
 	ended = true
 }
 
-// handle reconciles a key that the worker w has taken.
-func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
+// admit returns the context for a reconcile of a key that a worker has taken. A nil leave: the key is
+// not to be reconciled now.
+func (c *Controller[K]) admit(ctx context.Context, key K) (in context.Context, leave func()) {
+	in, leave, later := c.sharded.enter(ctx, key)
+	switch {
+	case leave == nil && !later:
+		forgetCanceled(c, key)
+		c.recorder.forget(key)
+	case leave != nil && c.some.Load() && c.keep(key):
+		leave()
+		return nil, nil
+	}
+	return in, leave
+}
+
+// handle reconciles a key that the worker w has taken, and then calls leave.
+func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K], leave func()) {
+	defer leave()
 	c.waits.end(key)
 	r := c.newRun(ctx, key)
 	if c.wrote != nil {

@@ -27,6 +27,8 @@ type Instruments struct {
 	TracerProvider any
 	// CutOff is closed when reconciles in flight must end, even during a drain.
 	CutOff <-chan struct{}
+	// Shards are those of the process. Nil: the process works on all keys.
+	Shards Shards
 }
 
 type instrumentsKey struct{}

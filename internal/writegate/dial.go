@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/connrotation"
 )
 
 // ErrGateLost is wrapped by the error of each request of a client whose configuration
@@ -41,4 +42,23 @@ func (g *Gate) Given(cfg *rest.Config) *rest.Config {
 		return dial(ctx, network, address)
 	}
 	return cfg
+}
+
+// OwnConnection returns cfg with its own connection and no rate limit, so that a renewal
+// waits neither for a list nor for the writes of controllers. reconnect makes the next
+// request open a new one: a silent HTTP/2 connection would be kept for longer than a lease
+// lasts. A transport given by the program is used as it is.
+func OwnConnection(cfg *rest.Config) (own *rest.Config, reconnect func()) {
+	own = rest.CopyConfig(cfg)
+	own.RateLimiter, own.QPS = nil, -1
+	if own.Transport != nil {
+		return own, func() {}
+	}
+	dial := own.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	connections := connrotation.NewDialer(dial)
+	own.Dial = connections.DialContext
+	return own, connections.CloseAll
 }

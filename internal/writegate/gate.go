@@ -21,6 +21,7 @@ type Gate struct {
 	span    time.Duration // of a term
 	refused atomic.Uint64 // number of writes
 	writes  writes
+	also    func(ctx context.Context) error // nil: nothing
 
 	mu struct {
 		sync.Mutex
@@ -36,6 +37,10 @@ func New(span time.Duration) *Gate {
 	g.mu.term = lost("it has not been elected yet")
 	return g
 }
+
+// Also sets what else allows a write, before the first request: check gets the request's context and
+// returns why not. It must not block.
+func (g *Gate) Also(check func(ctx context.Context) error) { g.also = check }
 
 // Now returns the present, for Open.
 func (g *Gate) Now() Moment {
@@ -75,6 +80,15 @@ func (g *Gate) Ask() (time.Duration, error) {
 	t := g.mu.term
 	g.mu.Unlock()
 	return t.mayWrite(g.Now())
+}
+
+// askIn is Ask for a write in ctx.
+func (g *Gate) askIn(ctx context.Context) (time.Duration, error) {
+	left, err := g.Ask()
+	if err == nil && g.also != nil {
+		err = g.also(ctx)
+	}
+	return left, err
 }
 
 // Refused returns how many writes were refused or aborted.
@@ -166,7 +180,7 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 		return f.next.RoundTrip(req)
 	}
 	ctx, w := f.gate.begin(req.Context())
-	left, err := f.gate.Ask()
+	left, err := f.gate.askIn(ctx)
 	if err != nil {
 		w.left(true)
 		w.end()
@@ -186,7 +200,7 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	w.left(answeredSurely(resp, err))
 	if err != nil {
 		w.end()
-		if _, late := f.gate.Ask(); late != nil && req.Context().Err() == nil {
+		if _, late := f.gate.askIn(ctx); late != nil && req.Context().Err() == nil {
 			f.gate.refused.Add(1)
 			err = fmt.Errorf("%w; the request had begun, and its outcome is unknown: %v", late, err)
 		}
@@ -245,11 +259,11 @@ func (f fenced) held(req *http.Request) *http.Request {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req
 	}
-	req.Body = heldBody{req.Body, f.gate}
+	req.Body = heldBody{req.Body, f.gate, req.Context()}
 	if again := req.GetBody; again != nil {
 		req.GetBody = func() (io.ReadCloser, error) {
 			body, err := again()
-			return heldBody{body, f.gate}, err
+			return heldBody{body, f.gate, req.Context()}, err
 		}
 	}
 	return req
@@ -259,13 +273,14 @@ func (f fenced) held(req *http.Request) *http.Request {
 type heldBody struct {
 	io.ReadCloser
 	gate *Gate
+	ctx  context.Context // of the request
 }
 
 // Read implements io.Reader. It checks the gate after the read, right before the bytes
 // are sent.
 func (b heldBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if _, late := b.gate.Ask(); late != nil {
+	if _, late := b.gate.askIn(b.ctx); late != nil {
 		return 0, late
 	}
 	return n, err

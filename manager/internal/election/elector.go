@@ -9,7 +9,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/connrotation"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/codec"
@@ -100,7 +98,7 @@ type Elector struct {
 // New sends nothing. cfg must not be gated.
 func New(opts Options, cfg *rest.Config, log logr.Logger) (*Elector, error) {
 	e := &Elector{opts: opts, started: make(chan struct{})}
-	renewing, reconnect := ownConnection(cfg)
+	renewing, reconnect := writegate.OwnConnection(cfg)
 	renewing.UserAgent += "/leader-election"
 	renewing.Timeout = max(opts.RenewDeadline/3, time.Second) // one request that hangs leaves time for another
 	scheme, serializer, err := codec.For(coordinationv1.AddToScheme)
@@ -128,25 +126,6 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Elector, error) {
 	})
 	_, err = found.AddHandler(e.observeLease, informer.HandlerOptions{Name: "elector"})
 	return e, err
-}
-
-// ownConnection returns cfg with its own connection and no rate limit, so that a renewal
-// waits neither for a list nor for the writes of controllers. reconnect makes the next
-// request open a new one: a silent HTTP/2 connection would be kept for longer than a lease
-// lasts. A transport given by the program is used as it is.
-func ownConnection(cfg *rest.Config) (own *rest.Config, reconnect func()) {
-	own = rest.CopyConfig(cfg)
-	own.RateLimiter, own.QPS = nil, -1
-	if own.Transport != nil {
-		return own, func() {}
-	}
-	dial := own.Dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-	}
-	connections := connrotation.NewDialer(dial)
-	own.Dial = connections.DialContext
-	return own, connections.CloseAll
 }
 
 // observeLease handles an event of the Lease's watch.

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contextvalues
+
+import (
+	"context"
+
+	"github.com/flyball-dev/flyball/internal/shards"
+)
+
+// Shards says which shards this process works on. *ownership.Guard does.
+type Shards interface {
+	// By says what the keys of objects are divided by, and among how many shards.
+	By() (by shards.By, count int)
+	// Enter begins a reconcile of a key of a shard, if that is held. Its context ends when the shard
+	// is lost, and carries it: see ShardOf. leave must be called when the reconcile has ended. A nil
+	// leave: the shard is not held; later tells whether it is about to be.
+	Enter(ctx context.Context, shard int) (in context.Context, leave func(), later bool)
+	// Changed calls f whenever a shard is held from now on, or is not about to be held any more, until
+	// stop. f does not block, and may be called from any goroutine.
+	Changed(f func()) (stop func())
+}
+
+// Shard is a shard that a process holds, for one time.
+type Shard struct {
+	Number int
+	// Term differs each time that the process comes to hold the shard.
+	Term uint64
+}
+
+type shardKey struct{}
+
+// WithShard returns ctx for the work on a shard.
+func WithShard(ctx context.Context, s Shard) context.Context {
+	return context.WithValue(ctx, shardKey{}, s)
+}
+
+// ShardOf returns the shard that ctx's work is on. ok is false if it is on none.
+func ShardOf(ctx context.Context) (s Shard, ok bool) {
+	s, ok = ctx.Value(shardKey{}).(Shard)
+	return s, ok
+}

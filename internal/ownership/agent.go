@@ -1,0 +1,521 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/codec"
+	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/internal/writegate"
+	"github.com/flyball-dev/flyball/kube"
+)
+
+// ErrAbandoned as the cause of the end of Run's context means that work on shards may go on: their
+// Leases are not given away, and expire.
+var ErrAbandoned = errors.New("work on shards may go on")
+
+// catchUpWithin bounds the wait for informers. Then the keys of a shard are reconciled with a warning.
+const catchUpWithin = 15 * time.Second
+
+// atOnce is how many requests are under way at most.
+const atOnce = 16
+
+// Agent takes part in the division of shards. Make it with New.
+type Agent struct {
+	*Options
+	guard     *Guard
+	gate      *writegate.Gate
+	sender    *sender
+	reconnect func()
+	watched   *informer.SharedInformerFactory // the Leases
+	leases    informer.Lister[*coordinationv1.Lease]
+	joined    chan struct{}
+	first     chan struct{} // closed when a shard is held for the first time
+	signal    chan struct{}
+	turns     chan struct{}
+	log       logr.Logger
+	sim       simhook.Hooks
+	work      sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		world    world
+		me       self
+		renewals []renewal // that the watch has not shown
+		refused  map[string]time.Time
+		taken    map[int]Taken
+		catching bool
+		asked    string // of the informers
+		waits    string // why this process takes no shard
+		moves    []Move
+		requests map[string]uint64
+		owners   []string
+	}
+}
+
+// renewal is one that was answered.
+type renewal struct {
+	sent    writegate.Moment
+	at      time.Time
+	version kube.Version
+}
+
+// New sends nothing. cfg must not be gated.
+func New(opts Options, cfg *rest.Config, log logr.Logger) (*Agent, error) {
+	gate := writegate.New(opts.trusted())
+	a := &Agent{
+		Options: &opts, gate: gate, guard: newGuard(opts.By, opts.Count, gate),
+		joined: make(chan struct{}), first: make(chan struct{}), signal: make(chan struct{}, 1), turns: make(chan struct{}, atOnce),
+	}
+	a.mu.world = world{members: map[string]*seen{}, shards: map[int]*seen{}, missing: map[string]time.Time{}, deleted: map[string]string{}}
+	a.mu.me = self{shards: make([]stage, opts.Count), was: make([]string, opts.Count), busy: map[string]bool{}}
+	a.mu.refused, a.mu.taken, a.mu.requests = map[string]time.Time{}, map[int]Taken{}, map[string]uint64{}
+	own, reconnect := writegate.OwnConnection(cfg)
+	a.reconnect = reconnect
+	own.UserAgent += "/shards"
+	own.Timeout = max(opts.LeaseDuration/5, time.Second)
+	scheme, serializer, err := codec.For(coordinationv1.AddToScheme)
+	if err != nil {
+		return nil, err
+	}
+	if a.sender, err = newSender(own, serializer, opts.Namespace); err != nil {
+		return nil, err
+	}
+	if a.watched, err = informer.NewSharedInformerFactory(cfg, scheme, informer.Options{Logger: log.V(1)}); err != nil {
+		return nil, err
+	}
+	found := informer.For[*coordinationv1.Lease](a.watched, informer.Scope{
+		Namespaces: []string{opts.Namespace}, LabelSelector: Label + "=" + labelValue(opts.ID),
+	})
+	a.leases = found.Lister()
+	_, err = found.AddHandler(a.observeEvent, informer.HandlerOptions{Name: "shards"})
+	return a, err
+}
+
+func (a *Agent) Name() string { return "shards" }
+
+// Guard returns what admits the work on shards.
+func (a *Agent) Guard() *Guard { return a.guard }
+
+// Started is closed when this process has joined.
+func (a *Agent) Started() <-chan struct{} { return a.joined }
+
+// FirstHeld is closed when this process holds a shard for the first time.
+func (a *Agent) FirstHeld() <-chan struct{} { return a.first }
+
+// Leave gives all shards away as soon as their reconciles have ended, and takes no more. It does not
+// block. The end of Run's context does it too.
+func (a *Agent) Leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.mu.me.leaving {
+		a.mu.me.leaving, a.mu.me.renewAt = true, time.Now()
+		a.wake()
+	}
+}
+
+func (a *Agent) wake() {
+	select {
+	case a.signal <- struct{}{}:
+	default:
+	}
+}
+
+// Run takes part until ctx ends, and then gives the shards away and leaves. Reconciles must have ended
+// by then, unless ErrAbandoned is the cause.
+func (a *Agent) Run(ctx context.Context) error {
+	a.log = textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("shards", a.ID)
+	a.sim = simhook.Of(ctx)
+	if a.sim != nil {
+		a.gate.SetWall(a.sim.Wall)
+	}
+	a.mu.Lock()
+	a.mu.me.identity = a.newIdentity()
+	a.log.Info("Taking part in the division of shards", "identity", a.mu.me.identity, "plan", a.plan().String())
+	a.mu.Unlock()
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer a.work.Wait()
+	defer stop()
+	a.work.Go(func() {
+		if err := a.watched.Run(running); err != nil {
+			a.log.Error(err, "Cannot watch the Leases of the shards")
+		}
+	})
+	a.work.Go(func() { a.awaitList(running) })
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	ended := ctx.Done()
+	for !a.step(running, timer) {
+		select {
+		case <-ended:
+			ended = nil
+			if errors.Is(context.Cause(ctx), ErrAbandoned) {
+				a.loseAll("this process has stopped")
+				textlog.Warn(a.log, nil, "Keeping the Leases of the shards until they expire, because work on them has not ended")
+				return nil
+			}
+			a.Leave()
+		case <-a.signal:
+		case <-timer.C:
+		}
+	}
+	return nil
+}
+
+// awaitList records that the watch has shown all Leases.
+func (a *Agent) awaitList(ctx context.Context) {
+	if _, err := a.watched.WaitForSync(ctx); err != nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.world.synced = true
+	a.wake()
+}
+
+// newIdentity returns a name that no other run of a process has.
+func (a *Agent) newIdentity() string {
+	name, chance := a.Identity, rand.String(8)
+	if a.sim != nil {
+		chance = fmt.Sprintf("%08x", uint32(a.sim.Random("identity of a member")*(1<<32)))
+	} else if host, err := os.Hostname(); name == "" && err == nil {
+		name = host
+	}
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(cmp.Or(name, "replica")))
+	const most = 60 // the end of a Pod's name tells it from others
+	return fmt.Sprintf("%s-%s-%s", a.ID, strings.Trim(clean[max(len(clean)-most, 0):], "-"), chance)
+}
+
+// step does what follows from what was seen. It reports whether this process has left.
+func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
+	now := time.Now()
+	a.mu.Lock()
+	d := a.decide(&a.mu.world, &a.mu.me, now)
+	a.report(d)
+	a.mu.owners = d.owners
+	for _, do := range d.actions {
+		if until := a.mu.refused[do.name]; do.name != "" && now.Before(until) {
+			d.after(until)
+			continue
+		}
+		if do.do == quit && a.mu.me.lease == nil {
+			continue
+		}
+		a.begin(ctx, do, now)
+	}
+	a.catchUpLocked(ctx)
+	need := a.needed(d.coming)
+	left = a.mu.me.leaving && a.mu.me.lease == nil && len(a.mu.me.busy) == 0 && a.mu.world.synced
+	asks := fmt.Sprint(need) != a.mu.asked
+	a.mu.asked = fmt.Sprint(need)
+	a.mu.Unlock()
+	a.guard.expect(d.coming)
+	if asks {
+		a.Informers.HoldShards(need)
+	}
+	timer.Stop()
+	if !d.wake.IsZero() {
+		timer.Reset(time.Until(d.wake))
+	}
+	return left
+}
+
+// needed returns the shards whose objects this process needs.
+func (a *Agent) needed(coming []int) []int {
+	need := slices.Clone(coming)
+	for s, at := range a.mu.me.shards {
+		if at != elsewhere {
+			need = append(need, s)
+		}
+	}
+	slices.Sort(need)
+	return slices.Compact(need)
+}
+
+// report logs why this process takes no shard, when that changes.
+func (a *Agent) report(d *decision) {
+	text := ""
+	if d.waits != nil {
+		text = d.waits.Error()
+	}
+	if text == a.mu.waits {
+		return
+	}
+	a.mu.waits = text
+	if text == "" {
+		a.log.Info("Taking shards")
+		return
+	}
+	a.log.Info("Taking no shards", "reason", text)
+}
+
+// begin begins an action. Requests are sent in goroutines of their own.
+func (a *Agent) begin(ctx context.Context, do action, now time.Time) {
+	me := &a.mu.me
+	switch do.do {
+	case rejoin:
+		a.rejoinLocked("its Lease was last renewed too long ago")
+		return
+	case adopt:
+		a.takeLocked(do.shard, do.base)
+		return
+	case empty:
+		a.emptyLocked(do.shard)
+		return
+	case release:
+		if !a.releasesLocked(do) {
+			return
+		}
+	}
+	me.busy[do.name] = true
+	sent := a.gate.Now()
+	identity := me.identity
+	next := a.next(do, now)
+	a.work.Go(func() {
+		if a.sim != nil {
+			a.sim.Step(ctx, "shards", string(do.do)+" "+do.name)
+		}
+		a.turns <- struct{}{}
+		defer func() { <-a.turns }()
+		got, err := a.send(ctx, do, next)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		defer a.wake()
+		delete(a.mu.me.busy, do.name)
+		a.mu.requests[string(do.do)]++
+		if identity != a.mu.me.identity && do.do != collect && do.do != fence && do.do != fenceAbsent {
+			return // of a life before
+		}
+		a.applyLocked(do, got, err, renewal{sent: sent, at: now})
+	})
+}
+
+// next returns the Lease that an action writes.
+func (a *Agent) next(do action, now time.Time) *coordinationv1.Lease {
+	var l *coordinationv1.Lease
+	if do.base != nil {
+		l = do.base.lease.DeepCopy()
+	} else {
+		l = a.blank(do.name)
+	}
+	wall := simhook.Wall(a.sim).Add(time.Since(now))
+	switch do.do {
+	case createPlan, takePlan, changePlan, openPlan:
+		a.set(l, a.planAnnotations(do.do))
+		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = new(planHolder), new(int32(math.MaxInt32))
+	case createShard, convert:
+		a.set(l, map[string]string{planAnnotation: a.plan().String()})
+	case join, renew:
+		hold(l, a.mu.me.identity, a.LeaseDuration, wall)
+		a.set(l, a.memberAnnotations())
+	case fence, fenceAbsent:
+		free(l, wall)
+		a.set(l, nil)
+	case claim:
+		hold(l, a.mu.me.identity, a.LeaseDuration, wall)
+		a.set(l, map[string]string{planAnnotation: a.plan().String(), writtenAnnotation: ""})
+	case release:
+		a.set(l, map[string]string{writtenAnnotation: a.writtenOf(do.shard, l)})
+		free(l, wall)
+	}
+	return l
+}
+
+// planAnnotations returns the annotations of the plan's Lease.
+func (a *Agent) planAnnotations(do verb) map[string]string {
+	is := map[string]string{planAnnotation: a.plan().String(), programAnnotation: a.Program}
+	switch do {
+	case createPlan, takePlan:
+		for _, s := range a.mu.world.shards { // the plan was deleted or edited by hand
+			is[planAnnotation], is[readyAnnotation] = cmp.Or(s.annotation(planAnnotation), a.plan().String()), "true"
+		}
+	case changePlan, openPlan:
+		is[readyAnnotation] = "true"
+	}
+	return is
+}
+
+// memberAnnotations returns the annotations of this process's Lease.
+func (a *Agent) memberAnnotations() map[string]string {
+	state := stateActive
+	if a.mu.me.leaving {
+		state = stateLeaving
+	}
+	return map[string]string{
+		planAnnotation: a.plan().String(), stateAnnotation: state, weightAnnotation: strconv.Itoa(a.Weight), addressAnnotation: a.Address,
+	}
+}
+
+// send sends the request of an action.
+func (a *Agent) send(ctx context.Context, do action, next *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	var got *coordinationv1.Lease
+	var err error
+	if do.do == quit || do.do == collect {
+		err = a.sender.remove(ctx, next)
+	} else {
+		got, err = a.sender.write(ctx, next)
+	}
+	if err != nil && !isAnswer(err) {
+		a.reconnect()
+	}
+	return got, err
+}
+
+// loseAll shuts all shards.
+func (a *Agent) loseAll(why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.loseAllLocked(why)
+}
+
+func (a *Agent) loseAllLocked(why string) {
+	a.gate.Shut(why)
+	for s, at := range a.mu.me.shards {
+		if at != elsewhere {
+			a.loseLocked(s, why)
+		}
+	}
+}
+
+// loseLocked records that a shard is not this process's any more.
+func (a *Agent) loseLocked(s int, why string) {
+	a.mu.me.shards[s] = elsewhere
+	delete(a.mu.taken, s)
+	a.guard.lose([]int{s}, why)
+}
+
+// rejoinLocked ends this member, and begins another one.
+func (a *Agent) rejoinLocked(why string) {
+	textlog.Warn(a.log, nil, "This replica has lost its shards, and joins again", "reason", why, "identity", a.mu.me.identity, "lost", len(a.guard.Held()))
+	a.loseAllLocked(why)
+	me := &a.mu.me
+	me.identity, me.lease, me.version, me.trust = a.newIdentity(), nil, 0, time.Time{}
+	me.renewAt, me.busy = time.Now(), map[string]bool{}
+	a.mu.renewals = nil
+	a.wake()
+}
+
+// emptyLocked makes a shard empty: its reconciles end, and no more begin.
+func (a *Agent) emptyLocked(s int) {
+	me := &a.mu.me
+	me.shards[s] = emptying
+	done, identity := a.guard.drain(s), me.identity
+	a.work.Go(func() {
+		<-done
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.mu.me.shards[s] == emptying && a.mu.me.identity == identity {
+			a.mu.me.shards[s] = emptied
+			a.wake()
+		}
+	})
+}
+
+// releasesLocked shuts a shard, which is empty. It reports whether its Lease is still to be freed.
+func (a *Agent) releasesLocked(do action) bool {
+	me := &a.mu.me
+	a.guard.lose([]int{do.shard}, "it is given to another replica")
+	if do.base == nil || do.base.holder() != me.identity {
+		me.shards[do.shard] = elsewhere
+		return false
+	}
+	me.shards[do.shard] = releasing
+	return true
+}
+
+// takeLocked records that the Lease of a shard names this process. before is what it was.
+func (a *Agent) takeLocked(s int, before *seen) {
+	me := &a.mu.me
+	if me.shards[s] != elsewhere {
+		return
+	}
+	me.shards[s] = claimed
+	taken := Taken{Shard: s, Previous: before.holder()}
+	if r, ok := recordOf(before); ok {
+		taken.Previous, taken.Released, taken.Written = r.By, true, r.kinds()
+	}
+	a.mu.taken[s] = taken
+}
+
+// catchUpLocked makes the informers catch up with the shards that were taken, and then holds them.
+func (a *Agent) catchUpLocked(ctx context.Context) {
+	if a.mu.catching || len(a.mu.taken) == 0 {
+		return
+	}
+	a.mu.catching = true
+	batch := slices.SortedFunc(maps.Values(a.mu.taken), func(x, y Taken) int { return cmp.Compare(x.Shard, y.Shard) })
+	identity := a.mu.me.identity
+	a.mu.taken = map[int]Taken{}
+	a.work.Go(func() {
+		begun := time.Now()
+		err := a.catchUp(ctx, batch)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.mu.catching = false
+		a.wake()
+		if identity != a.mu.me.identity || ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			textlog.Warn(a.log, err, "Reconciling the keys of shards although informers may be older than what their previous owners wrote last", "taken", len(batch))
+		}
+		a.holdLocked(batch, time.Since(begun))
+	})
+}
+
+func (a *Agent) catchUp(ctx context.Context, batch []Taken) error {
+	ctx, cancel := context.WithTimeout(ctx, catchUpWithin)
+	defer cancel()
+	some := make([]int, len(batch))
+	for i, t := range batch {
+		some[i] = t.Shard
+	}
+	return errors.Join(a.Informers.AwaitShards(ctx, some), a.CatchUp(ctx, batch))
+}
+
+// holdLocked opens the shards of a batch that are still this process's.
+func (a *Agent) holdLocked(batch []Taken, took time.Duration) {
+	var open []int
+	for _, t := range batch {
+		if a.mu.me.shards[t.Shard] == claimed {
+			a.mu.me.shards[t.Shard] = working
+			open = append(open, t.Shard)
+			a.recordMove(Move{Shard: t.Shard, From: t.Previous, To: a.mu.me.identity, Planned: t.Released, Took: took})
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	a.guard.hold(open)
+	a.log.Info("Holding shards", "shards", fmt.Sprint(open), "caughtUpWithin", took.String())
+	select {
+	case <-a.first:
+	default:
+		close(a.first)
+	}
+}

@@ -1,0 +1,403 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/flyball-dev/flyball/kube"
+)
+
+// collectAfter is after how many lease durations the Lease of an ended member is deleted.
+const collectAfter = 10
+
+// world is what this process has seen of the Leases.
+type world struct {
+	synced  bool
+	plan    *seen            // nil: it is not there
+	members map[string]*seen // by name, which is the identity
+	shards  map[int]*seen
+	missing map[string]time.Time // since when a Lease that should be there was not
+	deleted map[string]string    // the UID of the last Lease of a name that was deleted
+}
+
+// stage is how far this process is with a shard.
+type stage uint8
+
+const (
+	elsewhere stage = iota
+	claimed         // the Lease names this process, and its informers are catching up
+	working
+	emptying // reconciles in flight are to end
+	emptied
+	releasing // a request may have freed the Lease
+)
+
+// self is what this process knows about itself.
+type self struct {
+	identity string
+	lease    *seen // its own; nil: none
+	version  kube.Version
+	renewAt  time.Time // when it is due
+	trust    time.Time // when its trust ends; zero: it has none
+	leaving  bool
+	shards   []stage
+	was      []string        // who held each shard when this process lost it, by its Lease; for those that were deleted
+	busy     map[string]bool // names of Leases that a request is under way for
+}
+
+func (me *self) trusted(now time.Time) bool { return now.Before(me.trust) }
+
+// verb is what to do next.
+type verb string
+
+const (
+	createPlan  verb = "create plan"
+	takePlan    verb = "take plan" // from the leader of a version without shards
+	changePlan  verb = "change plan"
+	createShard verb = "create shard"
+	convert     verb = "convert shard" // to another plan
+	openPlan    verb = "open plan"     // all Leases of shards have been created
+	join        verb = "join"
+	rejoin      verb = "join again"
+	renew       verb = "renew"
+	fence       verb = "end member"
+	fenceAbsent verb = "end absent member"
+	claim       verb = "claim"
+	adopt       verb = "adopt" // a claim whose answer was lost
+	empty       verb = "empty"
+	release     verb = "release"
+	collect     verb = "collect"
+	quit        verb = "quit"
+)
+
+// action is one thing to do. Those with a base compare and swap; those without create.
+type action struct {
+	do    verb
+	name  string // of the Lease
+	shard int
+	base  *seen
+}
+
+// decision is what follows from what was seen.
+type decision struct {
+	actions []action
+	wake    time.Time // when to decide again; zero: when something happens
+	coming  []int     // shards that are assigned to this process, and not held by it
+	owners  []string  // of all shards, as assigned
+	waits   error     // why this process takes no shard; nil: it does
+
+	*Options
+	w   *world
+	me  *self
+	now time.Time
+}
+
+// decide returns what this process is to do. It is pure but for world.missing.
+func (o *Options) decide(w *world, me *self, now time.Time) *decision {
+	d := &decision{Options: o, w: w, me: me, now: now}
+	if !w.synced {
+		d.waits = fmt.Errorf("the Leases of namespace %q have not been listed yet", o.Namespace)
+		return d
+	}
+	if me.lease != nil && !me.trusted(now) && !me.trust.IsZero() {
+		d.add(rejoin, "", -1, nil)
+		return d
+	}
+	d.waits = d.agree()
+	d.keepAlive()
+	d.fenceDead()
+	if d.waits == nil {
+		d.divide()
+	}
+	d.hand()
+	d.collectEnded()
+	slices.SortStableFunc(d.actions, func(a, b action) int { // for a simulation
+		return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.name, b.name))
+	})
+	return d
+}
+
+func (d *decision) add(do verb, name string, shard int, base *seen) {
+	if name == "" || !d.me.busy[name] {
+		d.actions = append(d.actions, action{do, name, shard, base})
+	}
+}
+
+// after reports whether at has come, and otherwise decides again then.
+func (d *decision) after(at time.Time) bool {
+	if !d.now.Before(at) {
+		return true
+	}
+	if d.wake.IsZero() || at.Before(d.wake) {
+		d.wake = at
+	}
+	return false
+}
+
+// missingSince returns since when the Lease of that name is known to be missing.
+func (d *decision) missingSince(name string) time.Time {
+	at, known := d.w.missing[name]
+	if !known {
+		at = d.now
+		d.w.missing[name] = at
+	}
+	return at
+}
+
+// agree makes all members have one plan. It returns why this process must not take shards; nil: it may.
+func (d *decision) agree() error {
+	p := d.w.plan
+	if p == nil {
+		d.add(createPlan, d.ID, -1, nil)
+		return fmt.Errorf("Lease %s/%s, which has the number of shards, is not there yet", d.Namespace, d.ID)
+	}
+	if who := p.holder(); who != planHolder {
+		lasts := p.duration()
+		if p.annotation(planAnnotation) != "" {
+			lasts = d.LeaseDuration // somebody has edited it, and it does not last for ever
+		}
+		if who == "" || d.after(p.since.Add(lasts)) {
+			d.add(takePlan, d.ID, -1, p)
+		}
+		return fmt.Errorf("%q leads by Lease %s/%s, as a version of the program without shards does", who, d.Namespace, d.ID)
+	}
+	if p.annotation(programAnnotation) == "" || p.annotation(planAnnotation) == "" {
+		d.add(takePlan, d.ID, -1, p)
+		return fmt.Errorf("Lease %s/%s lacks its annotations", d.Namespace, d.ID)
+	}
+	if program := p.annotation(programAnnotation); program != d.Program {
+		return fmt.Errorf("Lease %s/%s is of another program, %q, and this is %q; give each its own LeaderElection.ID, or delete the Lease if the other does not run any more", d.Namespace, d.ID, program, d.Program)
+	}
+	if p.annotation(planAnnotation) != d.plan().String() {
+		return d.changePlan(p)
+	}
+	if p.annotation(readyAnnotation) == "" {
+		if d.createShards() {
+			d.add(openPlan, d.ID, -1, p)
+		}
+		return fmt.Errorf("the Leases of the shards are being created")
+	}
+	return nil
+}
+
+// createShards creates the Leases of shards that are not there. It reports whether all are.
+func (d *decision) createShards() (all bool) {
+	all = true
+	for s := range d.Count {
+		if d.w.shards[s] == nil {
+			all = false
+			d.add(createShard, shardName(d.ID, s), s, nil)
+		}
+	}
+	return all
+}
+
+// changePlan makes the plan this process's, once no member with another one is left.
+func (d *decision) changePlan(p *seen) error {
+	theirs, want := p.annotation(planAnnotation), d.plan().String()
+	err := fmt.Errorf("the other replicas divide objects into %s and this one into %s (the number of shards, and what divides them); it takes shards when no other replica is left with %[1]s", theirs, want)
+	for _, m := range d.w.members {
+		if m.holder() != "" && d.planOf(m) == theirs {
+			return err
+		}
+	}
+	if d.me.lease == nil || !d.me.trusted(d.now) || d.me.leaving {
+		return err
+	}
+	most, all := d.Count, true
+	for s := range d.w.shards {
+		most = max(most, s+1)
+	}
+	for s := range most {
+		l, name := d.w.shards[s], shardName(d.ID, s)
+		switch {
+		case l == nil:
+			d.add(createShard, name, s, nil)
+		case d.planOf(l) == want:
+			continue
+		case d.isFree(l):
+			d.add(convert, name, s, l)
+		}
+		all = false
+	}
+	if all {
+		d.add(changePlan, d.ID, -1, p)
+	}
+	return err
+}
+
+// planOf returns the plan that a Lease is of. One without it, because somebody has edited it, is of the
+// plan that all have.
+func (d *decision) planOf(l *seen) string {
+	return cmp.Or(l.annotation(planAnnotation), d.w.plan.annotation(planAnnotation))
+}
+
+// isFree reports whether nobody holds the Lease of a shard.
+func (d *decision) isFree(l *seen) bool {
+	holder := l.holder()
+	if holder == "" {
+		return true
+	}
+	m := d.w.members[holder]
+	return m != nil && m.holder() == "" && holder != d.me.identity
+}
+
+// keepAlive joins, and renews.
+func (d *decision) keepAlive() {
+	switch {
+	case d.me.lease == nil && d.me.leaving:
+	case d.me.lease == nil:
+		if d.after(d.me.renewAt) {
+			d.add(join, d.me.identity, -1, nil)
+		}
+	case d.after(d.me.renewAt):
+		d.add(renew, d.me.identity, -1, d.me.lease)
+	}
+	if d.me.lease != nil {
+		d.after(d.me.trust)
+	}
+}
+
+// fenceDead ends the members whose Leases have not changed for their duration, and those that are
+// named by a shard and not there.
+func (d *decision) fenceDead() {
+	if d.me.lease == nil || !d.me.trusted(d.now) {
+		return
+	}
+	for name, m := range d.w.members {
+		if name != d.me.identity && m.holder() != "" && d.after(m.since.Add(m.duration()+d.turn(name))) {
+			d.add(fence, name, -1, m)
+		}
+	}
+	for _, l := range d.w.shards {
+		name := l.holder()
+		if name == "" || name == d.me.identity || d.w.members[name] != nil {
+			continue
+		}
+		if d.after(d.missingSince(name).Add(l.duration() + d.turn(name))) {
+			d.add(fenceAbsent, name, -1, nil)
+		}
+	}
+}
+
+// turn returns how long this process waits for others to end a member first.
+func (d *decision) turn(dead string) time.Duration {
+	const most = 4
+	before, mine := 0, order(dead, d.me.identity)
+	for name, m := range d.w.members {
+		if m.holder() != "" && name != dead && order(dead, name) < mine {
+			before++
+		}
+	}
+	return time.Duration(min(before, most)) * d.RetryPeriod
+}
+
+func order(dead, name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name + "/" + dead))
+	return h.Sum64()
+}
+
+// active returns the members that take part, sorted by name.
+func (d *decision) active() []Member {
+	var all []Member
+	for name, m := range d.w.members {
+		if m.holder() != "" && name != d.me.identity && d.planOf(m) == d.plan().String() && m.annotation(stateAnnotation) != stateLeaving {
+			all = append(all, Member{Name: name, Weight: m.weight()})
+		}
+	}
+	if d.me.lease != nil && d.me.trusted(d.now) && !d.me.leaving {
+		all = append(all, Member{Name: d.me.identity, Weight: d.Weight})
+	}
+	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// divide assigns the shards, and claims those of this process.
+func (d *decision) divide() {
+	holders := make([]string, d.Count)
+	for s := range holders {
+		holders[s] = d.w.shards[s].holder()
+	}
+	d.owners = Assign(d.active(), d.Count, holders)
+	for s, owner := range d.owners {
+		if owner != d.me.identity {
+			continue
+		}
+		if d.me.shards[s] < working {
+			d.coming = append(d.coming, s)
+		}
+		if d.me.shards[s] == elsewhere {
+			d.claim(s)
+		}
+	}
+}
+
+// claim claims a shard that is assigned to this process and not held by it.
+func (d *decision) claim(s int) {
+	l, name := d.w.shards[s], shardName(d.ID, s)
+	switch {
+	case l == nil:
+		since := d.missingSince(name)
+		if d.me.was[s] == d.me.identity || d.after(since.Add(d.LeaseDuration)) {
+			d.add(claim, name, s, nil)
+		}
+	case d.planOf(l) != d.plan().String():
+	case l.holder() == d.me.identity:
+		d.add(adopt, name, s, l)
+	case d.isFree(l):
+		d.add(claim, name, s, l)
+	}
+}
+
+// hand gives away the shards that are another one's now, or all.
+func (d *decision) hand() {
+	away := 0
+	for s, at := range d.me.shards {
+		name := shardName(d.ID, s)
+		if at != elsewhere {
+			away++
+		}
+		switch at {
+		case claimed, working:
+			if d.me.leaving || d.owners != nil && d.owners[s] != d.me.identity && d.owners[s] != "" {
+				d.add(empty, "", s, nil)
+			}
+		case emptied, releasing:
+			d.add(release, name, s, d.w.shards[s])
+		}
+	}
+	if d.me.leaving && away == 0 && d.me.lease != nil && len(d.me.busy) == 0 {
+		d.actions = []action{{quit, d.me.identity, -1, d.me.lease}}
+	}
+}
+
+// collectEnded deletes the Leases of members that ended long ago.
+func (d *decision) collectEnded() {
+	if d.me.lease == nil || d.me.leaving || !d.me.trusted(d.now) {
+		return
+	}
+	var named map[string]bool
+	for _, name := range slices.Sorted(maps.Keys(d.w.members)) {
+		m := d.w.members[name]
+		if m.holder() != "" || name == d.me.identity || !d.after(m.since.Add(collectAfter*m.duration()+d.turn(name))) {
+			continue
+		}
+		if named == nil {
+			named = make(map[string]bool, len(d.w.shards))
+			for _, l := range d.w.shards {
+				named[l.holder()] = true
+			}
+		}
+		if !named[name] {
+			d.add(collect, name, -1, m)
+		}
+	}
+}

@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/internal/contextvalues"
+	"github.com/flyball-dev/flyball/internal/shards"
+	"github.com/flyball-dev/flyball/internal/writegate"
+	"github.com/flyball-dev/flyball/reconcile"
+)
+
+// phase is what this process does with a shard.
+type phase uint8
+
+const (
+	foreign  phase = iota // another one's, or nobody's
+	coming                // assigned to this process, and not held yet
+	held                  // keys are picked
+	draining              // no key is picked; reconciles in flight go on
+)
+
+// Guard admits reconciles of the keys of held shards, and their requests. Its methods are safe for
+// concurrent use and do not block.
+type Guard struct {
+	by   shards.By
+	gate *writegate.Gate
+	mu   struct {
+		sync.Mutex
+		shards  []guarded
+		changed []*func()
+	}
+}
+
+// guarded is one shard.
+type guarded struct {
+	phase   phase
+	term    uint64
+	inside  map[*entry]struct{}
+	emptied chan struct{} // closed when inside is empty; nil: nobody waits
+	why     string        // it is foreign
+}
+
+// entry is a reconcile in flight.
+type entry struct{ cancel context.CancelCauseFunc }
+
+func newGuard(by shards.By, count int, gate *writegate.Gate) *Guard {
+	g := &Guard{by: by, gate: gate}
+	g.mu.shards = make([]guarded, count)
+	gate.Also(g.allows)
+	return g
+}
+
+// By implements contextvalues.Shards.
+func (g *Guard) By() (shards.By, int) { return g.by, len(g.mu.shards) }
+
+// Enter implements contextvalues.Shards.
+func (g *Guard) Enter(ctx context.Context, shard int) (in context.Context, leave func(), later bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if shard < 0 || shard >= len(g.mu.shards) {
+		return nil, nil, false
+	}
+	s := &g.mu.shards[shard]
+	switch s.phase {
+	case coming:
+		return nil, nil, true
+	case foreign, draining:
+		return nil, nil, false
+	}
+	if s.inside == nil {
+		s.inside = map[*entry]struct{}{}
+	}
+	e := &entry{}
+	ctx, e.cancel = context.WithCancelCause(contextvalues.WithShard(ctx, contextvalues.Shard{Number: shard, Term: s.term}))
+	s.inside[e] = struct{}{}
+	return ctx, func() { g.leave(shard, e) }, false
+}
+
+func (g *Guard) leave(shard int, e *entry) {
+	e.cancel(nil)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := &g.mu.shards[shard]
+	if delete(s.inside, e); len(s.inside) == 0 && s.emptied != nil {
+		close(s.emptied)
+		s.emptied = nil
+	}
+}
+
+// Changed implements contextvalues.Shards.
+func (g *Guard) Changed(f func()) (stop func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.changed = append(g.mu.changed, &f)
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.mu.changed = slices.DeleteFunc(g.mu.changed, func(other *func()) bool { return other == &f })
+	}
+}
+
+// Held returns the shards that this process holds, also those that it drains.
+func (g *Guard) Held() []int {
+	return g.in(func(p phase) bool { return p == held || p == draining })
+}
+
+// Open reports whether a write of a reconcile of a key of the shard would be allowed now.
+func (g *Guard) Open(shard int) bool {
+	g.mu.Lock()
+	at := g.mu.shards[shard].phase
+	g.mu.Unlock()
+	_, err := g.gate.Ask()
+	return err == nil && (at == held || at == draining)
+}
+
+func (g *Guard) in(is func(phase) bool) []int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []int
+	for shard, s := range g.mu.shards {
+		if is(s.phase) {
+			all = append(all, shard)
+		}
+	}
+	return all
+}
+
+// expect makes exactly these shards, of those that are not held, about to be held.
+func (g *Guard) expect(some []int) {
+	if g.set(func(shard int, s *guarded) (changed bool) {
+		switch {
+		case s.phase == foreign && slices.Contains(some, shard):
+			s.phase = coming
+		case s.phase == coming && !slices.Contains(some, shard):
+			s.phase, s.why = foreign, "it is another replica's"
+			return true
+		}
+		return false
+	}) {
+		g.tell()
+	}
+}
+
+// hold opens shards.
+func (g *Guard) hold(some []int) {
+	if g.set(func(shard int, s *guarded) bool {
+		if !slices.Contains(some, shard) || s.phase == held {
+			return false
+		}
+		s.phase = held
+		s.term++
+		return true
+	}) {
+		g.tell()
+	}
+}
+
+// drain makes the guard admit no reconcile of a shard any more. done is closed when the last one has
+// ended.
+func (g *Guard) drain(shard int) (done <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := &g.mu.shards[shard]
+	if s.phase == held {
+		s.phase = draining
+	}
+	if len(s.inside) == 0 {
+		ended := make(chan struct{})
+		close(ended)
+		return ended
+	}
+	if s.emptied == nil {
+		s.emptied = make(chan struct{})
+	}
+	return s.emptied
+}
+
+// lose shuts shards, and ends the contexts of their reconciles.
+func (g *Guard) lose(some []int, why string) {
+	var late []*entry
+	changed := g.set(func(shard int, s *guarded) bool {
+		if s.phase == foreign || !slices.Contains(some, shard) {
+			return false
+		}
+		s.phase, s.why = foreign, why
+		for e := range s.inside {
+			late = append(late, e)
+		}
+		return true
+	})
+	for _, e := range late {
+		e.cancel(fmt.Errorf("%w: this replica has lost the shard of the key: %s", reconcile.ErrNotLeading, why))
+	}
+	if changed {
+		g.tell()
+	}
+}
+
+// set calls f for each shard, and reports whether it returned true for one.
+func (g *Guard) set(f func(shard int, s *guarded) bool) (any bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for shard := range g.mu.shards {
+		any = f(shard, &g.mu.shards[shard]) || any
+	}
+	return any
+}
+
+// tell calls what Changed was given.
+func (g *Guard) tell() {
+	g.mu.Lock()
+	all := slices.Clone(g.mu.changed)
+	g.mu.Unlock()
+	for _, f := range all {
+		(*f)()
+	}
+}
+
+// allows returns why a write in ctx is not allowed. One that is not of a reconcile needs no shard.
+func (g *Guard) allows(ctx context.Context) error {
+	shard, ok := contextvalues.ShardOf(ctx)
+	if !ok {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.mu.shards[shard.Number]
+	if shard.Term == s.term && (s.phase == held || s.phase == draining) {
+		return nil
+	}
+	return fmt.Errorf("%w: this replica has lost shard %d: %s", reconcile.ErrNotLeading, shard.Number, s.why)
+}
+
+// Refused returns how many writes were refused or aborted.
+func (g *Guard) Refused() uint64 { return g.gate.Refused() }
+
+// Given returns cfg for users: a client whose configuration has lost the gate gets no connection.
+func (g *Guard) Given(cfg *rest.Config) *rest.Config { return g.gate.Given(cfg) }
+
+// Gated returns a copy of cfg whose writes pass the gate.
+func (g *Guard) Gated(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return g.gate.Wrap(next) })
+	return cfg
+}

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/flyball-dev/flyball/internal/simhook"
+)
+
+// mostMoves is how many moves are kept.
+const mostMoves = 128
+
+// Move is a shard that has come to be held by this process.
+type Move struct {
+	At       time.Time
+	Shard    int
+	From, To string // identities; empty: nobody
+	// Planned: the owner before has given it away. Otherwise it has ended, or its Lease was changed by
+	// hand.
+	Planned bool
+	// Took is how long the informers took to catch up.
+	Took time.Duration
+}
+
+// MemberState is a member as one process sees it.
+type MemberState struct {
+	Name, Address string
+	Weight        int
+	Leaving       bool
+	Plan          string
+	Shards        int // that it holds
+	Me            bool
+}
+
+// ShardState is a shard as one process sees it.
+type ShardState struct {
+	Shard  int
+	Holder string // empty: nobody
+	// Next is to whom the shard is to move; empty: nobody.
+	Next string
+	// Stage of this process's work: claimed, held, draining or empty.
+	Stage string
+	Since time.Time // when this process saw the last change
+}
+
+// State is the division as one process sees it.
+type State struct {
+	Identity string
+	Plan     string
+	// Waits is why this process takes no shards. Empty: it does.
+	Waits    string
+	Members  []MemberState // that live, by name
+	Shards   []ShardState
+	Moves    []Move // to this process, the oldest first
+	Requests map[string]uint64
+	Refused  uint64
+}
+
+func (a *Agent) recordMove(m Move) {
+	m.At = simhook.Wall(a.sim)
+	if len(a.mu.moves) == mostMoves {
+		a.mu.moves = slices.Delete(a.mu.moves, 0, 1)
+	}
+	a.mu.moves = append(a.mu.moves, m)
+}
+
+// State returns the division as this process sees it.
+func (a *Agent) State() State {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	me, w := &a.mu.me, &a.mu.world
+	out := State{
+		Identity: me.identity, Plan: a.plan().String(), Waits: a.mu.waits,
+		Moves: slices.Clone(a.mu.moves), Requests: maps.Clone(a.mu.requests), Refused: a.gate.Refused(),
+	}
+	count := map[string]int{}
+	for s := range a.Count {
+		l := w.shards[s]
+		one := ShardState{Shard: s, Holder: l.holder(), Stage: me.shards[s].String()}
+		if l != nil {
+			one.Since = l.since
+		}
+		if a.mu.owners != nil && a.mu.owners[s] != one.Holder {
+			one.Next = a.mu.owners[s]
+		}
+		count[one.Holder]++
+		out.Shards = append(out.Shards, one)
+	}
+	for name, m := range w.members {
+		if m.holder() == "" {
+			continue
+		}
+		out.Members = append(out.Members, MemberState{
+			Name: name, Address: m.annotation(addressAnnotation), Weight: m.weight(), Leaving: m.annotation(stateAnnotation) == stateLeaving,
+			Plan: m.annotation(planAnnotation), Shards: count[name], Me: name == me.identity,
+		})
+	}
+	slices.SortFunc(out.Members, func(x, y MemberState) int { return cmp.Compare(x.Name, y.Name) })
+	return out
+}
+
+func (s stage) String() string {
+	switch s {
+	case claimed:
+		return "claimed"
+	case working:
+		return "held"
+	case emptying, emptied, releasing:
+		return "draining"
+	}
+	return ""
+}

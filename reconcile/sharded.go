@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/flyball-dev/flyball/internal/contextvalues"
+	"github.com/flyball-dev/flyball/internal/shards"
+	"github.com/flyball-dev/flyball/source"
+)
+
+// bySharding is the source of a key whose shard is held from now on.
+const bySharding = "shard"
+
+// sharded passes the keys of the shards that the process holds. The zero sharded passes all keys.
+// Safe for concurrent use once it is set.
+type sharded[K comparable] struct {
+	held  contextvalues.Shards               // nil: the process works on all keys
+	place func(key K) (value string, ok bool) // whose hash is the shard; nil: shard 0
+	count int
+	stop  func()
+
+	foreign atomic.Uint64 // keys that were dropped
+	mu      struct {
+		sync.Mutex
+		later map[K]struct{} // keys of shards that are about to be held
+	}
+}
+
+// set sets what the process holds. chosen is Options.ShardBy, uid returns the UID of the object of a
+// key; nil: not known.
+func (s *sharded[K]) set(held contextvalues.Shards, singleton bool, chosen func(K) (string, bool), uid func(K) (string, bool)) error {
+	by, count := held.By()
+	s.held, s.count = held, count
+	switch {
+	case singleton:
+		return nil
+	case chosen != nil:
+		s.place = chosen
+	case by == shards.UID && uid != nil:
+		s.place = uid
+	case by == shards.Namespace:
+		if _, is := any(*new(K)).(Key); !is {
+			return fmt.Errorf("which shard a key of type %T belongs to is not known; set Options.ShardBy, or Options.Singleton if one replica is to reconcile all", *new(K))
+		}
+		s.place = func(key K) (string, bool) { return any(key).(Key).Namespace, true }
+	default:
+		return errors.New("which shard a key belongs to is not known, since the manager divides objects by UID and the controller is not made by reconcile.For; " +
+			"set Options.ShardBy, or Options.Singleton if one replica is to reconcile all")
+	}
+	return nil
+}
+
+// enter begins a reconcile of key. A nil leave: this process must not reconcile it now; later: it will,
+// if its shard is held soon.
+func (s *sharded[K]) enter(ctx context.Context, key K) (in context.Context, leave func(), later bool) {
+	if s.held == nil {
+		return ctx, func() {}, false
+	}
+	shard := 0
+	if s.place != nil {
+		value, ok := s.place(key)
+		if !ok {
+			s.foreign.Add(1)
+			return nil, nil, false
+		}
+		shard = shards.Of(value, s.count)
+	}
+	in, leave, later = s.held.Enter(ctx, shard)
+	switch {
+	case later:
+		s.keep(key)
+	case leave == nil:
+		s.foreign.Add(1)
+	}
+	return in, leave, later
+}
+
+func (s *sharded[K]) keep(key K) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.later == nil {
+		s.mu.later = map[K]struct{}{}
+	}
+	s.mu.later[key] = struct{}{}
+}
+
+// follow gives keys to add when their shards are held, or are not about to be any more.
+func (s *sharded[K]) follow(add func(K, source.Cause)) {
+	if s.held == nil {
+		return
+	}
+	s.stop = s.held.Changed(func() {
+		s.mu.Lock()
+		later := s.mu.later
+		s.mu.later = nil
+		s.mu.Unlock()
+		for key := range maps.Keys(later) {
+			add(key, source.Cause{Source: bySharding})
+		}
+	})
+}
+
+// end ends follow.
+func (s *sharded[K]) end() {
+	if s.stop != nil {
+		s.stop()
+	}
+}

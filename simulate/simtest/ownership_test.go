@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simtest_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/testr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/internal/ownership"
+	"github.com/flyball-dev/flyball/internal/shards"
+	"github.com/flyball-dev/flyball/kube"
+	"github.com/flyball-dev/flyball/simulate/simtest"
+)
+
+// noInformers have everything at once.
+type noInformers struct{}
+
+func (noInformers) HoldShards([]int)                            {}
+func (noInformers) AwaitShards(ctx context.Context, _ []int) error { return ctx.Err() }
+
+// fleet are agents on one server.
+type fleet struct {
+	t      *testing.T
+	server *simtest.Server
+	count  int
+	all    []*member
+	work   sync.WaitGroup
+}
+
+type member struct {
+	*ownership.Agent
+	stop context.CancelCauseFunc
+	done chan struct{}
+}
+
+func (r *fleet) start() *member { return r.startWith(r.server.Config) }
+
+func (r *fleet) startWith(cfg *rest.Config, change ...func(*ownership.Options)) *member {
+	r.t.Helper()
+	log := logr.Discard()
+	if testing.Verbose() {
+		log = testr.New(r.t)
+	}
+	opts := ownership.Options{
+		ID: "op", Namespace: "default", Identity: fmt.Sprint("r", len(r.all)), Program: "test", By: shards.UID, Count: r.count, Weight: 1,
+		LeaseDuration: 15 * time.Second, RetryPeriod: 2 * time.Second, Informers: noInformers{},
+		Written: func(int) map[schema.GroupKind]kube.Version { return nil },
+		CatchUp: func(ctx context.Context, _ []ownership.Taken) error { return ctx.Err() },
+	}
+	for _, f := range change {
+		f(&opts)
+	}
+	a, err := ownership.New(opts, cfg, log)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancelCause(logr.NewContext(context.Background(), log))
+	one := &member{Agent: a, stop: stop, done: make(chan struct{})}
+	r.all = append(r.all, one)
+	r.work.Go(func() {
+		defer close(one.done)
+		if err := a.Run(ctx); err != nil {
+			r.t.Error(err)
+		}
+	})
+	return one
+}
+
+// end ends all members.
+func (r *fleet) end() {
+	for _, one := range r.all {
+		one.stop(nil)
+	}
+	r.work.Wait()
+}
+
+// held returns how many shards each member holds, and fails if two hold one.
+func (r *fleet) held() []int {
+	r.t.Helper()
+	owner := map[int]int{}
+	out := make([]int, len(r.all))
+	for i, one := range r.all {
+		for _, s := range one.Guard().Held() {
+			if other, taken := owner[s]; taken {
+				r.t.Errorf("shard %d is held by members %d and %d", s, other, i)
+			}
+			owner[s] = i
+		}
+		out[i] = len(one.Guard().Held())
+	}
+	return out
+}
+
+// writes returns how many writes to Leases were served.
+func (r *fleet) writes() (n int) {
+	for _, one := range r.server.Served() {
+		if one.Verb != "list" && one.Verb != "watch" && one.Verb != "get" {
+			n++
+		}
+	}
+	return n
+}
+
+func newFleet(t *testing.T, count int) *fleet {
+	return &fleet{t: t, server: simtest.New(t, nil), count: count}
+}
+
+func TestOwnership_FourReplicasShareShards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFleet(t, 32)
+		defer r.end()
+		for range 4 {
+			r.start()
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := r.held(); !slices.Equal(got, []int{8, 8, 8, 8}) {
+			t.Fatalf("the fleet hold %v shards, want 8 each", got)
+		}
+		before := r.writes()
+		time.Sleep(10 * time.Minute)
+		if writes, most := r.writes()-before, (4+32/8)*10*60/15; writes > most {
+			t.Errorf("%d writes in 10 minutes, want at most the members and an eighth of the shards for each lease duration: %d", writes, most)
+		}
+		if got := r.held(); !slices.Equal(got, []int{8, 8, 8, 8}) {
+			t.Fatalf("after ten minutes the fleet hold %v shards", got)
+		}
+		leaving := r.all[1]
+		leaving.stop(nil)
+		<-leaving.done
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := r.held(); got[1] != 0 || got[0]+got[2]+got[3] != 32 {
+			t.Fatalf("a second after one has left the fleet hold %v", got)
+		}
+		if leases := r.server.Objects(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}); len(leases) != 1+32+3 {
+			t.Errorf("%d Leases are left, want the plan, 32 shards and 3 members", len(leases))
+		}
+	})
+}
