@@ -189,12 +189,32 @@ var flags = [...]option{
 		name:  "shard",
 		usage: "`name` of the shard to act on, in a program with shards (default: the objects without the label)",
 		get: func(o *Options) string {
-			if o.Sharding == nil {
-				return ""
-			}
-			return o.Sharding.Shard
+			return o.sharding().Shard
 		},
 		set: func(o *Options, text string) error { o.setShard(text); return nil },
+	},
+	{
+		name:  "shards",
+		env:   "SHARDS",
+		usage: "`number` of shards into which the replicas divide the objects; 0: one replica does all the work",
+		get:   func(o *Options) string { return strconv.Itoa(o.sharding().Shards) },
+		set: func(o *Options, text string) (err error) {
+			s := o.sharding()
+			s.Shards, err = strconv.Atoi(text)
+			o.Sharding = &s
+			return err
+		},
+	}, {
+		name:  "shard-by",
+		env:   "SHARD_BY",
+		usage: "what decides the shard of an object, `uid` or namespace",
+		get:   func(o *Options) string { return string(cmp.Or(o.sharding().By, UID)) },
+		set: func(o *Options, text string) error {
+			s := o.sharding()
+			s.By = ShardBy(text)
+			o.Sharding = &s
+			return nil
+		},
 	},
 	electionTime("leader-elect-lease-duration", "LEADER_ELECT_LEASE_DURATION", "`time` after the leader's last renewal when another replica may take over",
 		defaultLeaseDuration, func(e *LeaderElection) *time.Duration { return &e.LeaseDuration }),
@@ -285,7 +305,7 @@ func (o *Options) elect(change func(e *LeaderElection)) {
 //	-metrics-bind-address, -metrics-secure, -metrics-cert-path, -metrics-guard, -profiling
 //	-health-probe-bind-address, -allowed-hosts
 //	-webhook-bind-address, -webhook-cert-path, -webhook-drain-delay
-//	-install-crds, -watch-namespaces, -shard
+//	-install-crds, -watch-namespaces, -shard, -shards, -shard-by
 //	-leader-elect, -leader-election-id, -leader-election-namespace
 //	-leader-elect-lease-duration, -leader-elect-renew-deadline, -leader-elect-retry-period
 //	-graceful-shutdown-timeout, -stuck-after, -log-format, -log-level, -v

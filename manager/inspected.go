@@ -125,7 +125,10 @@ func (i inspected) actor(opts Options) *actions.Actor {
 	m := i.m
 	m.sendEvents()
 	with := actions.Options{Log: m.log, Events: func(controller string) actions.Recorder { return recorder.New(m.mail, m.scheme, controller) }, Pauses: m.pauses}
-	if m.elector != nil && m.pauses != nil {
+	switch {
+	case m.replicas != nil && m.pauses != nil:
+		with.Lease, with.LeaseKey = m.replicas.agent, kube.Key{Namespace: opts.LeaderElection.Namespace, Name: opts.LeaderElection.ID}
+	case m.elector != nil && m.pauses != nil:
 		with.Lease, with.LeaseKey = m.elector, kube.Key{Namespace: opts.LeaderElection.Namespace, Name: opts.LeaderElection.ID}
 	}
 	if host, err := os.Hostname(); err == nil && inPod() && ownNamespace() != "" {

@@ -51,6 +51,7 @@ type Manager struct {
 	standbyClient     *client.Client    // uses standbyConfig
 	elector           *election.Elector // nil: no election
 	handover          *election.Handover
+	replicas          *replicas       // nil: they do not share the work
 	pauses            *actions.Pauses // nil: nothing can be paused
 	mapper            *lazyMapper     // uses standbyConfig
 	registry          *prometheus.Registry
@@ -196,6 +197,7 @@ func elect(m *Manager, cfg *rest.Config, opts Options) error {
 	options := opts.LeaderElection.elector()
 	options.Sign = record.Sign
 	if opts.MetricsServing.Actions {
+		// Of the plan's Lease if replicas share the work.
 		m.pauses = actions.NewPauses(m.log, m.runnables.pausable)
 		options.Shown = m.pauses.Learn
 		options.Sign = func(l *coordinationv1.Lease, holder string, what election.LeaseWrite) {
@@ -203,17 +205,32 @@ func elect(m *Manager, cfg *rest.Config, opts Options) error {
 			record.Sign(l, holder, what)
 		}
 	}
-	if m.elector, err = election.New(options, cfg, opts.Logger); err != nil {
-		return err
+	var gate interface {
+		Gated(cfg *rest.Config) *rest.Config
+		Given(cfg *rest.Config) *rest.Config
+	}
+	if opts.shared() {
+		if m.replicas, err = share(&opts, cfg, m.informers, record, m.runnables.controllers, m.pauses); err != nil {
+			return err
+		}
+		gate = m.replicas.agent.Guard()
+	} else {
+		if m.elector, err = election.New(options, cfg, opts.Logger); err != nil {
+			return err
+		}
+		gate = m.elector
 	}
 	counted := rest.CopyConfig(cfg)
 	counted.Wrap(record.Wrap)
-	m.guardedConfig = m.elector.Gated(counted)
+	m.guardedConfig = gate.Gated(counted)
 	observed := rest.CopyConfig(counted)
 	observed.Wrap(seen.Wrap)
-	m.userConfig = m.elector.Given(observed)
+	m.userConfig = gate.Given(observed)
 	if m.client, err = client.New(m.guardedConfig, m.scheme, opts.Client); err != nil {
 		return err
+	}
+	if m.replicas != nil {
+		return m.AddTo(StageLeadership, m.replicas.agent)
 	}
 	m.handover = election.AwaitHandover(m.elector, m.informers, record)
 	return errors.Join(m.AddTo(StageLeadership, m.elector), m.AddTo(StageLeadership, m.handover))
@@ -350,8 +367,12 @@ func (m *Manager) StandbyConfig() *rest.Config { return rest.CopyConfig(m.userSt
 
 // Elected returns a channel that is closed when this process leads and its informers have
 // what the previous leader wrote: without leader election from the start. It stays closed
-// when leadership is lost, which ends the manager.
+// when leadership is lost, which ends the manager. With Sharding.Shards it is closed when this
+// process holds a shard for the first time.
 func (m *Manager) Elected() <-chan struct{} {
+	if m.replicas != nil {
+		return m.replicas.agent.FirstHeld()
+	}
 	if m.elector == nil {
 		always := make(chan struct{})
 		close(always)

@@ -85,6 +85,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	if hooks := m.webhookServer(); hooks != nil {
 		hooks.Drain()
 	}
+	if m.replicas != nil {
+		m.replicas.agent.Leave() // shards without reconciles move at once
+	}
 	left := stop(started, m.life.cutOff(), m.life.grace)
 	m.life.enter(PhaseStopped)
 	if len(left) > 0 {
@@ -99,6 +102,9 @@ func (m *Manager) Run(ctx context.Context) error {
 // instruments returns what controllers get from the context of their Run.
 func (m *Manager) instruments() contextvalues.Instruments {
 	given := contextvalues.Instruments{TracerProvider: m.traces, CutOff: m.life.unled.c}
+	if m.replicas != nil {
+		given.Shards = m.replicas.agent.Guard()
+	}
 	if detector := m.informers.MutationDetector(); detector != nil {
 		given.Witness = detector
 	}

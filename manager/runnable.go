@@ -184,7 +184,11 @@ func (m *Manager) join(i int, r Runnable, name string) error {
 			part()
 		}
 	}
-	_, err := m.runnables.groups[i].join(r, r, name, to)
+	what := r
+	if _, isController := r.(Controller); !isController && m.replicas != nil && stages[i] == StageControllers {
+		what = m.replicas.alone(r)
+	}
+	_, err := m.runnables.groups[i].join(what, r, name, to)
 	return err
 }
 

@@ -22,7 +22,7 @@ const bySharding = "shard"
 // sharded passes the keys of the shards that the process holds. The zero sharded passes all keys.
 // Safe for concurrent use once it is set.
 type sharded[K comparable] struct {
-	held  contextvalues.Shards               // nil: the process works on all keys
+	held  contextvalues.Shards                // nil: the process works on all keys
 	place func(key K) (value string, ok bool) // whose hash is the shard; nil: shard 0
 	count int
 	stop  func()

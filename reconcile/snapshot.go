@@ -51,6 +51,10 @@ type Snapshot struct {
 	Running []Running
 	// Pauses of SetPauses; do not modify them.
 	Pauses Pauses
+	// Singleton: one replica reconciles all keys; see Options.
+	Singleton bool
+	// Foreign counts the keys that were dropped because another replica has their shards.
+	Foreign uint64
 	// Woken counts the paused keys that run when they are resumed.
 	Woken int
 }
@@ -83,6 +87,8 @@ func (c *Controller[K]) Snapshot() Snapshot {
 		Recent:        c.counters.recent.intervals(now),
 
 		HardDeadlineChosen: c.hardChosen,
+		Singleton:          c.singleton,
+		Foreign:            c.sharded.foreign.Load(),
 	}
 	s.Active = len(s.Running)
 	select {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -31,6 +32,8 @@ type KindSource[T kube.Object, K comparable] struct {
 	informer *informer.SharedInformer[T]
 	mapper   Mapper[K]
 	filter   Predicate
+	self     bool                        // mapper is Self
+	ofAny    bool                        // the owners need not be controllers
 	owners   func() schema.GroupKind     // whose keys it adds; nil: not of owners
 	known    func(context.Context) error // asks whether the owners are namespaced; nil: not of owners
 }
@@ -60,6 +63,7 @@ func newKind[T kube.Object, K comparable](i *informer.SharedInformer[T], m Mappe
 		record:   newRecord(name, theirs, misuse, filter.check(of)),
 		informer: i,
 		mapper:   m,
+		self:     m != nil && reflect.ValueOf(m).Pointer() == reflect.ValueOf(Self).Pointer(),
 		filter:   filter,
 	}
 }
@@ -113,8 +117,9 @@ func (s *KindSource[T, K]) Snapshot() Snapshot {
 	if s.informer != nil {
 		snap.Kind = s.informer.Kind().GroupKind()
 	}
+	snap.Self = s.self
 	if s.owners != nil {
-		snap.Owners = s.owners()
+		snap.Owners, snap.Controllers = s.owners(), !s.ofAny
 	}
 	return snap
 }

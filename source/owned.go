@@ -48,7 +48,7 @@ func owned[T, O kube.Object](children *informer.SharedInformer[T], owners *infor
 	}
 	s := newKind(children, ownersOf(owners, controllerOnly), preds, owners.Err())
 	s.owners = func() schema.GroupKind { return owners.Kind().GroupKind() }
-	s.known = owners.Discover
+	s.known, s.ofAny = owners.Discover, !controllerOnly
 	return s
 }
 

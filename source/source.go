@@ -62,6 +62,11 @@ type Snapshot struct {
 	NextDue time.Time
 	// Kind of the objects whose events it uses. Empty: none.
 	Kind schema.GroupKind
+	// Self: its keys are those of the objects, as source.Self returns them.
+	Self bool
+	// Controllers: its keys are those of Owners that are the controller owners of the objects, as for
+	// Owned.
+	Controllers bool
 	// Owners whose keys it adds, for Owned and OwnedByAny. Empty for others.
 	Owners schema.GroupKind
 }

@@ -88,7 +88,7 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Agent, error) {
 		joined: make(chan struct{}), first: make(chan struct{}), signal: make(chan struct{}, 1), turns: make(chan struct{}, atOnce),
 	}
 	a.mu.world = world{members: map[string]*seen{}, shards: map[int]*seen{}, missing: map[string]time.Time{}, deleted: map[string]string{}}
-	a.mu.me = self{shards: make([]stage, opts.Count), was: make([]string, opts.Count), busy: map[string]bool{}}
+	a.mu.me = self{shards: make([]stage, opts.Count), busy: map[string]bool{}}
 	a.mu.refused, a.mu.taken, a.mu.requests = map[string]time.Time{}, map[int]Taken{}, map[string]uint64{}
 	own, reconnect := writegate.OwnConnection(cfg)
 	a.reconnect = reconnect
@@ -236,7 +236,9 @@ func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 	a.mu.Unlock()
 	a.guard.expect(d.coming)
 	if asks {
-		a.Informers.HoldShards(need)
+		if err := a.Informers.HoldShards(need...); err != nil {
+			a.log.Error(err, "Cannot make the informers hold the objects of shards", "need", fmt.Sprint(need))
+		}
 	}
 	timer.Stop()
 	if !d.wake.IsZero() {
@@ -328,6 +330,9 @@ func (a *Agent) next(do action, now time.Time) *coordinationv1.Lease {
 	case createPlan, takePlan, changePlan, openPlan:
 		a.set(l, a.planAnnotations(do.do))
 		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = new(planHolder), new(int32(math.MaxInt32))
+		if a.Sign != nil {
+			a.Sign(l)
+		}
 	case createShard, convert:
 		a.set(l, map[string]string{planAnnotation: a.plan().String()})
 	case join, renew:
@@ -348,13 +353,13 @@ func (a *Agent) next(do action, now time.Time) *coordinationv1.Lease {
 
 // planAnnotations returns the annotations of the plan's Lease.
 func (a *Agent) planAnnotations(do verb) map[string]string {
-	is := map[string]string{planAnnotation: a.plan().String(), programAnnotation: a.Program}
+	is := map[string]string{planAnnotation: a.plan().String(), programAnnotation: a.Program, readyAnnotation: ""}
 	switch do {
 	case createPlan, takePlan:
 		for _, s := range a.mu.world.shards { // the plan was deleted or edited by hand
-			is[planAnnotation], is[readyAnnotation] = cmp.Or(s.annotation(planAnnotation), a.plan().String()), "true"
+			is[planAnnotation] = cmp.Or(s.annotation(planAnnotation), a.plan().String())
 		}
-	case changePlan, openPlan:
+	case openPlan:
 		is[readyAnnotation] = "true"
 	}
 	return is
@@ -495,7 +500,7 @@ func (a *Agent) catchUp(ctx context.Context, batch []Taken) error {
 	for i, t := range batch {
 		some[i] = t.Shard
 	}
-	return errors.Join(a.Informers.AwaitShards(ctx, some), a.CatchUp(ctx, batch))
+	return errors.Join(a.Informers.AwaitShards(ctx, some...), a.CatchUp(ctx, batch))
 }
 
 // holdLocked opens the shards of a batch that are still this process's.

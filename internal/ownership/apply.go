@@ -79,7 +79,9 @@ func (a *Agent) applyLocked(do action, got *coordinationv1.Lease, err error, sen
 			a.onceJoined()
 		}
 	case claim:
-		a.takeLocked(do.shard, do.base)
+		if a.mu.world.shards[do.shard] == s { // the watch has shown nothing later
+			a.takeLocked(do.shard, do.base)
+		}
 	case release:
 		me.shards[do.shard] = elsewhere
 		a.log.V(1).Info("Gave a shard away", "shard", do.shard)
@@ -265,12 +267,14 @@ func (a *Agent) learnLocked(s *seen) {
 	shard, ok := shardOf(a.ID, s.name())
 	switch {
 	case ok:
-		w.shards[shard] = s
+		w.shards[shard] = s.after(w.shards[shard])
 		a.shardSeenLocked(shard, s)
 	case s.name() == a.ID:
-		w.plan = s
+		w.plan = s.after(w.plan)
+		a.planSeenLocked()
+		a.show(s.lease)
 	case s.name() != me.identity: // the watch shows this process's own
-		w.members[s.name()] = s
+		w.members[s.name()] = s.after(w.members[s.name()])
 	}
 }
 
@@ -280,12 +284,26 @@ func (a *Agent) shardSeenLocked(shard int, s *seen) {
 	if shard >= len(me.shards) {
 		return
 	}
-	me.was[shard] = s.holder()
 	if at := me.shards[shard]; at != elsewhere && s.holder() != me.identity {
 		if at != releasing {
 			textlog.Warn(a.log, nil, "A shard was taken away from this replica", "shard", shard, "holder", s.holder())
 		}
 		a.loseLocked(shard, "its Lease names another holder")
+	}
+}
+
+// planSeenLocked gives all shards away if the plan is another one now: this process's shards overlap those
+// of the new one.
+func (a *Agent) planSeenLocked() {
+	p := a.mu.world.plan.annotation(planAnnotation)
+	if p == "" || p == a.plan().String() {
+		return
+	}
+	for s, at := range a.mu.me.shards {
+		if at != elsewhere && at != releasing {
+			a.loseLocked(s, "the plan has changed to "+p)
+			a.mu.me.shards[s] = emptied
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ type world struct {
 	plan    *seen            // nil: it is not there
 	members map[string]*seen // by name, which is the identity
 	shards  map[int]*seen
-	missing map[string]time.Time // since when a Lease that should be there was not
+	missing map[string]time.Time // since when the Lease of a member that holds a shard was not there
 	deleted map[string]string    // the UID of the last Lease of a name that was deleted
 }
 
@@ -48,7 +48,6 @@ type self struct {
 	trust    time.Time // when its trust ends; zero: it has none
 	leaving  bool
 	shards   []stage
-	was      []string        // who held each shard when this process lost it, by its Lease; for those that were deleted
 	busy     map[string]bool // names of Leases that a request is under way for
 }
 
@@ -178,23 +177,32 @@ func (d *decision) agree() error {
 	if p.annotation(planAnnotation) != d.plan().String() {
 		return d.changePlan(p)
 	}
-	if p.annotation(readyAnnotation) == "" {
-		if d.createShards() {
-			d.add(openPlan, d.ID, -1, p)
-		}
-		return fmt.Errorf("the Leases of the shards are being created")
+	all := d.prepareShards(d.Count)
+	if p.annotation(readyAnnotation) != "" {
+		return nil
 	}
-	return nil
+	// Whoever works by an older plan has seen this one by then, or does not trust its Lease any more.
+	if all && d.after(p.since.Add(d.LeaseDuration)) {
+		d.add(openPlan, d.ID, -1, p)
+	}
+	return fmt.Errorf("the division into %s is new, and older ones end", d.plan())
 }
 
-// createShards creates the Leases of shards that are not there. It reports whether all are.
-func (d *decision) createShards() (all bool) {
+// prepareShards creates the Leases of shards that are not there, and makes those that nobody holds of
+// this process's plan. It reports whether all are.
+func (d *decision) prepareShards(count int) (all bool) {
 	all = true
-	for s := range d.Count {
-		if d.w.shards[s] == nil {
-			all = false
-			d.add(createShard, shardName(d.ID, s), s, nil)
+	for s := range count {
+		l, name := d.w.shards[s], shardName(d.ID, s)
+		switch {
+		case l == nil:
+			d.add(createShard, name, s, nil)
+		case d.planOf(l) == d.plan().String():
+			continue
+		case d.isFree(l):
+			d.add(convert, name, s, l)
 		}
+		all = false
 	}
 	return all
 }
@@ -211,23 +219,11 @@ func (d *decision) changePlan(p *seen) error {
 	if d.me.lease == nil || !d.me.trusted(d.now) || d.me.leaving {
 		return err
 	}
-	most, all := d.Count, true
+	most := d.Count
 	for s := range d.w.shards {
 		most = max(most, s+1)
 	}
-	for s := range most {
-		l, name := d.w.shards[s], shardName(d.ID, s)
-		switch {
-		case l == nil:
-			d.add(createShard, name, s, nil)
-		case d.planOf(l) == want:
-			continue
-		case d.isFree(l):
-			d.add(convert, name, s, l)
-		}
-		all = false
-	}
-	if all {
+	if d.prepareShards(most) {
 		d.add(changePlan, d.ID, -1, p)
 	}
 	return err
@@ -246,7 +242,11 @@ func (d *decision) isFree(l *seen) bool {
 		return true
 	}
 	m := d.w.members[holder]
-	return m != nil && m.holder() == "" && holder != d.me.identity
+	if m == nil || m.holder() != "" || holder == d.me.identity {
+		return false
+	}
+	// A request that created the Lease of an ended member may have been under way for any time.
+	return m.everHeld() || d.after(m.born.Add(d.LeaseDuration))
 }
 
 // keepAlive joins, and renews.
@@ -281,7 +281,7 @@ func (d *decision) fenceDead() {
 		if name == "" || name == d.me.identity || d.w.members[name] != nil {
 			continue
 		}
-		if d.after(d.missingSince(name).Add(l.duration() + d.turn(name))) {
+		if d.after(d.missingSince(name).Add(2*d.RetryPeriod + d.turn(name))) {
 			d.add(fenceAbsent, name, -1, nil)
 		}
 	}
@@ -344,14 +344,11 @@ func (d *decision) divide() {
 func (d *decision) claim(s int) {
 	l, name := d.w.shards[s], shardName(d.ID, s)
 	switch {
-	case l == nil:
-		since := d.missingSince(name)
-		if d.me.was[s] == d.me.identity || d.after(since.Add(d.LeaseDuration)) {
-			d.add(claim, name, s, nil)
-		}
-	case d.planOf(l) != d.plan().String():
+	case l == nil || d.planOf(l) != d.plan().String():
 	case l.holder() == d.me.identity:
 		d.add(adopt, name, s, l)
+	case !l.everHeld() && !d.after(l.born.Add(d.LeaseDuration)):
+		// Somebody may have held the one before, which was deleted by hand.
 	case d.isFree(l):
 		d.add(claim, name, s, l)
 	}

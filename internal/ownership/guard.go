@@ -113,6 +113,13 @@ func (g *Guard) Held() []int {
 	return g.in(func(p phase) bool { return p == held || p == draining })
 }
 
+// Works reports whether this process holds the shard and does not drain it.
+func (g *Guard) Works(shard int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.shards[shard].phase == held
+}
+
 // Open reports whether a write of a reconcile of a key of the shard would be allowed now.
 func (g *Guard) Open(shard int) bool {
 	g.mu.Lock()
@@ -167,6 +174,7 @@ func (g *Guard) hold(some []int) {
 // drain makes the guard admit no reconcile of a shard any more. done is closed when the last one has
 // ended.
 func (g *Guard) drain(shard int) (done <-chan struct{}) {
+	defer g.tell()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := &g.mu.shards[shard]

@@ -56,11 +56,23 @@ type seen struct {
 	lease   *coordinationv1.Lease
 	version kube.Version
 	since   time.Time // when this process saw this version first
+	born    time.Time // when it saw this Lease first: one that is deleted and created again is another
 }
 
 func see(l *coordinationv1.Lease, now time.Time) *seen {
-	return &seen{lease: l, version: kube.ParseVersion(l.ResourceVersion), since: now}
+	return &seen{lease: l, version: kube.ParseVersion(l.ResourceVersion), since: now, born: now}
 }
+
+// after returns s, known to be the Lease that was before in another version.
+func (s *seen) after(before *seen) *seen {
+	if before != nil && before.lease.UID == s.lease.UID {
+		s.born = before.born
+	}
+	return s
+}
+
+// held reports whether the Lease has had a holder since it was created.
+func (s *seen) everHeld() bool { return s.lease.Spec.LeaseTransitions != nil }
 
 func (s *seen) name() string { return s.lease.Name }
 

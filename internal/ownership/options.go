@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/shards"
@@ -39,6 +40,9 @@ type Options struct {
 	LeaseDuration, RetryPeriod time.Duration
 	// Informers hold the objects of the shards.
 	Informers Informers
+	// Sign completes the Lease of the plan before it is written, and Shown is called with each state of
+	// it, in any order. Nil: nothing to do.
+	Sign, Shown func(plan *coordinationv1.Lease)
 	// Written returns what this process has written to objects while it worked on a shard, and its
 	// predecessors before: the newest version by kind. Nil: not known.
 	Written func(shard int) map[schema.GroupKind]kube.Version
@@ -49,9 +53,9 @@ type Options struct {
 // Informers are told which shards this process needs. *informer.SharedInformerFactory can.
 type Informers interface {
 	// HoldShards makes the informers hold the objects of these shards alone.
-	HoldShards(held []int)
+	HoldShards(some ...int) error
 	// AwaitShards blocks until they have listed those of some shards, or until ctx ends.
-	AwaitShards(ctx context.Context, some []int) error
+	AwaitShards(ctx context.Context, some ...int) error
 }
 
 // Taken is a shard that this process has taken.

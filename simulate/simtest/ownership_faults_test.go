@@ -126,17 +126,17 @@ func runSeed(t *testing.T, seed uint64) {
 
 // watchFor lets time pass, and checks all the time that no shard is open twice.
 func (r *fleet) watchFor(d time.Duration) {
-	const step = 25 * time.Millisecond
+	const step = 50 * time.Millisecond
 	for end := time.Now().Add(d); time.Now().Before(end) && !r.t.Failed(); time.Sleep(step) {
 		for s := range r.count {
-			var open []string
+			var open []*member
 			for _, m := range r.all {
 				if m.Guard().Open(s) {
-					open = append(open, m.State().Identity)
+					open = append(open, m)
 				}
 			}
 			if len(open) > 1 {
-				r.t.Errorf("shard %d is open in %v", s, open)
+				r.t.Errorf("shard %d is open in %s and %s", s, open[0].State().Identity, open[1].State().Identity)
 			}
 		}
 	}

@@ -26,8 +26,8 @@ import (
 // noInformers have everything at once.
 type noInformers struct{}
 
-func (noInformers) HoldShards([]int)                            {}
-func (noInformers) AwaitShards(ctx context.Context, _ []int) error { return ctx.Err() }
+func (noInformers) HoldShards(...int) error                           { return nil }
+func (noInformers) AwaitShards(ctx context.Context, _ ...int) error { return ctx.Err() }
 
 // fleet are agents on one server.
 type fleet struct {
@@ -123,7 +123,7 @@ func TestOwnership_FourReplicasShareShards(t *testing.T) {
 		for range 4 {
 			r.start()
 		}
-		time.Sleep(time.Second)
+		time.Sleep(16 * time.Second)
 		synctest.Wait()
 		if got := r.held(); !slices.Equal(got, []int{8, 8, 8, 8}) {
 			t.Fatalf("the fleet hold %v shards, want 8 each", got)

@@ -61,15 +61,11 @@ func (h *Handover) catchUp(ctx context.Context, p plan) {
 	begun := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, HandoverWithin)
 	defer cancel()
-	all := h.informers.CatchUp(bounded, p.floor)
+	waited, lists, behind := h.recorder.CatchUp(bounded, h.informers, p.floor)
 	if ctx.Err() != nil {
 		return
 	}
-	for kind, v := range passedByAll(all, p) {
-		h.recorder.inherit(kind, v)
-	}
 	log := logr.FromContextOrDiscard(ctx).WithValues("previous", p.previous, "released", p.released, "took", time.Since(begun).String())
-	waited, lists, behind := summary(all)
 	if len(behind) > 0 {
 		textlog.Warn(log, nil, "Starting the controllers although their informers may be older than what the previous leader wrote last", "behind", behind)
 		return
@@ -80,14 +76,24 @@ func (h *Handover) catchUp(ctx context.Context, p plan) {
 	log.Info("The informers have what the previous leader wrote last", "waitedFor", waited, "lists", lists)
 }
 
+// CatchUp blocks until the informers have passed the floor of each kind, or ctx ends, and records that this
+// process has them. It returns which kinds were waited for, how many lists were sent, and what is behind.
+func (r *Recorder) CatchUp(ctx context.Context, informers Informers, floor func(schema.GroupKind) informer.Floor) (waited []string, lists int, behind []string) {
+	all := informers.CatchUp(ctx, floor)
+	for kind, v := range passedByAll(all, floor) {
+		r.inherit(kind, v)
+	}
+	return summary(all)
+}
+
 // passedByAll returns the version that all informers of a kind have passed, for the kinds of
 // which it is known.
-func passedByAll(all []informer.CaughtUp, p plan) map[schema.GroupKind]kube.Version {
+func passedByAll(all []informer.CaughtUp, floor func(schema.GroupKind) informer.Floor) map[schema.GroupKind]kube.Version {
 	out, not := map[schema.GroupKind]kube.Version{}, map[schema.GroupKind]bool{}
 	for _, c := range all {
 		kind := c.Kind.GroupKind()
 		out[kind] = max(out[kind], c.Version)
-		not[kind] = not[kind] || c.Err != nil || c.Version == 0 && p.floor(kind).Present
+		not[kind] = not[kind] || c.Err != nil || c.Version == 0 && floor(kind).Present
 	}
 	for kind := range not {
 		if not[kind] {

@@ -179,11 +179,25 @@ func (r *Recorder) written(watched []schema.GroupKind, claim bool) map[string]ku
 	return out
 }
 
+// Begin begins the record of a process that shares the work with others: of the kinds that are watched
+// now.
+func (r *Recorder) Begin() { r.written(r.kinds(), true) }
+
+// Known returns the newest version that this process, and those whose work it has taken over, have
+// written, of each kind of which all is known.
+func (r *Recorder) Known() map[schema.GroupKind]kube.Version {
+	known := map[schema.GroupKind]kube.Version{}
+	for kind, version := range r.written(r.kinds(), false) {
+		known[schema.ParseGroupKind(kind)] = version
+	}
+	return known
+}
+
 // inherit notes that this leader has passed version of kind.
 func (r *Recorder) inherit(kind schema.GroupKind, version kube.Version) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.mu.inherited[kind]; ok {
-		r.mu.inherited[kind] = passed{version, true}
+		r.mu.inherited[kind] = passed{max(version, r.mu.inherited[kind].version), true}
 	}
 }

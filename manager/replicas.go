@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"runtime/debug"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/ownership"
+	"github.com/flyball-dev/flyball/internal/shards"
+	"github.com/flyball-dev/flyball/kube"
+	"github.com/flyball-dev/flyball/manager/internal/actions"
+	"github.com/flyball-dev/flyball/manager/internal/election"
+	"github.com/flyball-dev/flyball/reconcile"
+)
+
+// replicas is this process among the replicas of its Deployment that share the work.
+type replicas struct {
+	agent    *ownership.Agent
+	informed *informer.SharedInformerFactory
+	recorder *election.Recorder
+	begun    bool
+}
+
+// share returns this process as one of the replicas. recorder knows what is written by guarded clients.
+// controllers are those that run.
+func share(opts *Options, cfg *rest.Config, informers *informer.SharedInformerFactory, recorder *election.Recorder, controllers func() []reconcile.Snapshot, pauses *actions.Pauses) (*replicas, error) {
+	r := &replicas{informed: informers, recorder: recorder}
+	e, s := opts.LeaderElection, opts.Sharding
+	var err error
+	with := ownership.Options{
+		ID: e.ID, Namespace: e.Namespace, Identity: e.Identity, Program: program(), By: shards.By(s.By), Count: s.Shards,
+		Weight: max(s.Weight, 1), Address: s.Address, LeaseDuration: e.LeaseDuration, RetryPeriod: e.RetryPeriod,
+		Informers: informers, Written: func(int) map[schema.GroupKind]kube.Version { return recorder.Known() }, CatchUp: r.catchUp,
+	}
+	if pauses != nil {
+		with.Sign, with.Shown = pauses.Sign, pauses.Learn
+	}
+	if r.agent, err = ownership.New(with, cfg, opts.Logger); err != nil {
+		return nil, err
+	}
+	return r, informers.Divide(s.Shards, func(kind schema.GroupKind) string { return string(dividedBy(kind, shards.By(s.By), controllers())) })
+}
+
+// dividedBy returns what decides the shard of a kind's objects; empty: each replica has all. By UID an
+// object must be where the one controller that uses it looks for it.
+func dividedBy(kind schema.GroupKind, by shards.By, controllers []reconcile.Snapshot) shards.By {
+	uses := map[shards.By]bool{}
+	for _, c := range controllers {
+		for _, s := range c.Sources {
+			switch {
+			case s.Kind != kind:
+			case c.Singleton:
+				return ""
+			case s.Self:
+				uses[shards.UID] = true
+			case s.Controllers:
+				uses[shards.Owner] = true
+			default:
+				uses[""] = true
+			}
+		}
+	}
+	switch {
+	case by == shards.Namespace:
+		return by
+	case len(uses) != 1:
+		return ""
+	case uses[shards.UID]:
+		return shards.UID
+	case uses[shards.Owner]:
+		return shards.Owner
+	}
+	return ""
+}
+
+// program returns the name of the program, which all its versions have.
+func program() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Path != "" {
+		return path.Clean(info.Path)
+	}
+	return "unknown"
+}
+
+// catchUp makes the informers have what the owners of shards before wrote.
+func (r *replicas) catchUp(ctx context.Context, taken []ownership.Taken) error {
+	if !r.begun {
+		r.begun = true
+		r.recorder.Begin()
+	}
+	waited, lists, behind := r.recorder.CatchUp(ctx, r.informed, func(kind schema.GroupKind) informer.Floor {
+		var floor informer.Floor
+		for _, t := range taken {
+			v, known := t.Written[kind]
+			floor.Version = max(floor.Version, v)
+			floor.Present = floor.Present || !known || !t.Released
+		}
+		return floor
+	})
+	if len(behind) > 0 {
+		return fmt.Errorf("informers are behind: %s", strings.Join(behind, "; "))
+	}
+	logr.FromContextOrDiscard(ctx).V(1).Info("The informers have what was written to shards before", "taken", len(taken), "waitedFor", waited, "lists", lists)
+	return nil
+}
+
+// alone returns one as a Runnable that runs on the replica that holds shard 0, whenever that is this one.
+func (r *replicas) alone(one Runnable) Runnable {
+	return RunnableFunc(func(ctx context.Context) error {
+		changed := make(chan struct{}, 1)
+		defer r.agent.Guard().Changed(func() {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})()
+		for {
+			if again, err := r.runAlone(ctx, one); !again {
+				return err
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	})
+}
+
+// runAlone runs one if this process holds shard 0, until it does not any more. again: it is to run when
+// that is held again.
+func (r *replicas) runAlone(ctx context.Context, one Runnable) (again bool, err error) {
+	guard := r.agent.Guard()
+	in, leave, _ := guard.Enter(ctx, 0)
+	if leave == nil {
+		return true, nil
+	}
+	defer leave()
+	in, end := context.WithCancel(in)
+	defer end()
+	endUnlessHeld := func() {
+		if !guard.Works(0) {
+			end()
+		}
+	}
+	defer guard.Changed(endUnlessHeld)()
+	endUnlessHeld()
+	err = guarded(in, one)
+	if ctx.Err() == nil && in.Err() != nil {
+		return true, nil
+	}
+	return false, err
+}
