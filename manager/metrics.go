@@ -27,6 +27,9 @@ func (m *Manager) observe(opts Options) error {
 			return metrics.Leader{Lease: opts.LeaderElection.ID, Leading: m.elector.State().Leading, Refused: m.elector.Refused()}
 		}
 	}
+	if m.replicas != nil {
+		from.Sharing = m.replicas.metrics
+	}
 	return from.Register(m.registry)
 }
 

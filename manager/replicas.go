@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/metrics"
 	"github.com/flyball-dev/flyball/internal/ownership"
 	"github.com/flyball-dev/flyball/internal/shards"
 	"github.com/flyball-dev/flyball/kube"
@@ -111,6 +112,31 @@ func (r *replicas) catchUp(ctx context.Context, taken []ownership.Taken) error {
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("The informers have what was written to shards before", "taken", len(taken), "waitedFor", waited, "lists", lists)
 	return nil
+}
+
+// snapshot returns the state as this replica sees it.
+func (r *replicas) snapshot() *SharingSnapshot {
+	s := r.agent.State()
+	out := &SharingSnapshot{Identity: s.Identity, Plan: s.Plan, Waits: s.Waits, Requests: s.Requests, Refused: s.Refused}
+	for _, m := range s.Members {
+		out.Replicas = append(out.Replicas, ReplicaSnapshot(m))
+	}
+	for _, one := range s.Shards {
+		out.Shards = append(out.Shards, ShardSnapshot(one))
+	}
+	for _, m := range s.Moves {
+		out.Moves = append(out.Moves, MoveSnapshot(m))
+	}
+	return out
+}
+
+func (r *replicas) metrics() metrics.Sharing {
+	s := r.agent.State()
+	out := metrics.Sharing{Lease: r.agent.ID, Replicas: len(s.Members), Waits: s.Waits != "", Shards: map[string]int{}, Requests: s.Requests, Refused: s.Refused}
+	for _, one := range s.Shards {
+		out.Shards[one.Stage]++
+	}
+	return out
 }
 
 // alone returns one as a Runnable that runs on the replica that holds shard 0, whenever that is this one.

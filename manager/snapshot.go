@@ -42,6 +42,8 @@ type Snapshot struct {
 	Since time.Time
 	// Leadership of this process. Zero: there is no election.
 	Leadership LeadershipSnapshot
+	// Sharing of the work among replicas. Nil: there is none.
+	Sharing *SharingSnapshot
 	// Stages in the order of their start.
 	Stages []StageSnapshot
 	// Informers in the order of their first use, and Controllers in the order of Add.
@@ -67,6 +69,69 @@ type LeadershipSnapshot struct {
 	// since RefusedSince, as without the right to update Leases. Nil: it does not.
 	Refused      error
 	RefusedSince time.Time
+}
+
+// SharingSnapshot is how the replicas of a Deployment share its objects, as one of them sees it.
+type SharingSnapshot struct {
+	// Identity of this replica.
+	Identity string
+	// Plan is the number of shards and what divides objects, such as 32/uid.
+	Plan string
+	// Waits is why this replica takes no shards, such as replicas with another number of them. Empty: it
+	// does.
+	Waits string
+	// Replicas that live, by name.
+	Replicas []ReplicaSnapshot
+	// Shards, by number.
+	Shards []ShardSnapshot
+	// Moves are the last shards that this replica has taken, the oldest first.
+	Moves []MoveSnapshot
+	// Requests for Leases that were answered, by purpose, such as renew or claim.
+	Requests map[string]uint64
+	// Refused counts the writes of controllers that were refused or cancelled because this replica could
+	// not trust that it holds the shard.
+	Refused uint64
+}
+
+// ReplicaSnapshot is one replica.
+type ReplicaSnapshot struct {
+	Name string
+	// Address of its console. Empty: not known.
+	Address string
+	Weight  int
+	// Leaving: it gives its shards away and ends.
+	Leaving bool
+	// Plan that it has; replicas with another one than most hold no shards.
+	Plan string
+	// Shards is how many it holds.
+	Shards int
+	// Me: it is this process.
+	Me bool
+}
+
+// ShardSnapshot is one shard.
+type ShardSnapshot struct {
+	Shard int
+	// Holder is the name of the replica that holds it. Empty: none does.
+	Holder string
+	// Next is the replica to which it is to move. Empty: none.
+	Next string
+	// Stage of it on this replica: claimed, held, draining or empty, which is elsewhere.
+	Stage string
+	// Since is when this replica saw its last move. Zero: not yet.
+	Since time.Time
+}
+
+// MoveSnapshot is a shard that this replica has taken.
+type MoveSnapshot struct {
+	At       time.Time
+	Shard    int
+	From, To string // names of replicas; empty: none
+	// Planned: the replica before has given it away. Otherwise that has ended without, or somebody has
+	// changed the Lease.
+	Planned bool
+	// Took is how long the informers took to have what the replica before wrote.
+	Took time.Duration
 }
 
 // StageSnapshot is the state of one stage.
@@ -96,6 +161,9 @@ func (m *Manager) Snapshot() Snapshot {
 	s.Phase, s.Since = m.life.phase()
 	if m.elector != nil {
 		s.Leadership = LeadershipSnapshot(m.elector.State())
+	}
+	if m.replicas != nil {
+		s.Sharing = m.replicas.snapshot()
 	}
 	for _, g := range m.runnables.groups {
 		stage := StageSnapshot{Stage: g.stage}
@@ -137,10 +205,13 @@ func (m *Manager) subjects() health.Subjects {
 		Controllers: m.runnables.workers,
 		Informers:   m.runnables.progress,
 		Election: func() (health.Election, bool) {
-			if m.elector == nil {
-				return health.Election{}, false
+			switch {
+			case m.replicas != nil:
+				return health.Election(m.replicas.agent.Progress()), true
+			case m.elector != nil:
+				return health.Election(m.elector.Progress()), true
 			}
-			return health.Election(m.elector.Progress()), true
+			return health.Election{}, false
 		},
 		Running: func() bool {
 			phase, _ := m.life.phase()

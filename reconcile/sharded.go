@@ -19,6 +19,9 @@ import (
 // bySharding is the source of a key whose shard is held from now on.
 const bySharding = "shard"
 
+// stay is the leave of a reconcile that needs no shard.
+func stay() {}
+
 // sharded passes the keys of the shards that the process holds. The zero sharded passes all keys.
 // Safe for concurrent use once it is set.
 type sharded[K comparable] struct {
@@ -62,7 +65,7 @@ func (s *sharded[K]) set(held contextvalues.Shards, singleton bool, chosen func(
 // if its shard is held soon.
 func (s *sharded[K]) enter(ctx context.Context, key K) (in context.Context, leave func(), later bool) {
 	if s.held == nil {
-		return ctx, func() {}, false
+		return ctx, stay, false
 	}
 	shard := 0
 	if s.place != nil {

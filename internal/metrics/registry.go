@@ -29,12 +29,16 @@ type Sources struct {
 	Webhooks func() *webhook.Server // nil: not requested
 	Events   func() iter.Seq2[string, uint64]
 	Requests *Requests
-	Leader   func() Leader // nil: there is no election
+	Leader   func() Leader  // nil: there is no election
+	Sharing  func() Sharing // nil: replicas do not share the work
 }
 
 // Register registers collectors of all metrics.
 func (from Sources) Register(registry *prometheus.Registry) error {
 	var failed []error
+	if from.Sharing != nil {
+		failed = append(failed, registry.Register(newSharingCollector(from.Sharing)))
+	}
 	if from.Leader != nil {
 		failed = append(failed, registry.Register(newLeaderCollector(from.Leader)))
 	}

@@ -70,6 +70,7 @@ type Agent struct {
 		moves    []Move
 		requests map[string]uint64
 		owners   []string
+		running  bool
 	}
 }
 
@@ -150,9 +151,10 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.gate.SetWall(a.sim.Wall)
 	}
 	a.mu.Lock()
-	a.mu.me.identity = a.newIdentity()
+	a.mu.me.identity, a.mu.running = a.newIdentity(), true
 	a.log.Info("Taking part in the division of shards", "identity", a.mu.me.identity, "plan", a.plan().String())
 	a.mu.Unlock()
+	defer a.stopped()
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer a.work.Wait()
 	defer stop()
@@ -180,6 +182,12 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (a *Agent) stopped() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.running = false
 }
 
 // awaitList records that the watch has shown all Leases.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
@@ -59,6 +60,27 @@ type State struct {
 	Moves    []Move // to this process, the oldest first
 	Requests map[string]uint64
 	Refused  uint64
+}
+
+// Progress shows whether an Agent makes progress.
+type Progress struct {
+	Lease       string
+	Tries       uint64 // requests that were answered, or failed
+	Campaigning bool
+	Watch       []informer.Progress // of the Leases
+
+	LeaseDuration time.Duration
+}
+
+// Progress returns the progress of the agent and its watch.
+func (a *Agent) Progress() Progress {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := Progress{Lease: a.Namespace + "/" + a.ID, Campaigning: a.mu.running, Watch: a.watched.Progress(), LeaseDuration: a.LeaseDuration}
+	for _, n := range a.mu.requests {
+		p.Tries += n
+	}
+	return p
 }
 
 func (a *Agent) recordMove(m Move) {
