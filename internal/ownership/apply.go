@@ -79,7 +79,7 @@ func (a *Agent) applyLocked(do action, got *coordinationv1.Lease, err error, sen
 			a.onceJoined()
 		}
 	case claim:
-		if a.mu.world.shards[do.shard] == s { // the watch has shown nothing later
+		if a.mu.world.shards[do.shard].holder() == me.identity { // the watch has shown nothing later
 			a.takeLocked(do.shard, do.base)
 		}
 	case release:

@@ -356,22 +356,28 @@ func (d *decision) claim(s int) {
 
 // hand gives away the shards that are another one's now, or all.
 func (d *decision) hand() {
-	away := 0
+	left := 0
 	for s, at := range d.me.shards {
 		name := shardName(d.ID, s)
-		if at != elsewhere {
-			away++
+		if at != elsewhere || d.w.shards[s].holder() == d.me.identity {
+			left++
 		}
+		goes := d.me.leaving || d.owners != nil && d.owners[s] != d.me.identity && d.owners[s] != ""
 		switch at {
+		case elsewhere:
+			// It was lost, or claimed by a request whose answer was lost.
+			if goes && d.w.shards[s].holder() == d.me.identity && !d.me.busy[name] {
+				d.add(empty, "", s, nil)
+			}
 		case claimed, working:
-			if d.me.leaving || d.owners != nil && d.owners[s] != d.me.identity && d.owners[s] != "" {
+			if goes {
 				d.add(empty, "", s, nil)
 			}
 		case emptied, releasing:
 			d.add(release, name, s, d.w.shards[s])
 		}
 	}
-	if d.me.leaving && away == 0 && d.me.lease != nil && len(d.me.busy) == 0 {
+	if d.me.leaving && left == 0 && d.me.lease != nil && len(d.me.busy) == 0 {
 		d.actions = []action{{quit, d.me.identity, -1, d.me.lease}}
 	}
 }
