@@ -26,7 +26,7 @@ import (
 // noInformers have everything at once.
 type noInformers struct{}
 
-func (noInformers) HoldShards(...int) error                           { return nil }
+func (noInformers) HoldShards(...int) error                         { return nil }
 func (noInformers) AwaitShards(ctx context.Context, _ ...int) error { return ctx.Err() }
 
 // fleet are agents on one server.
