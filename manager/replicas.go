@@ -6,6 +6,7 @@ package manager
 import (
 	"context"
 	"fmt"
+	"os"
 	"path"
 	"runtime/debug"
 	"strings"
@@ -42,6 +43,9 @@ func share(opts *Options, cfg *rest.Config, informers *informer.SharedInformerFa
 		ID: e.ID, Namespace: e.Namespace, Identity: e.Identity, Program: program(), By: shards.By(s.By), Count: s.Shards,
 		Weight: max(s.Weight, 1), Address: s.Address, LeaseDuration: e.LeaseDuration, RetryPeriod: e.RetryPeriod,
 		Informers: informers, Written: func(int) map[schema.GroupKind]kube.Version { return recorder.Known() }, CatchUp: r.catchUp,
+	}
+	if host, err := os.Hostname(); err == nil && inPod() {
+		with.Pod = host
 	}
 	if pauses != nil {
 		with.Sign, with.Shown = pauses.Sign, pauses.Learn

@@ -33,7 +33,9 @@ type sharded[K comparable] struct {
 	foreign atomic.Uint64 // keys that were dropped
 	mu      struct {
 		sync.Mutex
-		later map[K]struct{} // keys of shards that are about to be held
+		// later are keys that were taken while their shards were not held. When one is, it is not always
+		// the informers that bring its keys: they may have all objects on each replica.
+		later map[K]struct{}
 	}
 }
 
@@ -67,23 +69,28 @@ func (s *sharded[K]) enter(ctx context.Context, key K) (in context.Context, leav
 	if s.held == nil {
 		return ctx, stay, false
 	}
-	shard := 0
-	if s.place != nil {
-		value, ok := s.place(key)
-		if !ok {
-			s.foreign.Add(1)
-			return nil, nil, false
-		}
-		shard = shards.Of(value, s.count)
+	shard, ok := s.shardOf(key)
+	if !ok {
+		s.foreign.Add(1)
+		return nil, nil, false
 	}
 	in, leave, later = s.held.Enter(ctx, shard)
-	switch {
-	case later:
+	if leave == nil {
 		s.keep(key)
-	case leave == nil:
-		s.foreign.Add(1)
+		if !later {
+			s.foreign.Add(1)
+		}
 	}
 	return in, leave, later
+}
+
+// shardOf returns the shard of a key. Not ok: the key is of no object that this process has.
+func (s *sharded[K]) shardOf(key K) (shard int, ok bool) {
+	if s.place == nil {
+		return 0, true
+	}
+	value, ok := s.place(key)
+	return shards.Of(value, s.count), ok
 }
 
 func (s *sharded[K]) keep(key K) {
@@ -95,20 +102,31 @@ func (s *sharded[K]) keep(key K) {
 	s.mu.later[key] = struct{}{}
 }
 
-// follow gives keys to add when their shards are held, or are not about to be any more.
+// follow gives keys to add when their shards are held.
 func (s *sharded[K]) follow(add func(K, source.Cause)) {
-	if s.held == nil {
-		return
-	}
 	s.stop = s.held.Changed(func() {
-		s.mu.Lock()
-		later := s.mu.later
-		s.mu.later = nil
-		s.mu.Unlock()
-		for key := range maps.Keys(later) {
+		for _, key := range s.takeHeld() {
 			add(key, source.Cause{Source: bySharding})
 		}
 	})
+}
+
+// takeHeld returns the keys of later whose shards are held, and forgets them, and those of objects that
+// this process does not have any more.
+func (s *sharded[K]) takeHeld() (taken []K) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.mu.later, func(key K, _ struct{}) bool {
+		shard, ok := s.shardOf(key)
+		if ok && !s.held.Works(shard) {
+			return false
+		}
+		if ok {
+			taken = append(taken, key)
+		}
+		return true
+	})
+	return taken
 }
 
 // end ends follow.

@@ -41,6 +41,12 @@ func (h *held) Enter(ctx context.Context, shard int) (context.Context, func(), b
 	}, false
 }
 
+func (h *held) Works(shard int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.state[shard] == "held"
+}
+
 func (h *held) Changed(f func()) (stop func()) {
 	h.tell = f
 	return func() {}
@@ -104,6 +110,11 @@ func TestController_ReconcilesKeysOfHeldShards_R32(t *testing.T) {
 		synctest.Wait()
 		if got := strings.Fields(j.notes()); len(got) != 3 || c.Snapshot().Foreign != 2 {
 			t.Errorf("reconciled %q, want nothing of a shard that was lost", got)
+		}
+		h.set(0, "held")
+		synctest.Wait()
+		if got := strings.Fields(j.notes()); len(got) != 4 || got[3] != first[1] {
+			t.Errorf("reconciled %q, want %s too: its shard is held again", got, first[1])
 		}
 		if h.inside != 0 {
 			t.Errorf("%d reconciles have not left their shard", h.inside)

@@ -17,6 +17,8 @@ type Shards interface {
 	// is lost, and carries it: see ShardOf. leave must be called when the reconcile has ended. A nil
 	// leave: the shard is not held; later tells whether it is about to be.
 	Enter(ctx context.Context, shard int) (in context.Context, leave func(), later bool)
+	// Works reports whether the shard is held, and not drained.
+	Works(shard int) bool
 	// Changed calls f whenever a shard is held from now on, drained or lost, or is not about to be held
 	// any more, until stop. f does not block, and may be called from any goroutine.
 	Changed(f func()) (stop func())

@@ -380,7 +380,7 @@ func (a *Agent) memberAnnotations() map[string]string {
 		state = stateLeaving
 	}
 	return map[string]string{
-		planAnnotation: a.plan().String(), stateAnnotation: state, weightAnnotation: strconv.Itoa(a.Weight), addressAnnotation: a.Address,
+		planAnnotation: a.plan().String(), stateAnnotation: state, weightAnnotation: strconv.Itoa(a.Weight), addressAnnotation: a.Address, podAnnotation: a.Pod,
 	}
 }
 

@@ -30,6 +30,7 @@ const (
 	stateAnnotation   = "flyball.dev/state"   // of a member
 	weightAnnotation  = "flyball.dev/weight"
 	addressAnnotation = "flyball.dev/address" // of the member's console
+	podAnnotation     = "flyball.dev/pod"     // of the member
 	writtenAnnotation = "flyball.dev/written" // of a free shard: what its owner wrote last
 )
 

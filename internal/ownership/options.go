@@ -20,7 +20,7 @@ const (
 	stateLeaving = "leaving"
 )
 
-// Options of an Agent. All fields but Address are set and valid.
+// Options of an Agent. All fields but Address and Pod are set and valid.
 type Options struct {
 	// ID is the name of the operator, of its Leases and of the plan's Lease, all in Namespace.
 	ID, Namespace string
@@ -35,6 +35,8 @@ type Options struct {
 	Weight int
 	// Address at which other processes reach the console of this one. Empty: none.
 	Address string
+	// Pod is the name of this process's Pod. Empty: it is in none.
+	Pod string
 	// LeaseDuration is how long a Lease of a member must stay unchanged before another ends it.
 	// RetryPeriod is the pause after a failed renewal.
 	LeaseDuration, RetryPeriod time.Duration
