@@ -188,7 +188,6 @@ func (a *Agent) ownSeenLocked(s *seen) {
 	case s.holder() == me.identity && me.lease == nil: // the answer to the first write was lost
 		me.lease, me.version, me.renewAt = s, s.version, time.Now()
 		a.onceJoined()
-	case me.lease == nil:
 	case s.holder() != me.identity:
 		a.rejoinLocked("another replica has ended it")
 	case s.version > me.version:
