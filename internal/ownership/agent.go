@@ -37,6 +37,9 @@ var ErrAbandoned = errors.New("work on shards may go on")
 // catchUpWithin bounds the wait for informers. Then the keys of a shard are reconciled with a warning.
 const catchUpWithin = 15 * time.Second
 
+// leaveWithin bounds the requests by which a process leaves at its end.
+const leaveWithin = 5 * time.Second
+
 // atOnce is how many requests are under way at most.
 const atOnce = 16
 
@@ -166,11 +169,15 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.work.Go(func() { a.awaitList(running) })
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	ended := ctx.Done()
+	ended, late := ctx.Done(), (<-chan time.Time)(nil)
 	for !a.step(running, timer) {
 		select {
+		case <-late:
+			a.loseAll("this process has stopped")
+			textlog.Warn(a.log, nil, "Cannot give all shards away; the Lease of this replica will expire", "within", leaveWithin)
+			return nil
 		case <-ended:
-			ended = nil
+			ended, late = nil, time.After(leaveWithin)
 			if errors.Is(context.Cause(ctx), ErrAbandoned) {
 				a.loseAll("this process has stopped")
 				textlog.Warn(a.log, nil, "Keeping the Leases of the shards until they expire, because work on them has not ended")
