@@ -25,10 +25,10 @@ const maxWeight = 1 << 31
 // the present holder of each shard: "" or a name that is not among the members' means that nobody
 // holds it, as does a missing element. Assign is pure, and the order of members does not matter.
 //
-// The number of shards of a member, its quota, differs by less than 1 from its exact share by weight.
-// A shard stays with its holder unless that has more shards than its quota. Where the
-// assignment takes shards from a member, or gives shards to several, rendezvous hashing chooses. From
-// a balanced assignment among members of equal weight, n with the one that joins or leaves,
+// The number of shards of a member, its quota, differs by less than 1 from its exact share by
+// weight. A shard stays with its holder unless that has more shards than its quota. Where the
+// assignment takes shards from a member, or gives shards to several, rendezvous hashing chooses.
+// From a balanced assignment among members of equal weight, n with the one that joins or leaves,
 //
 //   - a join moves ⌊shards/n⌋ shards, all of them to the new member;
 //   - a leave moves the shards of the one that left, at most ⌈shards/n⌉.
@@ -92,9 +92,9 @@ func newAssignment(members []Member, holders []string, shards int) *assignment {
 	return a
 }
 
-// setQuotas gives each member the whole part of its exact share. The shards that remain go, one each, to
-// members whose share is not whole: first to those that have more than the whole part, so that
-// fewer shards move, then by the size of the remainder.
+// setQuotas gives each member the whole part of its exact share. The shards that remain go, one
+// each, to members whose share is not whole: first to those that have more than the whole part,
+// so that fewer shards move, then by the size of the remainder.
 func (a *assignment) setQuotas(shards int) {
 	var all uint64
 	for i := range a.members {
@@ -152,7 +152,8 @@ func (a *assignment) takeExcess() {
 	}
 }
 
-// giveFree gives each shard that nobody has to the member below its quota that scores highest for it.
+// giveFree gives each shard that nobody has to the member below its quota that scores highest for
+// it.
 func (a *assignment) giveFree() {
 	below := make([]int32, 0, len(a.members))
 	for i := range a.members {

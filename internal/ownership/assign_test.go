@@ -80,8 +80,11 @@ func moves(before, after []string) (moved []int) {
 	return moved
 }
 
+// checkStep checks an assignment after name, one of n members, joined or left.
+type checkStep func(h *history, before, after []string, name string, n int, joined bool)
+
 // eachStep runs histories of joins and leaves, and checks each assignment.
-func eachStep(t *testing.T, weights bool, check func(h *history, before, after []string, name string, n int, joined bool)) {
+func eachStep(t *testing.T, weights bool, check checkStep) {
 	t.Helper()
 	for seed := range uint64(histories) {
 		h := newHistory(seed, weights)
@@ -159,7 +162,7 @@ func TestAssign_WithWeightsAChangeMovesAtMostOneShardMorePerMember(t *testing.T)
 	eachStep(t, true, func(h *history, before, after []string, name string, n int, _ bool) {
 		least := max(counts(before)[name], counts(after)[name])
 		if moved := len(moves(before, after)); moved > least+n {
-			t.Errorf("%d shards moved, want at most %d, which are those of %s, and %d", moved, least, name, n)
+			t.Errorf("%d shards moved, want at most the %d of %s, and %d", moved, least, name, n)
 		}
 	})
 }
@@ -204,7 +207,7 @@ func TestAssign_OrderOfMembersDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Nothing but the holders' list may be random: it holds anything that was read from Leases.
+// Holders are whatever the Leases name, balanced or not.
 func TestAssign_AnyHoldersAreBalanced(t *testing.T) {
 	for seed := range uint64(histories) {
 		h := newHistory(seed, false)

@@ -2,34 +2,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /*
-The protocol of package ownership, for SPIN. Explored are N identities and S shards. Each name in capitals behind #ifdef removes a rule; SPIN then has to find a run
-that breaks safety.
+The protocol of package ownership, for SPIN. Explored are N identities and S shards. Each name in
+capitals behind #ifdef removes a rule; SPIN then has to find a run that breaks safety.
 
-IDENTITIES. A process that joins again is another identity. A slot that nothing remembers any more is
-used again, so a run has any number of identities, N of them at a time.
+IDENTITIES. A process that joins again is another identity. A slot that nothing remembers any more
+is used again, so a run has any number of identities, N of them at a time.
 
-CRASH AND FREEZE need no state. A member that has crashed takes no more steps; one that is frozen takes
-its next step later. Both are among the schedules, in any number. The gate stays as it is
+CRASH AND FREEZE need no state. A member that has crashed takes no more steps; one that is frozen
+takes its next step later. Both are among the schedules, in any number. The gate stays as it is
 until trust lapses.
 
 TIME is abstract: trust lapses at any moment. What waits for D goes on only when all trust that it
 waits for has lapsed, which is the protocol's assumption about time:
-  - FENCE(i): the trust of i has lapsed, since D has passed since the version was seen that the update
-    replaces. Sent and applied are one step: an earlier one is either the same or a conflict.
-  - RIPE(i, s): D has passed since the incarnation (uid) of Lease s that i has seen was created. All trust
-    that rests on renewals sent before has lapsed, and late answers to these give none.
+  - FENCE(i): the trust of i has lapsed, since D has passed since the version was seen that the
+    update replaces. Sent and applied are one step: an earlier one is either the same or a
+    conflict.
+  - RIPE(i, s): D has passed since the incarnation (uid) of Lease s that i has seen was created.
+    All trust that rests on renewals sent before has lapsed, and late answers to these give none.
 
-VERSIONS are unbounded. An update carries the version that it replaces, and is a conflict if the Lease
-was written since. So the model drops updates in flight when their Lease is written.
+VERSIONS are unbounded. An update carries the version that it replaces, and is a conflict if the
+Lease was written since. So the model drops updates in flight when their Lease is written.
 
-WATCHES lag without bound. What i knows of s is whether the Lease names i (mine), and whether it is
-of the present incarnation (current). A watch goes on to the present state at any time, and skips what
-was between, as by a relist. That a watch shows a past state is covered: had it shown that state
-earlier, the steps that it allows may still be taken later. It shows the own member Lease
-(shown) and shards of the same moment: it is one watch.
-The other Leases that a claim looks at need no view. It has to have seen the holder as ENDED, so that the
-holder has ended (gone), which is for ever; and it replaces the version seen, so what it has
-seen of the shard is what is there when it is applied.
+WATCHES lag without bound. What i knows of s is whether the Lease names i (mine), and whether it
+is of the present incarnation (current). A watch goes on to the present state at any time, and
+skips what was between, as by a relist. That a watch shows a past state is covered: had it shown
+that state earlier, the steps that it allows may still be taken later. It shows the own member
+Lease (shown) and shards of the same moment: it is one watch. The other Leases that a claim looks
+at need no view. It has to have seen the holder as ENDED, so that the holder has ended (gone),
+which is for ever; and it replaces the version seen, so what it has seen of the shard is what is
+there when it is applied.
 
 CREATES have no version. So the model lets a create that anybody has ever sent be applied whenever
 the Lease is absent.
@@ -38,14 +39,19 @@ GARBAGE. Nothing tells an ENDED Lease from an absent one, so the model collects 
 
 ASSIGNMENT is arbitrary: any member claims and releases whenever the other rules let it.
 
-SHARDS are independent but for trust: no step on one reads or writes what belongs to another. A run of many
-shards, seen at one of them, is a run of S = 1. So safety for S = 1 is safety for any number.
+SHARDS are independent but for trust: no step on one reads or writes what belongs to another. A
+run of many shards, seen at one of them, is a run of S = 1. So safety for S = 1 is safety for any
+number.
 
-LIVENESS (-DLIVENESS) needs bounds on what disturbs: LAPSES, DELETIONS by hand, and MOVES of the assignment.
-A shard is claimed and released as assigned, and a renewal is sent only where it changes the state.
-Then no run is infinite, which SPIN shows as the absence of non-progress cycles, and where a run
-ends each shard has to be held by a live member that it is assigned to. No fairness is needed but
-that a step that stays possible is taken.
+MEMBERS_KEPT leaves out that the Lease of a live member is deleted by hand. Its next renewals
+would be conflicts, and it would end. In what it does to others that is a member that renews no
+more, and lapses. So a run with such deletions is as safe as one without.
+
+LIVENESS (-DLIVENESS) needs bounds on what disturbs: LAPSES, DELETIONS by hand, and MOVES of the
+assignment. A shard is claimed and released as assigned, and a renewal is sent only where it
+changes the state. Then no run is infinite, which SPIN shows as the absence of non-progress
+cycles, and where a run ends each shard has to be held by a live member that it is assigned to. No
+fairness is needed but that a step that stays possible is taken.
 */
 
 #ifndef N
@@ -249,9 +255,6 @@ inline lapse(i) {
 	life[i] = OVER;
 	trust[i] = 0;
 	settle(i, 0);
-#ifdef EAGER
-	gone[i] = 1; lease[i] = MEMBER_ENDED;
-#endif
 #ifdef FENCE_WITHOUT_CAS
 	again[i] = 0;
 #endif
@@ -317,6 +320,9 @@ end:	do
 		lapse(i)
 #endif
 		}
+#ifndef LIVENESS
+	:: d_step { renewal[i] != IDLE && life[i] == ALIVE -> void(i) } /* its answer is lost */
+#endif
 	:: d_step { proven(i) -> trust[i] = 1; settle(i, 1) }
 	:: d_step { life[i] == ALIVE && (each(i, stale) || renewal[i] == APPLIED && !shown[i]) ->
 		watch(i) }
@@ -378,7 +384,8 @@ end:	do
 proctype Work(byte i; byte s) {
 end:	do
 	/* CLAIM a Lease that is FREE, or whose holder is ENDED. */
-	:: d_step { trust[i] && isAssigned(i, s) && !has(mine | claim, X) && shard[s] != ABSENT && shard[s] != i &&
+	:: d_step { trust[i] && isAssigned(i, s) && !has(mine | claim, X) &&
+			shard[s] != ABSENT && shard[s] != i &&
 			(shard[s] == FREE || ended(shard[s])) ->
 		with(claim, X) }
 	:: d_step { has(claim, X) && shard[s] != ABSENT ->
@@ -406,13 +413,15 @@ end:	do
 		work[X] = SHARD_HELD }
 
 	/* RELEASE: no new keys, then the gate is shut and the release sent. */
-	:: d_step { trusted(i) && work[X] == SHARD_HELD && isAssignedAway(i, s) -> work[X] = SHARD_DRAINING }
+	:: d_step { trusted(i) && work[X] == SHARD_HELD && isAssignedAway(i, s) ->
+		work[X] = SHARD_DRAINING }
 	:: d_step { trusted(i) && work[X] == SHARD_DRAINING ->
 		work[X] = SHARD_RELEASING;
 		release = release | (has(current, X) << X) }
 	:: d_step { has(release, X) -> written(s); shard[s] = FREE }
 #ifdef LIVENESS
-	:: d_step { life[i] == ALIVE && !isAssigned(i, s) && life[assigned[s]] != ALIVE -> assigned[s] = i }
+	:: d_step { life[i] == ALIVE && !isAssigned(i, s) && life[assigned[s]] != ALIVE ->
+		assigned[s] = i }
 	:: d_step { life[i] == ALIVE && isAssignedAway(i, s) && moves > 0 -> moves--; assigned[s] = i }
 #endif
 	od
@@ -427,7 +436,8 @@ end:	do
 #ifndef WAIT_BEFORE_CREATE
 	:: d_step { shard[s] == ABSENT -> replaced(s, FREE) }
 #endif
-	:: d_step { has(young, s) && !older(0, s) && !older(1, s) && !older((N - 2), s) && !older((N - 1), s) ->
+	:: d_step { has(young, s) && !older(0, s) && !older(1, s) && !older((N - 2), s) &&
+			!older((N - 1), s) ->
 		for (j : 0 .. N - 1) {
 			if
 			:: has(early, j * S + s) -> void(j)
