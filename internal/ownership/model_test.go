@@ -4,7 +4,9 @@
 package ownership
 
 import (
+	"cmp"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +20,10 @@ import (
 var modelRuns = flag.String("model", "small",
 	`what SPIN explores: "small", or "full", some 30 minutes and 4 GB`)
 
-const modelFile = "model/ownership.pml"
+const (
+	modelFile = "model/ownership.pml"
+	planFile  = "model/plan.pml"
+)
 
 // The model says something about the code only as long as both have the same constants and states.
 func TestModel_HasTheConstantsOfTheCode(t *testing.T) {
@@ -79,8 +84,22 @@ var rulesDropped = map[string]string{
 	"WAIT_BEFORE_CREATE":    "the lease duration is waited for after a Lease was created, not before",
 }
 
+// planRulesDropped are those of the change of the plan.
+var planRulesDropped = map[string]string{
+	"CHANGED_LAST":      "a change is written to the plan Lease first",
+	"CREATED_SET":       "a plan Lease that is created has a change to come",
+	"GATE_WITHOUT_PLAN": "the gate and claims need that the plan Lease has the own plan",
+	"SET_AT_ONCE":       "a change is over a lease duration after the last shard Lease was created",
+}
+
 func TestModel_KnowsEachRuleThatIsDropped(t *testing.T) {
-	text, err := os.ReadFile(modelFile)
+	knowsRules(t, modelFile, rulesDropped)
+	knowsRules(t, planFile, planRulesDropped)
+}
+
+func knowsRules(t *testing.T, file string, rules map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,13 +114,13 @@ func TestModel_KnowsEachRuleThatIsDropped(t *testing.T) {
 		}
 	}
 	for name := range found {
-		if rulesDropped[name] == "" {
-			t.Errorf("the model drops a rule by %s, which no test does", name)
+		if rules[name] == "" {
+			t.Errorf("%s drops a rule by %s, which no test does", file, name)
 		}
 	}
-	for name := range rulesDropped {
+	for name := range rules {
 		if !found[name] {
-			t.Errorf("the model has no %s", name)
+			t.Errorf("%s has no %s", file, name)
 		}
 	}
 }
@@ -109,6 +128,7 @@ func TestModel_KnowsEachRuleThatIsDropped(t *testing.T) {
 // instance is a run of SPIN.
 type instance struct {
 	name    string
+	model   string // modelFile by default
 	defines string
 	compile string // in addition
 	run     string
@@ -135,6 +155,7 @@ var full = []instance{
 		name: "no endless run of 3", defines: "-DN=3 -DS=1 -DLIVENESS -DLAPSES=2", compile: cyclesRun,
 		run: "-l",
 	},
+	{name: "safety of the plan", model: planFile, defines: "-DN=2", compile: safetyRun},
 	{name: "liveness of 3", defines: "-DN=3 -DS=1 -DLIVENESS -DLAPSES=2", compile: safetyRun},
 	{name: "liveness of 2 shards", defines: "-DN=2 -DS=2 -DLIVENESS", compile: safetyRun},
 	{
@@ -173,6 +194,22 @@ func TestModel_EachRuleIsNeeded(t *testing.T) {
 			})
 		})
 	}
+	for name, rule := range planRulesDropped {
+		if *modelRuns == "small" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Logf("without the rule: %s", rule)
+			identities := 2
+			if name == "CHANGED_LAST" {
+				identities = 3 // one that has ended, with a request in flight
+			}
+			explore(t, instance{
+				model: planFile, defines: fmt.Sprintf("-DN=%d -D%s", identities, name),
+				compile: safetyRun, run: "-m70", broken: true, // a run to the error is short
+			})
+		})
+	}
 }
 
 func needSpin(t *testing.T) {
@@ -188,7 +225,7 @@ func needSpin(t *testing.T) {
 func explore(t *testing.T, run instance) {
 	t.Helper()
 	dir := t.TempDir()
-	model, err := filepath.Abs(modelFile)
+	model, err := filepath.Abs(cmp.Or(run.model, modelFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,16 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /*
-The change of the plan, for SPIN: safety. Each identity has one of two plans. Any shard of one plan has
-objects in common with any shard of the other, so gates of both are never open at once.
+The change of the plan, for SPIN: safety. Each identity has one of two plans. Any shard of one
+plan has objects in common with any shard of the other, so gates of both are never open at once.
 
-The plan Lease has a plan, and whether a change to it goes on (CHANGING) or is over (SET). A claim and
-the gate need, as seen, that it is SET to the own plan, and that the Lease of the shard has that plan.
-A change writes CHANGING first, then each shard Lease that is FREE or whose holder is ENDED, then SET.
+The plan Lease has a plan, and whether a change to it goes on (CHANGING) or is over (SET). A claim
+and the gate need, as seen, that it is SET to the own plan, and that the Lease of the shard has
+that plan. A change writes CHANGING first, then each shard Lease that is FREE or whose holder is
+ENDED, then SET.
 
 What ownership.pml shows is assumed: when D has passed since something was seen, each member that
-trusts itself has seen it too. So there are no renewals here. A member trusts itself until it lapses.
-Requests in flight are dropped when their Lease is written, as there. Creates are applied at any time.
+trusts itself has seen it too. So there are no renewals here. A member trusts itself until it
+lapses. Requests in flight are dropped when their Lease is written, as there. Creates are applied
+at any time.
 */
 
 #ifndef N
@@ -36,7 +38,12 @@ Requests in flight are dropped when their Lease is written, as there. Creates ar
 #define with(set, e)    set = set | (1 << (e))
 #define without(set, e) set = set & ~(1 << (e))
 
-byte plan = NONE;
+#ifndef DELETIONS
+#define DELETIONS 1
+#endif
+byte deletions = DELETIONS; /* by hand, of any Lease */
+
+byte plan = SET(0);
 byte shard[S];
 byte planOf;  /* by shard */
 byte young;   /* shards: D has not passed since the Lease was created */
@@ -52,7 +59,7 @@ byte behind[S]; /* identities that have not seen that the Lease was created */
 /* Sets of X. */
 byte mine;    /* as seen, the Lease names i, with its plan */
 byte known;   /* what was seen is the present version */
-byte ripe;    /* D has passed since this incarnation of the Lease was seen, while it was the present one */
+byte ripe;    /* D has passed since what was seen was created, while it was the present one */
 byte held;
 byte convert; /* the update to the own plan is in flight */
 
@@ -143,8 +150,9 @@ inline watch(i) {
 
 proctype Member(byte i) {
 end:	do
-	:: d_step { life[i] == UNUSED && (i == 0 || life[i - 1] != UNUSED) -> life[i] = ALIVE; without(own, i); seen[i] = NONE }
-	:: d_step { life[i] == UNUSED && (i == 0 || life[i - 1] != UNUSED) -> life[i] = ALIVE; with(own, i); seen[i] = NONE }
+	:: d_step { life[i] == UNUSED && (i == 0 || life[i - 1] != UNUSED) -> life[i] = ALIVE }
+	:: d_step { life[i] == UNUSED && (i == 0 || life[i - 1] != UNUSED) ->
+		life[i] = ALIVE; with(own, i) }
 	:: d_step { life[i] == ALIVE -> watch(i) }
 	:: d_step { life[i] == ALIVE -> life[i] = OVER; lose(i) }
 	:: d_step { life[i] == OVER && !named(i) -> life[i] = UNUSED; without(own, i) }
@@ -158,14 +166,15 @@ end:	do
 #endif
 		}
 #ifndef CHANGED_LAST
-	:: d_step { life[i] == ALIVE && plan != NONE && plan != SET(ours(i)) && plan != CHANGING(ours(i)) ->
+	:: d_step { life[i] == ALIVE && plan != NONE && plan != SET(ours(i)) &&
+			plan != CHANGING(ours(i)) ->
 		planWritten(CHANGING(ours(i))) }
-	:: d_step { life[i] == ALIVE && has(fresh, i) && seen[i] == CHANGING(ours(i)) && has(agreed, i) &&
-			!hasYoung(i) ->
+	:: d_step { life[i] == ALIVE && has(fresh, i) && seen[i] == CHANGING(ours(i)) &&
+			has(agreed, i) && !hasYoung(i) ->
 		with(finish, i) }
 #else
-	:: d_step { life[i] == ALIVE && has(fresh, i) && seen[i] != NONE && seen[i] != SET(ours(i)) && has(agreed, i) &&
-			!hasYoung(i) ->
+	:: d_step { life[i] == ALIVE && has(fresh, i) && seen[i] != NONE && seen[i] != SET(ours(i)) &&
+			has(agreed, i) && !hasYoung(i) ->
 		with(finish, i) }
 #endif
 	:: d_step { has(finish, i) -> planWritten(SET(ours(i))) }
@@ -195,7 +204,7 @@ end:	do
 		:: else
 		fi;
 		without(mine, X) }
-	/* Created at any time, by whom also. */
+	/* Created at any time, by anybody. */
 	:: d_step { life[i] != UNUSED && shard[s] == ABSENT -> created(s, i, ours(i)) }
 	:: d_step { life[i] != UNUSED && shard[s] == ABSENT -> created(s, FREE, ours(i)) }
 	od
@@ -207,18 +216,20 @@ end:	do
 		without(young, s);
 		for (j : 0 .. N - 1) { ripe = ripe | ((life[j] == ALIVE) << (j * S + s)) }
 		j = 0 }
-	:: d_step { shard[s] != ABSENT ->
-		written(s); shard[s] = ABSENT; without(young, s); without(planOf, s); behind[s] = 0 }
-	:: d_step { s == 0 && plan != NONE -> planWritten(NONE) }
+	:: d_step { shard[s] != ABSENT && deletions > 0 ->
+		deletions--; written(s); shard[s] = ABSENT; without(young, s); without(planOf, s); behind[s] = 0 }
+	:: d_step { s == 0 && plan != NONE && deletions > 0 -> deletions--; planWritten(NONE) }
 	od
 }
 
 #define opens(i, s, k, t) (gate(i, s) && gate(k, t) && ours(i) != ours(k))
-#define overlap(i, k) (opens(i, 0, k, 0) || opens(i, 0, k, 1) || opens(i, 1, k, 0) || opens(i, 1, k, 1))
+#define overlap(i, k) (opens(i, 0, k, 0) || opens(i, 0, k, 1) || opens(i, 1, k, 0) || \
+	opens(i, 1, k, 1))
 #define twice(i, k) (gate(i, 0) && gate(k, 0) || gate(i, 1) && gate(k, 1))
 
 proctype Never() {
 end:	do
+	/* Gates of both plans, or two of one shard. */
 	:: d_step { overlap(0, 1) || overlap(0, N - 1) || overlap(1, N - 1) -> assert(false) }
 	:: d_step { twice(0, 1) || N > 2 && (twice(0, N - 1) || twice(1, N - 1)) -> assert(false) }
 	od
@@ -227,7 +238,7 @@ end:	do
 init {
 	byte i;
 	d_step {
-		shard[0] = ABSENT; shard[1] = ABSENT;
+		shard[0] = FREE; shard[1] = FREE;
 		for (i : 0 .. N - 1) { seen[i] = NONE }
 		i = 0
 	}
