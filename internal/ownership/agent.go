@@ -66,6 +66,7 @@ type Agent struct {
 		me       self
 		renewals []renewal // that the watch has not shown
 		refused  map[string]time.Time
+		claimed  map[int]*seen // the Leases of shards before the claims of this process
 		taken    map[int]Taken
 		catching bool
 		asked    string // of the informers
@@ -94,6 +95,7 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Agent, error) {
 	a.mu.world = world{members: map[string]*seen{}, shards: map[int]*seen{}, missing: map[string]time.Time{}, deleted: map[string]string{}}
 	a.mu.me = self{shards: make([]stage, opts.Count), busy: map[string]bool{}}
 	a.mu.refused, a.mu.taken, a.mu.requests = map[string]time.Time{}, map[int]Taken{}, map[string]uint64{}
+	a.mu.claimed = map[int]*seen{}
 	own, reconnect := writegate.OwnConnection(cfg)
 	a.reconnect = reconnect
 	own.UserAgent += "/shards"
@@ -299,7 +301,7 @@ func (a *Agent) begin(ctx context.Context, do action, now time.Time) {
 		a.rejoinLocked("its Lease was last renewed too long ago")
 		return
 	case adopt:
-		a.takeLocked(do.shard, do.base)
+		a.takeLocked(do.shard)
 		return
 	case empty:
 		a.emptyLocked(do.shard)
@@ -426,6 +428,7 @@ func (a *Agent) loseAllLocked(why string) {
 func (a *Agent) loseLocked(s int, why string) {
 	a.mu.me.shards[s] = elsewhere
 	delete(a.mu.taken, s)
+	delete(a.mu.claimed, s)
 	a.guard.lose([]int{s}, why)
 }
 
@@ -468,13 +471,15 @@ func (a *Agent) releasesLocked(do action) bool {
 	return true
 }
 
-// takeLocked records that the Lease of a shard names this process. before is what it was.
-func (a *Agent) takeLocked(s int, before *seen) {
+// takeLocked records that the watch shows the Lease of a shard to name this process, by a claim.
+func (a *Agent) takeLocked(s int) {
 	me := &a.mu.me
 	if me.shards[s] != elsewhere {
 		return
 	}
 	me.shards[s] = claimed
+	before := a.mu.claimed[s] // nil: the answer was lost
+	delete(a.mu.claimed, s)
 	taken := Taken{Shard: s, Previous: before.holder()}
 	if r, ok := recordOf(before); ok {
 		taken.Previous, taken.Released, taken.Written = r.By, true, r.kinds()

@@ -79,8 +79,8 @@ func (a *Agent) applyLocked(do action, got *coordinationv1.Lease, err error, sen
 			a.onceJoined()
 		}
 	case claim:
-		if a.mu.world.shards[do.shard].holder() == me.identity { // the watch has shown nothing later
-			a.takeLocked(do.shard, do.base)
+		if me.shards[do.shard] == elsewhere {
+			a.mu.claimed[do.shard] = do.base // it is taken when the watch shows it
 		}
 	case release:
 		me.shards[do.shard] = elsewhere
@@ -227,6 +227,7 @@ func (a *Agent) observeEvent(e kube.Event[*coordinationv1.Lease]) {
 // watchedLocked records what the watch shows. Only that confirms renewals.
 func (a *Agent) watchedLocked(s *seen) {
 	delete(a.mu.refused, s.name())
+	s.shown = true
 	a.learnLocked(s)
 	if s.name() == a.mu.me.identity {
 		a.mu.world.members[s.name()] = s
@@ -243,7 +244,9 @@ func (a *Agent) compareLocked(upTo kube.Version) {
 	for l := range a.leases.All() {
 		there[l.Name] = true
 		if l.Name != a.mu.me.identity {
-			a.learnLocked(see(l, now))
+			s := see(l, now)
+			s.shown = true
+			a.learnLocked(s)
 		}
 	}
 	for _, s := range maps.Clone(a.mu.world.shards) {
@@ -260,10 +263,13 @@ func (a *Agent) learnLocked(s *seen) {
 		return // an answer that the watch has overtaken
 	}
 	delete(w.missing, s.name())
-	if s.version <= a.knownLocked(s.name()) {
+	shard, ok := shardOf(a.ID, s.name())
+	if known := a.knownLocked(s.name()); s.version <= known {
+		if now := w.shards[shard]; ok && s.version == known && s.shown {
+			now.shown = true
+		}
 		return
 	}
-	shard, ok := shardOf(a.ID, s.name())
 	switch {
 	case ok:
 		w.shards[shard] = s.after(w.shards[shard])

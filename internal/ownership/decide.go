@@ -14,9 +14,6 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// collectAfter is after how many lease durations the Lease of an ended member is deleted.
-const collectAfter = 10
-
 // world is what this process has seen of the Leases.
 type world struct {
 	synced  bool
@@ -177,7 +174,7 @@ func (d *decision) agree() error {
 	if p.annotation(planAnnotation) != d.plan().String() {
 		return d.changePlan(p)
 	}
-	all := d.prepareShards(d.Count)
+	all := d.prepareShards()
 	if p.annotation(readyAnnotation) != "" {
 		return nil
 	}
@@ -190,9 +187,9 @@ func (d *decision) agree() error {
 
 // prepareShards creates the Leases of shards that are not there, and makes those that nobody holds of
 // this process's plan. It reports whether all are.
-func (d *decision) prepareShards(count int) (all bool) {
+func (d *decision) prepareShards() (all bool) {
 	all = true
-	for s := range count {
+	for s := range d.Count {
 		l, name := d.w.shards[s], shardName(d.ID, s)
 		switch {
 		case l == nil:
@@ -219,13 +216,7 @@ func (d *decision) changePlan(p *seen) error {
 	if d.me.lease == nil || !d.me.trusted(d.now) || d.me.leaving {
 		return err
 	}
-	most := d.Count
-	for s := range d.w.shards {
-		most = max(most, s+1)
-	}
-	if d.prepareShards(most) {
-		d.add(changePlan, d.ID, -1, p)
-	}
+	d.add(changePlan, d.ID, -1, p)
 	return err
 }
 
@@ -346,7 +337,9 @@ func (d *decision) claim(s int) {
 	switch {
 	case l == nil || d.planOf(l) != d.plan().String():
 	case l.holder() == d.me.identity:
-		d.add(adopt, name, s, l)
+		if l.shown {
+			d.add(adopt, name, s, l)
+		}
 	case !l.everHeld() && !d.after(l.born.Add(d.LeaseDuration)):
 		// Somebody may have held the one before, which was deleted by hand.
 	case d.isFree(l):
@@ -390,7 +383,7 @@ func (d *decision) collectEnded() {
 	var named map[string]bool
 	for _, name := range slices.Sorted(maps.Keys(d.w.members)) {
 		m := d.w.members[name]
-		if m.holder() != "" || name == d.me.identity || !d.after(m.since.Add(collectAfter*m.duration()+d.turn(name))) {
+		if m.holder() != "" || name == d.me.identity || !d.after(m.since.Add(CollectAfter*m.duration()+d.turn(name))) {
 			continue
 		}
 		if named == nil {

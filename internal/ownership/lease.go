@@ -57,6 +57,7 @@ type seen struct {
 	lease   *coordinationv1.Lease
 	version kube.Version
 	since   time.Time // when this process saw this version first
+	shown   bool      // by the watch
 	born    time.Time // when it saw this Lease first: one that is deleted and created again is another
 }
 

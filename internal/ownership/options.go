@@ -75,11 +75,8 @@ func (o *Options) plan() plan { return plan{o.By, o.Count} }
 // trusted returns how long after a renewal was sent this process trusts its Lease. The rest allows for
 // requests on their way, and for clock drift.
 func (o *Options) trusted() time.Duration {
-	return o.LeaseDuration * trustNumerator / trustDenominator
+	return o.LeaseDuration * TrustNumerator / TrustDenominator
 }
-
-// Of a lease duration.
-const trustNumerator, trustDenominator = 9, 10
 
 // renewEvery returns the time between renewals: all members together write at most as often in a lease
 // duration as there are members and an eighth of the shards, if there are at least four shards for
