@@ -230,6 +230,9 @@ func (c *core) reportStoredLocked(changes []store.Change, own bool) {
 	reached, whole := c.critical.scopes.reached(c.indexer), true
 	for w := range c.critical.scopes.all() {
 		whole = whole && w.scope == listwatch.Scope{}
+		if !w.scope.Division.Everything() {
+			reached = 0 // a shard that is gained may be listed from an older state
+		}
 	}
 	batch := simhook.Note{
 		What: simhook.Stored, Kind: c.gvk().GroupKind().String(), Name: c.object.String(),

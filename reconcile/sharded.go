@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -29,6 +31,8 @@ type sharded[K comparable] struct {
 	place func(key K) (value string, ok bool) // whose hash is the shard; nil: shard 0
 	count int
 	stop  func()
+
+	repeatable bool // a simulation repeats what happens
 
 	foreign atomic.Uint64 // keys that were dropped
 	mu      struct {
@@ -126,6 +130,9 @@ func (s *sharded[K]) takeHeld() (taken []K) {
 		}
 		return true
 	})
+	if s.repeatable {
+		slices.SortFunc(taken, func(a, b K) int { return strings.Compare(keyText(a), keyText(b)) })
+	}
 	return taken
 }
 

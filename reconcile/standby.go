@@ -93,6 +93,7 @@ func (c *Controller[K]) prepare(ctx context.Context) {
 		if err := c.sharded.set(given.Shards, c.singleton, c.shardBy, c.uid); err != nil {
 			c.misused(err)
 		}
+		c.sharded.repeatable = c.sim != nil
 		c.sharded.follow(c.add)
 	}
 }

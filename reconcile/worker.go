@@ -96,7 +96,11 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 func (c *Controller[K]) admit(ctx context.Context, key K) (in context.Context, leave func()) {
 	in, leave, later := c.sharded.enter(ctx, key)
 	switch {
-	case leave == nil && !later:
+	case leave == nil && later:
+		if c.sim != nil {
+			reportCanceled(c, key)
+		}
+	case leave == nil:
 		forgetCanceled(c, key)
 		c.recorder.forget(key)
 	case leave != nil && c.some.Load() && c.keep(key):

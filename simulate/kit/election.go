@@ -13,7 +13,7 @@ import (
 // election.
 func (cfg Config) lease() string {
 	e := cfg.Manager.LeaderElection
-	if e == nil || e.Off {
+	if e == nil || e.Off || cfg.sharing() != nil {
 		return ""
 	}
 	return kube.Key{Namespace: e.Namespace, Name: e.ID}.String()

@@ -156,6 +156,8 @@ type History struct {
 	// written without leading.
 	Lease     string   `json:"lease,omitempty"`
 	Unguarded []string `json:"unguarded,omitempty"`
+	// Sharing of the objects among replicas; nil: there is none.
+	Sharing *sharing `json:"sharing,omitempty"`
 	// Timed are controllers that V26 does not check.
 	Timed []string `json:"timed,omitempty"`
 	// Converted are kinds that a webhook converts: a fault of the process that serves
@@ -222,9 +224,9 @@ func (h *History) last(what string) int {
 }
 
 // renews reports whether e concerns the Lease of the leader election, which its holder
-// keeps renewing.
+// keeps renewing, or one of replicas that share objects.
 func (h *History) renews(e Event) bool {
-	return h.Lease != "" && e.Kind == leases && e.Key == h.Lease
+	return h.Sharing.has(e) || h.Lease != "" && e.Kind == leases && e.Key == h.Lease
 }
 
 func writes(verb string) bool {

@@ -35,6 +35,7 @@ var invariants = []struct {
 	{"V24", doneIsDone}, // before V17, which it explains
 	{"V17", whatIsWantedLasts},
 	{"V29", reconcilesAreExplained},
+	{"V30", holderWrites},
 	{"V22", sharedObjectsStayAsTheyAre},
 	{"V23", nothingUnseenIsErased},
 }
