@@ -223,6 +223,32 @@ func (c *core) snapshot() state.Informer {
 	return s
 }
 
+// simulatedIn returns the keys of the objects of scopes, if there is a simulation.
+func (c *core) simulatedIn(scopes []*watched) (keys []kube.Key) {
+	if c.critical.sim == nil {
+		return nil
+	}
+	for _, w := range scopes {
+		for key := range c.indexer.KnownIn(w.id) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// reportGoneLocked reports those of keys that are not held any more to the simulation.
+func (c *core) reportGoneLocked(keys []kube.Key) {
+	var gone []store.Change
+	for _, key := range keys {
+		if _, scopes, _ := c.indexer.Get(key); scopes.Empty() {
+			gone = append(gone, store.Change{Key: key})
+		}
+	}
+	if len(gone) > 0 {
+		c.reportStoredLocked(gone, false)
+	}
+}
+
 // reportStoredLocked reports a batch to the simulation, if there is one: each change, the last
 // with the version up to which the store is complete. A batch without changes
 // is one such note.

@@ -230,6 +230,7 @@ func (d *divider) step(ctx context.Context) {
 	}
 	if next != before {
 		d.report(next)
+		step(ctx, fmt.Sprintf("turn %s %s", d.kind.Kind, d.object))
 		d.turn(next)
 	}
 	d.dropped()
@@ -272,7 +273,7 @@ func (d *divider) next(ctx context.Context, before division) (next division) {
 	if next.Held == "" || !d.mayAsk() || !d.unverified && !relisted && next.Held == before.Held {
 		return next
 	}
-	d.endLost(before, next)
+	d.endLost(ctx, before, next)
 	selects, asked, err := d.ask(ctx, next)
 	if ctx.Err() == nil && asked {
 		d.answered(ctx, err)
@@ -287,10 +288,11 @@ func (d *divider) next(ctx context.Context, before division) (next division) {
 }
 
 // endLost ends what the server selects and next does not have, without a question.
-func (d *divider) endLost(before, next division) {
+func (d *divider) endLost(ctx context.Context, before, next division) {
 	kept := before
 	kept.Held = both(before.Held, next.Held)
 	if before.form == state.FormServer && kept != before {
+		step(ctx, fmt.Sprintf("end lost %s %s", d.kind.Kind, d.object))
 		d.turn(kept)
 	}
 }

@@ -274,7 +274,9 @@ func endSome(c *core) (more bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	part, taken, more := c.critical.scopes.takeUnheld()
+	had := c.simulatedIn(part)
 	c.opener.end(part)
+	c.reportGoneLocked(had)
 	if taken && !more {
 		c.showLocked()
 		showWaitingLocked(c) // no handle waits for fields of what has ended

@@ -60,15 +60,15 @@ func absentIn[T kube.Object](lister informer.Lister[T], c *Controller[Key]) func
 		if canceled := cancels && queue.Cancel(key); !canceled && !woken {
 			return true
 		}
-		forgetCanceled(c, key)
+		forgetCanceled(c, key, false)
 		return gone(key) // what was canceled may have been added for a new object
 	}
 }
 
-// forgetCanceled ends what waits for the next run of a key that was canceled.
-func forgetCanceled[K comparable](c *Controller[K], key K) {
+// forgetCanceled ends what waits for the next run of a key that was canceled. taken: a worker had it.
+func forgetCanceled[K comparable](c *Controller[K], key K, taken bool) {
 	if c.sim != nil {
-		reportCanceled(c, key)
+		reportCanceled(c, key, taken)
 	}
 	c.queue.Forget(key)
 	c.waits.end(key)

@@ -50,8 +50,8 @@ func (c *Controller[K]) reportAdded(key K, cause source.Cause) {
 	})
 }
 
-func reportCanceled[K comparable](c *Controller[K], key K) {
-	c.sim.Note(simhook.Note{What: simhook.Canceled, Kind: c.name, Key: keyText(key)})
+func reportCanceled[K comparable](c *Controller[K], key K, taken bool) {
+	c.sim.Note(simhook.Note{What: simhook.Canceled, Kind: c.name, Key: keyText(key), Quiet: taken})
 }
 
 // simulated reports the begin and the end of each reconcile to a simulation.

@@ -98,10 +98,10 @@ func (c *Controller[K]) admit(ctx context.Context, key K) (in context.Context, l
 	switch {
 	case leave == nil && later:
 		if c.sim != nil {
-			reportCanceled(c, key)
+			reportCanceled(c, key, true)
 		}
 	case leave == nil:
-		forgetCanceled(c, key)
+		forgetCanceled(c, key, true)
 		c.recorder.forget(key)
 	case leave != nil && c.some.Load() && c.keep(key):
 		leave()

@@ -230,6 +230,7 @@ func (a *Agent) newIdentity() string {
 
 // step does what follows from what was seen. It reports whether this process has left.
 func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
+	a.instant(ctx, "look")
 	now := time.Now()
 	a.mu.Lock()
 	d := a.decide(&a.mu.world, &a.mu.me, now)
@@ -262,6 +263,13 @@ func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 		timer.Reset(time.Until(d.wake))
 	}
 	return left
+}
+
+// instant waits for an instant of its own, in a simulation.
+func (a *Agent) instant(ctx context.Context, what string) {
+	if a.sim != nil {
+		a.sim.Step(ctx, "shards", what)
+	}
 }
 
 // needed returns the shards whose objects this process needs.
@@ -316,9 +324,7 @@ func (a *Agent) begin(ctx context.Context, do action, now time.Time) {
 	identity := me.identity
 	next := a.next(do, now)
 	a.work.Go(func() {
-		if a.sim != nil {
-			a.sim.Step(ctx, "shards", string(do.do)+" "+do.name)
-		}
+		a.instant(ctx, string(do.do)+" "+do.name)
 		a.turns <- struct{}{}
 		defer func() { <-a.turns }()
 		got, err := a.send(ctx, do, next)
@@ -499,6 +505,7 @@ func (a *Agent) catchUpLocked(ctx context.Context) {
 	a.work.Go(func() {
 		begun := time.Now()
 		err := a.catchUp(ctx, batch)
+		a.instant(ctx, "hold")
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.mu.catching = false

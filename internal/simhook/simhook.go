@@ -81,7 +81,8 @@ const (
 	Omitted What = "omitted"
 	// Enqueued: a key was added to a controller's queue.
 	Enqueued What = "enqueued"
-	// Canceled: a key was removed from the queue, and no worker has it.
+	// Canceled: a key was removed from the queue, and no worker has it; Quiet: a worker has taken and
+	// dropped it, since its shard is not held.
 	Canceled What = "canceled"
 	// Taken: a worker has taken a key.
 	Taken What = "taken"

@@ -186,9 +186,9 @@ func (v Violation) String() string { return v.Invariant + ": " + v.Text }
 // counts reports whether e must be the same in each run of the seed. Log lines may
 // contain addresses. A crashed or stopped process exits when its last goroutines have ended,
 // in any order. Idle workers take up keys when they are added, in any order, with no effect
-// before each has its own instant and begins.
+// before each has its own instant and begins, or is dropped, since its shard is not held.
 func (e Event) counts() bool {
-	return e.What != Logged && e.What != Taken && (e.What != Exited || !e.Quiet)
+	return e.What != Logged && e.What != Taken && (e.What != Exited && e.What != Canceled || !e.Quiet)
 }
 
 // Hash identifies the history. It covers all events except log lines, events that show
