@@ -177,9 +177,12 @@ func (d *divider) decide() bool {
 // Run keeps the scopes those of the held shards until ctx ends.
 func (d *divider) Run(ctx context.Context) error {
 	for {
-		turned := d.turned()
+		turned, due := d.turned(), d.retry
 		if d.step(ctx); d.misuse != nil {
 			return d.misuse
+		}
+		if d.retry.Equal(due) && d.mayAsk() {
+			d.retry = time.Time{} // nothing was left to ask
 		}
 		var again <-chan time.Time
 		if !d.retry.IsZero() {

@@ -42,13 +42,17 @@ import (
 const (
 	replicaName      = "FLYBALL_TEST_REPLICA" // unset: this process is no replica
 	replicaNamespace = "FLYBALL_TEST_REPLICA_NAMESPACE"
-	replicaLease     = "FLYBALL_TEST_REPLICA_LEASE" // its duration
-	replicaRetry     = "FLYBALL_TEST_REPLICA_RETRY" // its retry period; unset: the default
-	replicaDeaf      = "FLYBALL_TEST_REPLICA_DEAF"  // set: a runnable ignores its context
+	replicaLease     = "FLYBALL_TEST_REPLICA_LEASE"  // its duration
+	replicaRetry     = "FLYBALL_TEST_REPLICA_RETRY"  // its retry period; unset: the default
+	replicaDeaf      = "FLYBALL_TEST_REPLICA_DEAF"   // set: a runnable ignores its context
+	replicaShards    = "FLYBALL_TEST_REPLICA_SHARDS" // into which replicas divide the ConfigMaps; unset: one leads
 )
 
 // seenBy is the annotation by which a replica records that it has reconciled an object.
 const seenBy = "integration.flyball.dev/seen-by"
+
+// seenValue is the annotation with the value that it has seen.
+const seenValue = "integration.flyball.dev/seen-value"
 
 // TestReplica is a process of an operator with leader election. While it leads it writes
 // continuously, with a client made from the manager's configuration, and annotates each
@@ -67,6 +71,14 @@ func TestReplica(t *testing.T) {
 			}
 		}
 	}
+	var sharding *manager.Sharding
+	if text := os.Getenv(replicaShards); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sharding, election.Identity = &manager.Sharding{Shards: n}, name
+	}
 	cfg, err := manager.FindConfig("", "")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +86,7 @@ func TestReplica(t *testing.T) {
 	cfg.UserAgent = name
 	m, err := manager.New(manager.Options{
 		Config: cfg, Scheme: clientscheme.Scheme, HealthAddress: "127.0.0.1:0", MetricsAddress: "127.0.0.1:0",
-		Informers: informer.Options{Namespaces: []string{namespace}}, LeaderElection: &election,
+		Informers: informer.Options{Namespaces: []string{namespace}}, LeaderElection: &election, Sharding: sharding,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -90,12 +102,15 @@ func TestReplica(t *testing.T) {
 	c.Watch(source.Ticker(20*time.Millisecond, func() iter.Seq[string] { return slices.Values([]string{"a", "b"}) }, source.TickerOptions{}))
 	shown := informer.For[*corev1.ConfigMap](m.Informers())
 	signer := reconcile.For(shown, func(ctx context.Context, cm *corev1.ConfigMap) (reconcile.Result, error) {
-		if cm.Annotations[seenBy] == name {
+		if cm.Annotations[seenBy] == name && cm.Annotations[seenValue] == cm.Data["value"] {
 			return reconcile.Result{}, nil
 		}
-		return write(ctx, cm.Name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, seenBy, name))
+		return write(ctx, cm.Name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q}}}`, seenBy, name, seenValue, cm.Data["value"]))
 	}, reconcile.Options{Name: "signer"})
 	guarded := []manager.Runnable{c, signer}
+	if sharding != nil {
+		guarded = []manager.Runnable{signer}
+	}
 	if os.Getenv(replicaDeaf) != "" {
 		guarded = append(guarded, manager.RunnableFunc(func(context.Context) error { select {} }))
 	}

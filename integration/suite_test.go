@@ -6,6 +6,7 @@ package integration_test
 import (
 	"context"
 	"net/http"
+	"os"
 	"testing"
 	"time"
 
@@ -47,7 +48,11 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	scheme.AddKnownTypeWithName(group.WithKind("Passenger"), &passenger{})
 	scheme.AddKnownTypeWithName(group.WithKind("Gauge"), &gauge{})
 	var err error
-	env, err = envtest.Start(ctx, envtest.Options{CRDObjects: []runtime.Object{crd("Widget")}})
+	opts := envtest.Options{CRDObjects: []runtime.Object{crd("Widget")}}
+	if os.Getenv(shardsOnServer) != "" {
+		opts.APIServerArgs = map[string][]string{"feature-gates": {"ShardedListAndWatch=true"}}
+	}
+	env, err = envtest.Start(ctx, opts)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
 	connection, err = rest.HTTPClientFor(env.Config())

@@ -99,7 +99,6 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Agent, error) {
 	own, reconnect := writegate.OwnConnection(cfg)
 	a.reconnect = reconnect
 	own.UserAgent += "/shards"
-	own.Timeout = max(opts.LeaseDuration/5, time.Second)
 	scheme, serializer, err := codec.For(coordinationv1.AddToScheme)
 	if err != nil {
 		return nil, err
@@ -401,6 +400,8 @@ func (a *Agent) memberAnnotations() map[string]string {
 
 // send sends the request of an action.
 func (a *Agent) send(ctx context.Context, do action, next *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, max(a.LeaseDuration/5, time.Second)) // one that hangs leaves time for another
+	defer cancel()
 	var got *coordinationv1.Lease
 	var err error
 	if do.do == quit || do.do == collect {
