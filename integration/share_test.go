@@ -29,12 +29,6 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// Environment variables of a longer run: the server selects objects by shards, and how many objects there are.
-const (
-	shardsOnServer = "FLYBALL_TEST_SHARDS_ON_SERVER"
-	sharedObjects  = "FLYBALL_TEST_SHARED_OBJECTS"
-)
-
 // shareLasts is the duration of the Leases of replicas that share objects.
 const shareLasts = 4 * time.Second
 

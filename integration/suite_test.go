@@ -31,6 +31,12 @@ func TestIntegration(t *testing.T) {
 	RunSpecs(t, "the whole path on a real control plane")
 }
 
+// Environment variables of a longer run: the server selects objects by shards, and how many objects there are.
+const (
+	shardsOnServer = "FLYBALL_TEST_SHARDS_ON_SERVER"
+	sharedObjects  = "FLYBALL_TEST_SHARED_OBJECTS"
+)
+
 var (
 	env *envtest.Environment
 	// api and outside are writers outside the processes under test: other processes.
