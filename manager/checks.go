@@ -65,6 +65,9 @@ func (m *Manager) readyChecks() []health.Check {
 	if m.elector != nil {
 		checks = append(checks, health.Answered("leader-election", candidacy(m.elector.State(), time.Now())))
 	}
+	if m.replicas != nil {
+		checks = append(checks, health.Answered("replicas", m.replicas.agent.Trouble()))
+	}
 	if hooks != nil {
 		checks = append(checks, health.Check{Name: "webhooks", Ask: hooks.Check})
 		if errs := hooks.Snapshot().CABundleErrors; len(errs) > 0 {

@@ -75,6 +75,11 @@ type Agent struct {
 		requests map[string]uint64
 		owners   []string
 		running  bool
+		begun    time.Time
+		// forbidden is why the server refuses the last requests of this process, since then; nil: it does
+		// not.
+		forbidden      error
+		forbiddenSince time.Time
 	}
 }
 
@@ -155,7 +160,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.gate.SetWall(a.sim.Wall)
 	}
 	a.mu.Lock()
-	a.mu.me.identity, a.mu.running = a.newIdentity(), true
+	a.mu.me.identity, a.mu.running, a.mu.begun = a.newIdentity(), true, time.Now()
 	a.log.Info("Taking part in the division of shards", "identity", a.mu.me.identity, "plan", a.plan().String())
 	a.mu.Unlock()
 	defer a.stopped()
@@ -292,6 +297,10 @@ func (a *Agent) report(d *decision) {
 	if text == a.mu.waits {
 		return
 	}
+	if (text == "") != (a.mu.waits == "") && a.mu.me.lease != nil {
+		a.mu.me.renewAt = time.Now() // the others assign shards to those that take them
+		a.wake()
+	}
 	a.mu.waits = text
 	if text == "" {
 		a.log.Info("Taking shards")
@@ -390,11 +399,14 @@ func (a *Agent) planAnnotations(do verb) map[string]string {
 // memberAnnotations returns the annotations of this process's Lease.
 func (a *Agent) memberAnnotations() map[string]string {
 	state := stateActive
-	if a.mu.me.leaving {
+	switch {
+	case a.mu.me.leaving:
 		state = stateLeaving
+	case a.mu.waits != "":
+		state = stateWaiting
 	}
 	return map[string]string{
-		planAnnotation: a.plan().String(), stateAnnotation: state, weightAnnotation: strconv.Itoa(a.Weight), addressAnnotation: a.Address, podAnnotation: a.Pod,
+		planAnnotation: a.plan().String(), programAnnotation: a.Program, stateAnnotation: state, weightAnnotation: strconv.Itoa(a.Weight), addressAnnotation: a.Address, podAnnotation: a.Pod,
 	}
 }
 

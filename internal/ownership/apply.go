@@ -57,6 +57,7 @@ func (a *Agent) applyLocked(do action, got *coordinationv1.Lease, err error, sen
 		a.failedLocked(do, err, now)
 		return
 	}
+	a.mu.forbidden = nil
 	delete(a.mu.refused, do.name)
 	if do.do == quit {
 		me.lease = nil
@@ -119,13 +120,20 @@ func (a *Agent) failedLocked(do action, err error, now time.Time) {
 	log := a.log.V(1)
 	if apierrors.IsForbidden(err) {
 		log = a.log
+		if a.mu.forbidden == nil {
+			a.mu.forbiddenSince = now
+		}
+		a.mu.forbidden = err
 	}
 	log.Info("Cannot write a Lease", "lease", do.name, "to", string(do.do), "reason", err.Error())
 	if overtaken := isConflict(err) && a.knownLocked(do.name) > versionOf(do.base); !overtaken {
 		a.mu.refused[do.name] = now.Add(again)
 	}
-	if apierrors.IsAlreadyExists(err) && a.knownLocked(do.name) == 0 && do.do != join && do.do != renew {
-		a.readLocked(do.name, func(s *seen) { a.learnLocked(s) }, func() {})
+	// The watch does not show a Lease without the label, such as that of a leader, or one whose label was
+	// removed.
+	unseen := a.knownLocked(do.name) == versionOf(do.base) && (do.base == nil || !do.base.shown)
+	if isConflict(err) && unseen && do.do != join && do.do != renew {
+		a.readLocked(do.name, a.learnLocked, func() { a.forgetLocked(do.name) })
 		return
 	}
 	switch do.do {
@@ -309,6 +317,15 @@ func (a *Agent) planSeenLocked() {
 			a.loseLocked(s, "the plan has changed to "+p)
 			a.mu.me.shards[s] = emptied
 		}
+	}
+}
+
+// forgetLocked records that a Lease which the watch does not show is gone.
+func (a *Agent) forgetLocked(name string) {
+	if shard, ok := shardOf(a.ID, name); ok {
+		delete(a.mu.world.shards, shard)
+	} else if name == a.ID {
+		a.mu.world.plan = nil
 	}
 }
 

@@ -209,7 +209,7 @@ func (d *decision) changePlan(p *seen) error {
 	theirs, want := p.annotation(planAnnotation), d.plan().String()
 	err := fmt.Errorf("the other replicas divide objects into %s and this one into %s (the number of shards, and what divides them); it takes shards when no other replica is left with %[1]s", theirs, want)
 	for _, m := range d.w.members {
-		if m.holder() != "" && d.planOf(m) == theirs {
+		if m.holder() != "" && d.planOf(m) == theirs && cmp.Or(m.annotation(programAnnotation), d.Program) == d.Program {
 			return err
 		}
 	}
@@ -300,7 +300,7 @@ func order(dead, name string) uint64 {
 func (d *decision) active() []Member {
 	var all []Member
 	for name, m := range d.w.members {
-		if m.holder() != "" && name != d.me.identity && d.planOf(m) == d.plan().String() && m.annotation(stateAnnotation) != stateLeaving {
+		if m.holder() != "" && name != d.me.identity && d.planOf(m) == d.plan().String() && m.annotation(stateAnnotation) == stateActive {
 			all = append(all, Member{Name: name, Weight: m.weight()})
 		}
 	}

@@ -25,7 +25,7 @@ const Label = "flyball.dev/sharding"
 // Annotations of the Leases.
 const (
 	planAnnotation    = "flyball.dev/shards"  // such as 32/uid
-	programAnnotation = "flyball.dev/program" // of the plan
+	programAnnotation = "flyball.dev/program" // of the plan and of a member
 	readyAnnotation   = "flyball.dev/ready"   // of the plan: all Leases of shards have been created
 	stateAnnotation   = "flyball.dev/state"   // of a member
 	weightAnnotation  = "flyball.dev/weight"

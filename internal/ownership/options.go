@@ -17,6 +17,7 @@ import (
 // States of a member, in its Lease.
 const (
 	stateActive  = "active"
+	stateWaiting = "waiting" // it takes no shards
 	stateLeaving = "leaving"
 )
 

@@ -5,6 +5,7 @@ package ownership
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -60,6 +61,24 @@ type State struct {
 	Moves    []Move // to this process, the oldest first
 	Requests map[string]uint64
 	Refused  uint64
+}
+
+// troubleAfter is how long a process may be without its Leases before it is not ready.
+const troubleAfter = 2 * time.Minute
+
+// Trouble returns why this process cannot take part, if it could not for two minutes: the server forbids
+// it, or does not list the Leases. An outage of the server is no trouble of this process.
+func (a *Agent) Trouble() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	switch {
+	case a.mu.forbidden != nil && now.Sub(a.mu.forbiddenSince) >= troubleAfter:
+		return fmt.Errorf("this replica cannot take part since %s: %w", a.mu.forbiddenSince.Format(time.RFC3339), a.mu.forbidden)
+	case a.mu.running && !a.mu.world.synced && now.Sub(a.mu.begun) >= troubleAfter:
+		return fmt.Errorf("the Leases of namespace %q have not been listed since %s; is the verb list, and watch, allowed in its Role?", a.Namespace, a.mu.begun.Format(time.RFC3339))
+	}
+	return nil
 }
 
 // Progress shows whether an Agent makes progress.

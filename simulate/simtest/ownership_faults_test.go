@@ -53,10 +53,10 @@ func (l *line) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestOwnership_Seeds lets members join, leave, end, lose their network, get late answers and no events,
+// TestOwnership_NoShardIsOpenTwice_M31 lets members join, leave, end, lose their network, get late answers and no events,
 // and people delete and edit Leases. At no moment two members may write for one shard; when all is quiet
 // each shard is held.
-func TestOwnership_Seeds(t *testing.T) {
+func TestOwnership_NoShardIsOpenTwice_M31(t *testing.T) {
 	seeds := 100
 	if n, err := strconv.Atoi(os.Getenv("SEEDS")); err == nil {
 		seeds = n

@@ -6,14 +6,20 @@ package simtest_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -116,7 +122,7 @@ func newFleet(t *testing.T, count int) *fleet {
 	return &fleet{t: t, server: simtest.New(t, nil), count: count}
 }
 
-func TestOwnership_FourReplicasShareShards(t *testing.T) {
+func TestOwnership_FourReplicasShareShards_M33(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFleet(t, 32)
 		defer r.end()
@@ -148,4 +154,112 @@ func TestOwnership_FourReplicasShareShards(t *testing.T) {
 			t.Errorf("%d Leases are left, want the plan, 32 shards and 3 members", len(leases))
 		}
 	})
+}
+
+// A member with another number of shards, or of another program, holds nothing and says why. When no
+// member with the old number is left it takes over.
+func TestOwnership_AnotherPlanWaits_M31(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFleet(t, 8)
+		defer r.end()
+		old := []*member{r.start(), r.start()}
+		time.Sleep(20 * time.Second)
+		next := r.startWith(r.server.Config, func(o *ownership.Options) { o.Count = 16 })
+		other := r.startWith(r.server.Config, func(o *ownership.Options) { o.Program = "another" })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := r.held(); !slices.Equal(got, []int{4, 4, 0, 0}) {
+			t.Fatalf("the members hold %v shards, want those of the first two alone", got)
+		}
+		for m, want := range map[*member]string{next: "8/uid and this one into 16/uid", other: "is of another program"} {
+			if got := m.State().Waits; !strings.Contains(got, want) {
+				t.Errorf("a member waits because %q, want %q", got, want)
+			}
+		}
+		for _, m := range old {
+			m.stop(nil)
+			<-m.done
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := r.held(); !slices.Equal(got, []int{0, 0, 16, 0}) {
+			t.Errorf("when the first two have left, the members hold %v shards, want 16 of the third", got)
+		}
+	})
+}
+
+// A leader of a version without shards is not disturbed, and cannot lead any more afterwards.
+func TestOwnership_WaitsForALeader_M31(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFleet(t, 8)
+		defer r.end()
+		leader := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "op"}}
+		leader.Spec.HolderIdentity, leader.Spec.LeaseDurationSeconds = new("old"), new(int32(15))
+		if err := r.server.Client.Create(t.Context(), leader); err != nil {
+			t.Fatal(err)
+		}
+		m := r.start()
+		for range 10 {
+			time.Sleep(5 * time.Second)
+			leader.Spec.RenewTime = new(metav1.NewMicroTime(time.Now()))
+			if err := r.server.Client.Update(t.Context(), leader); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := m.State().Waits; len(m.Guard().Held()) != 0 || !strings.Contains(got, `"old" leads`) {
+			t.Errorf("beside a leader the member holds %v, and waits because %q", m.Guard().Held(), got)
+		}
+		time.Sleep(40 * time.Second)
+		synctest.Wait()
+		if got := r.held(); got[0] != 8 {
+			t.Errorf("when the leader has ended the member holds %v shards, want 8", got)
+		}
+		if err := r.server.Client.Update(t.Context(), leader); err == nil {
+			t.Error("the leader could renew its Lease")
+		}
+	})
+}
+
+// Without the right to write Leases a process holds nothing, and is not ready after two minutes.
+func TestOwnership_ForbiddenIsSaid_M31(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFleet(t, 8)
+		defer r.end()
+		cfg := rest.CopyConfig(r.server.Config)
+		forbid := &forbidding{next: r.server.Config.Transport}
+		forbid.on.Store(true)
+		cfg.Transport = forbid
+		m := r.startWith(cfg)
+		time.Sleep(time.Minute)
+		if err := m.Trouble(); err != nil {
+			t.Errorf("Trouble = %v after a minute", err)
+		}
+		time.Sleep(2 * time.Minute)
+		if err := m.Trouble(); err == nil || !strings.Contains(err.Error(), "verbs: [get, list, watch, create, update, delete]") {
+			t.Errorf("Trouble = %v after three minutes, want the rule that is missing", err)
+		}
+		forbid.on.Store(false)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if err := m.Trouble(); err != nil || len(m.Guard().Held()) != 8 {
+			t.Errorf("when it is allowed: Trouble = %v, and %v are held", err, m.Guard().Held())
+		}
+	})
+}
+
+// forbidding refuses writes.
+type forbidding struct {
+	next http.RoundTripper
+	on   atomic.Bool
+}
+
+func (f *forbidding) RoundTrip(req *http.Request) (*http.Response, error) {
+	if f.on.Load() && req.Method != http.MethodGet {
+		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"leases is forbidden"}`
+		return &http.Response{
+			StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(body)), Request: req,
+		}, nil
+	}
+	return f.next.RoundTrip(req)
 }
