@@ -64,7 +64,8 @@ type Agent struct {
 		sync.Mutex
 		world    world
 		me       self
-		renewals []renewal // that the watch has not shown
+		shown    map[string]kube.Version // of each Lease, by the watch
+		renewals []renewal               // that the watch has not shown
 		refused  map[string]time.Time
 		claimed  map[int]*seen // the Leases of shards before the claims of this process
 		taken    map[int]Taken
@@ -97,7 +98,7 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Agent, error) {
 		Options: &opts, gate: gate, guard: newGuard(opts.By, opts.Count, gate),
 		joined: make(chan struct{}), first: make(chan struct{}), signal: make(chan struct{}, 1), turns: make(chan struct{}, atOnce),
 	}
-	a.mu.world = world{members: map[string]*seen{}, shards: map[int]*seen{}, missing: map[string]time.Time{}, deleted: map[string]string{}}
+	a.mu.world, a.mu.shown = newWorld(), map[string]kube.Version{}
 	a.mu.me = self{shards: make([]stage, opts.Count), busy: map[string]bool{}}
 	a.mu.refused, a.mu.taken, a.mu.requests = map[string]time.Time{}, map[int]Taken{}, map[string]uint64{}
 	a.mu.claimed = map[int]*seen{}
@@ -156,9 +157,6 @@ func (a *Agent) wake() {
 func (a *Agent) Run(ctx context.Context) error {
 	a.log = textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("shards", a.ID)
 	a.sim = simhook.Of(ctx)
-	if a.sim != nil {
-		a.gate.SetWall(a.sim.Wall)
-	}
 	a.mu.Lock()
 	a.mu.me.identity, a.mu.running, a.mu.begun = a.newIdentity(), true, time.Now()
 	a.log.Info("Taking part in the division of shards", "identity", a.mu.me.identity, "plan", a.plan().String())
@@ -167,6 +165,15 @@ func (a *Agent) Run(ctx context.Context) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer a.work.Wait()
 	defer stop()
+	if a.sim != nil {
+		a.gate.SetWall(a.sim.Wall)
+		a.guard.cutOffBy(func(number uint64, cancel func()) {
+			a.work.Go(func() {
+				a.instant(running, fmt.Sprint("cut off ", number))
+				cancel()
+			})
+		})
+	}
 	a.work.Go(func() {
 		if err := a.watched.Run(running); err != nil {
 			a.log.Error(err, "Cannot watch the Leases of the shards")

@@ -236,6 +236,10 @@ func (a *Agent) observeEvent(e kube.Event[*coordinationv1.Lease]) {
 func (a *Agent) watchedLocked(s *seen) {
 	delete(a.mu.refused, s.name())
 	s.shown = true
+	if s.version < a.mu.shown[s.name()] {
+		a.startOverLocked()
+	}
+	a.mu.shown[s.name()] = s.version
 	a.learnLocked(s)
 	if s.name() == a.mu.me.identity {
 		a.mu.world.members[s.name()] = s
@@ -245,12 +249,24 @@ func (a *Agent) watchedLocked(s *seen) {
 	}
 }
 
+// startOverLocked forgets all, since the state of the server has gone back, as when a backup is restored.
+func (a *Agent) startOverLocked() {
+	a.rejoinLocked("the state of the server has gone back")
+	a.mu.world = newWorld()
+	a.mu.world.synced, a.mu.shown = true, map[string]kube.Version{}
+	now := time.Now()
+	for l := range a.leases.All() {
+		s := see(l, now)
+		s.shown = true
+		a.learnLocked(s)
+	}
+}
+
 // compareLocked records what the watch has shown up to a version, which handlers may be told later:
 // what was deleted or edited by hand before a renewal is known when that is trusted.
 func (a *Agent) compareLocked(upTo kube.Version) {
-	there, now := map[string]bool{}, time.Now()
+	now := time.Now()
 	for l := range a.leases.All() {
-		there[l.Name] = true
 		if l.Name != a.mu.me.identity {
 			s := see(l, now)
 			s.shown = true
@@ -258,7 +274,8 @@ func (a *Agent) compareLocked(upTo kube.Version) {
 		}
 	}
 	for _, s := range maps.Clone(a.mu.world.shards) {
-		if !there[s.name()] && s.version <= upTo {
+		// One that cannot be decoded is there.
+		if _, err := a.leases.Get(kube.KeyOf(s.lease)); apierrors.IsNotFound(err) && s.version <= upTo {
 			a.removedLocked(s.lease)
 		}
 	}
@@ -267,7 +284,9 @@ func (a *Agent) compareLocked(upTo kube.Version) {
 // learnLocked records a state of a Lease, if it is newer than what is known.
 func (a *Agent) learnLocked(s *seen) {
 	w, me := &a.mu.world, &a.mu.me
-	if w.deleted[s.name()] == string(s.lease.UID) && s.lease.UID != "" {
+	if s.shown {
+		delete(w.deleted, s.name())
+	} else if w.deleted[s.name()] == string(s.lease.UID) && s.lease.UID != "" {
 		return // an answer that the watch has overtaken
 	}
 	delete(w.missing, s.name())

@@ -24,6 +24,10 @@ type world struct {
 	deleted map[string]string    // the UID of the last Lease of a name that was deleted
 }
 
+func newWorld() world {
+	return world{members: map[string]*seen{}, shards: map[int]*seen{}, missing: map[string]time.Time{}, deleted: map[string]string{}}
+}
+
 // stage is how far this process is with a shard.
 type stage uint8
 

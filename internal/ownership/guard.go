@@ -37,6 +37,10 @@ type Guard struct {
 		sync.Mutex
 		shards  []guarded
 		changed []*func()
+		entered uint64
+		// cutOff calls cancel, which ends the context of a reconcile, at an instant of its own. Nil: there
+		// is no simulation.
+		cutOff func(number uint64, cancel func())
 	}
 }
 
@@ -50,7 +54,10 @@ type guarded struct {
 }
 
 // entry is a reconcile in flight.
-type entry struct{ cancel context.CancelCauseFunc }
+type entry struct {
+	cancel context.CancelCauseFunc
+	number uint64
+}
 
 func newGuard(by shards.By, count int, gate *writegate.Gate) *Guard {
 	g := &Guard{by: by, gate: gate}
@@ -79,7 +86,8 @@ func (g *Guard) Enter(ctx context.Context, shard int) (in context.Context, leave
 	if s.inside == nil {
 		s.inside = map[*entry]struct{}{}
 	}
-	e := &entry{}
+	g.mu.entered++
+	e := &entry{number: g.mu.entered}
 	ctx, e.cancel = context.WithCancelCause(contextvalues.WithShard(ctx, contextvalues.Shard{Number: shard, Term: s.term}))
 	s.inside[e] = struct{}{}
 	return ctx, func() { g.leave(shard, e) }, false
@@ -205,12 +213,28 @@ func (g *Guard) lose(some []int, why string) {
 		}
 		return true
 	})
+	g.mu.Lock()
+	apart := g.mu.cutOff
+	g.mu.Unlock()
 	for _, e := range late {
-		e.cancel(fmt.Errorf("%w: this replica has lost the shard of the key: %s", reconcile.ErrNotLeading, why))
+		end := func() {
+			e.cancel(fmt.Errorf("%w: this replica has lost the shard of the key: %s", reconcile.ErrNotLeading, why))
+		}
+		if apart == nil {
+			end()
+		} else {
+			apart(e.number, end)
+		}
 	}
 	if changed {
 		g.tell()
 	}
+}
+
+func (g *Guard) cutOffBy(f func(number uint64, cancel func())) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.cutOff = f
 }
 
 // set calls f for each shard, and reports whether it returned true for one.
