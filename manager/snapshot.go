@@ -118,7 +118,7 @@ type ShardSnapshot struct {
 	Next string
 	// Stage of it on this replica: claimed, held, draining or empty, which is elsewhere.
 	Stage string
-	// Since is when this replica saw its last move. Zero: not yet.
+	// Since is when this replica saw its last move, or began to drain it. Zero: not yet.
 	Since time.Time
 }
 

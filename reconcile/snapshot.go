@@ -53,6 +53,8 @@ type Snapshot struct {
 	Pauses Pauses
 	// Singleton: one replica reconciles all keys; see Options.
 	Singleton bool
+	// OwnShards: Options.ShardBy decides the shards of its keys.
+	OwnShards bool
 	// Foreign counts the keys that were dropped because another replica has their shards.
 	Foreign uint64
 	// Woken counts the paused keys that run when they are resumed.
@@ -88,6 +90,7 @@ func (c *Controller[K]) Snapshot() Snapshot {
 
 		HardDeadlineChosen: c.hardChosen,
 		Singleton:          c.singleton,
+		OwnShards:          c.shardBy != nil,
 		Foreign:            c.sharded.foreign.Load(),
 	}
 	s.Active = len(s.Running)

@@ -181,6 +181,9 @@ func (s *display) phase() string {
 	return "starting"
 }
 
+// Sharing implements console.Program: replicas of controller-runtime share nothing.
+func (s *display) Sharing() *console.Sharing { return nil }
+
 // Stopping implements console.Program.
 func (s *display) Stopping() bool { return s.stopping.Load() }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -51,6 +52,7 @@ type guarded struct {
 	inside  map[*entry]struct{}
 	emptied chan struct{} // closed when inside is empty; nil: nobody waits
 	why     string        // it is foreign
+	drains  time.Time     // since when it is draining
 }
 
 // entry is a reconcile in flight.
@@ -128,6 +130,13 @@ func (g *Guard) Works(shard int) bool {
 	return g.mu.shards[shard].phase == held
 }
 
+// drainsSince returns when the process began to drain a shard.
+func (g *Guard) drainsSince(shard int) time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.shards[shard].drains
+}
+
 // Open reports whether a write of a reconcile of a key of the shard would be allowed now.
 func (g *Guard) Open(shard int) bool {
 	g.mu.Lock()
@@ -187,7 +196,7 @@ func (g *Guard) drain(shard int) (done <-chan struct{}) {
 	defer g.mu.Unlock()
 	s := &g.mu.shards[shard]
 	if s.phase == held {
-		s.phase = draining
+		s.phase, s.drains = draining, time.Now()
 	}
 	if len(s.inside) == 0 {
 		ended := make(chan struct{})

@@ -47,7 +47,7 @@ type ShardState struct {
 	Next string
 	// Stage of this process's work: claimed, held, draining or empty.
 	Stage string
-	Since time.Time // when this process saw the last change
+	Since time.Time // when this process saw the last change, or began to drain it
 }
 
 // State is the division as one process sees it.
@@ -125,6 +125,9 @@ func (a *Agent) State() State {
 		one := ShardState{Shard: s, Holder: l.holder(), Stage: me.shards[s].String()}
 		if l != nil {
 			one.Since = l.since
+		}
+		if one.Stage == ShardDraining {
+			one.Since = a.guard.drainsSince(s)
 		}
 		if a.mu.owners != nil && a.mu.owners[s] != one.Holder {
 			one.Next = a.mu.owners[s]

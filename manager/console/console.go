@@ -20,6 +20,7 @@ type (
 	Program    = inspect.Program
 	Parts      = inspect.Parts
 	Leadership = inspect.Leadership
+	Sharing    = inspect.Sharing
 	Controlled = inspect.Controlled
 )
 

@@ -149,6 +149,17 @@ func (a *Actor) run(c inspect.Controllable, do inspect.Action) error {
 	if l := a.Parts().Leadership; l != nil && !l.Leading {
 		return refuse(http.StatusConflict, "this replica waits for the Lease %s, and only the leader reconciles; ask that, %q", l.Lease, l.Holder)
 	}
+	if place := inspect.PlaceOf(a, do.Controller, do.Key); place != nil {
+		switch place.Stage {
+		case inspect.StageHeld:
+		case inspect.StageClaimed:
+			return refuse(http.StatusConflict, "shard %d has come to this replica a moment ago, and its informers catch up; try again", place.Shard)
+		case inspect.StageDraining:
+			return refuse(http.StatusConflict, "shard %d is about to move to another replica; try again", place.Shard)
+		default:
+			return refuse(http.StatusMisdirectedRequest, "it belongs to %s, and only the replica that holds it reconciles it", place)
+		}
+	}
 	paused, run := c.Snapshot().Pauses.Of(do.Key), c.RunNow
 	if do.Name == inspect.ActionResetBackoff {
 		run = c.ResetBackoff
@@ -157,7 +168,7 @@ func (a *Actor) run(c inspect.Controllable, do inspect.Action) error {
 	case known && paused != nil:
 		return refuse(http.StatusConflict, "it is paused, by %s; resume it", paused.By)
 	case !known || !run(do.Key, do.By):
-		return refuse(http.StatusNotFound, "it is not in the queue, has no recorded run, and no cache of a source has an object of this name")
+		return refuse(http.StatusNotFound, "it is not in the queue, has no recorded run, and no cache of a source has an object of this name%s", inspect.Elsewhere(a, c, do.Key))
 	}
 	return nil
 }

@@ -15,6 +15,8 @@
 //
 //   - M24 A view is bounded: lists are read by pages of at most 500, whatever the program has.
 //     A bad query is refused with what to write instead.
+//   - M32 With shared objects the views say which replica holds each shard and each key, and name the
+//     shards that nobody holds, or that cannot move, and why this replica takes none.
 //
 // # Testing
 //

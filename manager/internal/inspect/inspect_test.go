@@ -91,12 +91,18 @@ type controlled struct {
 	queued   []workqueue.KeyState[string]
 	kind     schema.GroupKind
 	pauses   reconcile.Pauses
+	// edit changes the snapshot; nil: nothing.
+	edit func(*reconcile.Snapshot)
 }
 
 func (controlled) Name() string { return "website" }
 
 func (c controlled) Snapshot() reconcile.Snapshot {
-	return reconcile.Snapshot{Name: "website", Sources: []source.Snapshot{{Source: "kind", Kind: c.kind}}, Pauses: c.pauses}
+	s := reconcile.Snapshot{Name: "website", Sources: []source.Snapshot{{Source: "kind", Kind: c.kind}}, Pauses: c.pauses}
+	if c.edit != nil {
+		c.edit(&s)
+	}
+	return s
 }
 
 func (c controlled) RecordedKeys(q reconcile.KeysQuery) reconcile.KeysPage {
@@ -124,6 +130,8 @@ type program struct {
 }
 
 func (p program) Parts() inspect.Parts { return p.parts }
+
+func (p program) Sharing() *inspect.Sharing { return p.parts.Sharing }
 
 func (program) Stopping() bool { return false }
 

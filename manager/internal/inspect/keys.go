@@ -57,6 +57,8 @@ type Key struct {
 	KeyRow
 	// PausedItself: it is paused by itself, and not only with its controller.
 	PausedItself bool `json:"pausedItself,omitempty"`
+	// Place is the shard that it belongs to; absent: not known, or nothing is shared.
+	Place *Place `json:"place,omitempty"`
 	// Findings are what its recorded runs show that is wrong.
 	Findings []Finding `json:"findings"`
 	// Timeline has its recorded runs.

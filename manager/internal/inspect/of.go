@@ -21,6 +21,7 @@ type Parts struct {
 	Actions     bool        // are taken
 	CannotPause string      // why; empty: it can
 	Leadership  *Leadership // nil: there is no election
+	Sharing     *Sharing    // nil: there is none
 	Members     []Member
 	Controllers []reconcile.Snapshot
 	Informers   []state.Informer
@@ -34,7 +35,7 @@ type Parts struct {
 func (p Parts) Of() Overview {
 	o := Overview{
 		Version: Version, Program: p.Program, Now: p.Now, Phase: p.Phase, Since: p.Since, Actions: p.Actions, CannotPause: p.CannotPause,
-		Leadership: p.Leadership, Members: append([]Member{}, p.Members...),
+		Leadership: p.Leadership, Sharing: p.Sharing.hidden(), Members: append([]Member{}, p.Members...),
 		Controllers: make([]Controller, 0, len(p.Controllers)), Informers: make([]Informer, 0, len(p.Informers)),
 		Webhooks: p.Webhooks.hidden(), Requests: append([]Requests{}, p.Requests...), Events: append([]RecordedEvents{}, p.Events...),
 	}
@@ -63,7 +64,7 @@ func controllerOf(s reconcile.Snapshot) Controller {
 		MeanSeconds: mean(s.ReconcileTime.Sum, s.ReconcileTime.Count), MeanWaitSeconds: mean(s.Queue.Latency.Sum, s.Queue.Latency.Count),
 		LastEnded: s.LastEnded, Paused: pausedOf(s.Pauses.All), PausedKeys: len(s.Pauses.Keys), Woken: s.Woken,
 		Sources: make([]Source, 0, len(s.Sources)), Running: make([]Running, 0, len(s.Running)),
-		Recent: make([]Interval, 0, len(s.Recent)),
+		Recent: make([]Interval, 0, len(s.Recent)), Singleton: s.Singleton, OwnShards: s.OwnShards, Foreign: s.Foreign,
 	}
 	for outcome, n := range s.Outcomes {
 		c.Outcomes[string(outcome)] = n
@@ -88,7 +89,7 @@ func mean(sum time.Duration, count uint64) float64 {
 }
 
 func sourceOf(s source.Snapshot) Source {
-	out := Source{Name: s.Source, Synced: s.Synced, Events: s.Events, Dropped: s.Dropped, Keys: s.Keys}
+	out := Source{Name: s.Source, Synced: s.Synced, Self: s.Self, Events: s.Events, Dropped: s.Dropped, Keys: s.Keys}
 	if s.Kind.Kind != "" {
 		out.Kind = s.Kind.String()
 	}
@@ -105,6 +106,9 @@ func informerOf(i state.Informer) Informer {
 		out.Bytes = i.Packed
 	}
 	out.UnusedSince = i.UnusedSince
+	if d := i.Division; d.Form != "" {
+		out.Division, out.Form, out.Dropped, out.DroppedBytes = divisionText(d), string(d.Form), d.Foreign, d.ForeignBytes
+	}
 	for _, s := range i.Scans {
 		out.Scans = append(out.Scans, Scan{s.Caller, s.Objects, s.Count, s.Last})
 	}

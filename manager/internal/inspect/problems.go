@@ -27,6 +27,7 @@ func problems(o Overview, findings map[string][]reconcile.Finding, known []Probl
 		out = append(out, Problem{Of: "leadership", Name: l.Lease, Text: "the server refuses the Lease: " + l.Refused,
 			Hint: "grant get, create and update of Leases in its namespace by a Role"})
 	}
+	out = append(out, problemsOfSharing(o.Sharing, o)...)
 	for _, m := range o.Members {
 		if m.Error != "" {
 			out = append(out, Problem{Of: "member", Name: m.Name, Since: m.Since, Text: "ended: " + redact.Text(m.Error)})
@@ -72,7 +73,7 @@ func problemsOfController(c Controller, o Overview) (out []Problem) {
 	of := func(text, hint string, since time.Time) {
 		out = append(out, Problem{Of: "controller", Name: c.Name, Since: since, Text: text, Hint: hint})
 	}
-	leads := o.Leadership == nil || o.Leadership.Leading
+	leads := (o.Leadership == nil || o.Leadership.Leading) && (o.Sharing == nil || o.Sharing.Waits == "")
 	if !c.Synced && o.Phase == "running" && leads && o.Now.Sub(o.Since) > longWait {
 		of("its workers have not started: "+missingSource(c), "see the informers of its sources", o.Since)
 	}

@@ -15,6 +15,8 @@ import (
 type Program interface {
 	// Parts returns what it consists of now.
 	Parts() Parts
+	// Sharing returns how its replicas share the objects; nil: they do not. Only its lists may be modified.
+	Sharing() *Sharing
 	// Stopping reports whether it is about to end.
 	Stopping() bool
 	// Controller returns one; nil: there is none of that name.

@@ -215,8 +215,9 @@ func KeyOf(p Program, controller, key string) (Key, error) {
 	pauses := c.Snapshot().Pauses
 	out.Paused = pausedOf(pauses.Of(key))
 	if _, out.PausedItself = pauses.Keys[key]; i < 0 && len(known) == 0 && !out.PausedItself {
-		return Key{}, &queryError{http.StatusNotFound, fmt.Sprintf("the controller %q has no key %q in its queue, and no recorded run of it", controller, key)}
+		return Key{}, &queryError{http.StatusNotFound, fmt.Sprintf("the controller %q has no key %q in its queue, and no recorded run of it", controller, key) + Elsewhere(p, c, key)}
 	}
+	out.Place = placeOf(p, c, key)
 	for _, f := range c.Findings() {
 		if f.Key == key {
 			out.Findings = append(out.Findings, Finding{string(f.Kind), f.Since, f.Object, f.Fields, f.Count, f.By, redact.Text(f.String())})

@@ -22,6 +22,8 @@ type Overview struct {
 	CannotPause string `json:"cannotPause,omitempty"`
 	// Leadership of this process; absent without an election.
 	Leadership *Leadership `json:"leadership,omitempty"`
+	// Sharing of the objects among replicas; absent: this process does not share them.
+	Sharing *Sharing `json:"sharing,omitempty"`
 	// Problems are what is wrong now, the longest first.
 	Problems    []Problem    `json:"problems"`
 	Controllers []Controller `json:"controllers"`
@@ -46,7 +48,8 @@ type Leadership struct {
 
 // Problem is one thing that is wrong now.
 type Problem struct {
-	// Of is what has it: "controller", "informer", "leadership", "member" or "webhooks"; Name which one.
+	// Of is what has it: "controller", "informer", "leadership", "sharing", "member" or "webhooks"; Name
+	// which one.
 	Of   string `json:"of"`
 	Name string `json:"name"`
 	// Key that has it; empty: none.
@@ -99,6 +102,12 @@ type Controller struct {
 	// Recent are the intervals of ten seconds of the last ten minutes, the oldest first. Those in
 	// which nothing happened are left out.
 	Recent []Interval `json:"recent"`
+	// Singleton: one replica, which holds shard 0, reconciles all keys. OwnShards: the controller itself
+	// decides the shard of a key. Foreign counts the keys that were dropped because another replica has
+	// their shards.
+	Singleton bool   `json:"singleton,omitempty"`
+	OwnShards bool   `json:"ownShards,omitempty"`
+	Foreign   uint64 `json:"foreign,omitempty"`
 }
 
 // Interval is what a controller did in ten seconds: reconciles that ended, how many keys waited for
@@ -125,6 +134,8 @@ type Source struct {
 	Name   string `json:"name"`
 	Kind   string `json:"kind,omitempty"`
 	Synced bool   `json:"synced"`
+	// Self: its keys are the names of the objects.
+	Self bool `json:"self,omitempty"`
 	// Events received, those that predicates dropped, and the keys added.
 	Events  uint64 `json:"events"`
 	Dropped uint64 `json:"dropped"`
@@ -155,6 +166,13 @@ type Informer struct {
 	UnusedSince time.Time `json:"unusedSince,omitzero"`
 	// Scans are reads of all its objects by reconciles.
 	Scans []Scan `json:"scans,omitempty"`
+	// Division is the part of the objects that is held, such as "shards 0-7 of 32 by uid", and Form who
+	// selects it: "server", "wire" (the informer itself, before it decodes) or "whole" (all is held);
+	// absent: nothing is divided. Dropped objects and events are of other shards, and were sent.
+	Division     string `json:"division,omitempty"`
+	Form         string `json:"form,omitempty"`
+	Dropped      uint64 `json:"dropped,omitempty"`
+	DroppedBytes uint64 `json:"droppedBytes,omitempty"`
 }
 
 // State returns the worst state of its scopes.
