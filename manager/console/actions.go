@@ -37,7 +37,7 @@ func (c *console) act(w http.ResponseWriter, r *http.Request) {
 		main.put("<h1>%s</h1>\n<p class=\"bad\" role=\"alert\">%s</p>\n<p><a href=\"%s?%s\">Back</a></p>\n", a.Name, err.Error(), back, about.Encode())
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(inspect.StatusOf(err))
-		_, _ = io.WriteString(w, layout(a.Name, "", c.program.Parts().Program, "", markup(main.String()))) // the client may have gone
+		_, _ = io.WriteString(w, c.layout(a.Name, "", "", markup(main.String()))) // the client may have gone
 		return
 	}
 	about.Set("did", a.Name)

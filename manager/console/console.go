@@ -46,6 +46,7 @@ func Handler(p Program) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Path+"{$}", c.serve("", c.overview))
 	mux.HandleFunc("GET "+Path+"informers", c.serve("informers", c.informers))
+	mux.HandleFunc("GET "+Path+"replicas", c.serve("replicas", c.replicas))
 	mux.HandleFunc("GET "+Path+"controllers/{name}", c.serve("controllers", c.keys))
 	mux.HandleFunc("GET "+Path+"controllers/{name}/key", c.serve("controllers", c.key))
 	mux.HandleFunc("POST "+Path+"controllers/{name}/{action}", c.act)
@@ -116,7 +117,7 @@ func (c *console) serve(page string, v view) http.HandlerFunc {
 		now.write(&main)
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, layout(title, page, c.program.Parts().Program, r.FormValue("q"), markup(main.String()))) // the client may have gone
+		_, _ = io.WriteString(w, c.layout(title, page, r.FormValue("q"), markup(main.String()))) // the client may have gone
 	}
 }
 

@@ -46,7 +46,7 @@ func (p *program) Parts() inspect.Parts {
 	parts := inspect.Parts{
 		Program: p.name, Now: time.Now(), Phase: "running", Since: time.Now(), Controllers: []reconcile.Snapshot{p.Snapshot()},
 		Informers:  []state.Informer{{Scopes: []state.Scope{{}}, Handlers: []state.Handler{{}}}},
-		Leadership: &inspect.Leadership{}, Members: []inspect.Member{{}},
+		Leadership: &inspect.Leadership{}, Sharing: p.Sharing(), Members: []inspect.Member{{}},
 		Webhooks: &inspect.Webhooks{Certificate: &inspect.Certificate{Names: []string{""}, NotAfter: time.Now().Add(time.Hour)}, Webhooks: []inspect.Hook{{Failed: 1}}},
 	}
 	fill(reflect.ValueOf(parts.Webhooks).Elem(), p.text)
@@ -56,6 +56,21 @@ func (p *program) Parts() inspect.Parts {
 	fill(reflect.ValueOf(parts.Leadership).Elem(), p.text)
 	fill(reflect.ValueOf(&parts.Members).Elem(), p.text)
 	return parts
+}
+
+// Sharing has a replica whose address is hostile, too.
+func (p *program) Sharing() *inspect.Sharing {
+	s := &inspect.Sharing{
+		Replicas: []inspect.Replica{{Me: true}, {}, {}}, Moves: []inspect.Move{{At: time.Now()}}, Refused: 2,
+		Shards: []inspect.Shard{{Keys: []string{""}}, {Shard: 1}, {Shard: 2}},
+	}
+	fill(reflect.ValueOf(s).Elem(), p.text)
+	s.Replicas[1].Name, s.Replicas[1].Address = "b", "javascript:alert(1)"
+	s.Replicas[2].Name, s.Replicas[2].Address = "c", "https://10.0.0.7:8443/"+p.text
+	s.Shards[1].Holder, s.Shards[2].Holder = "", "c"
+	s.Shards[1].Next, s.Shards[2].Stage, s.Shards[2].Next = "c", "", ""
+	s.Plan = "3/namespace"
+	return s
 }
 
 func (p *program) Stopping() bool { return p.stops.Load() }
@@ -121,7 +136,7 @@ func fill(v reflect.Value, text string) {
 }
 
 var pages = []string{
-	"", "informers", "controllers/website", "controllers/website?filter=(&state=lost", "search?q=" + url.QueryEscape(hostile),
+	"", "informers", "replicas", "controllers/website", "controllers/website?filter=(&state=lost", "search?q=" + url.QueryEscape(hostile),
 	"controllers/" + url.PathEscape(hostile), "controllers/website/key?key=" + url.QueryEscape(hostile), "controllers/website/key?key=gone",
 }
 

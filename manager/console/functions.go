@@ -54,6 +54,8 @@ func link(p inspect.Problem) string {
 		return keyOf(p.Name, p.Key)
 	case p.Of == "controller":
 		return keysOf(p.Name)
+	case p.Of == "sharing":
+		return Path + "replicas"
 	case p.Of == "webhooks":
 		return Path + "#webhooks"
 	}

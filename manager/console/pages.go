@@ -124,6 +124,10 @@ type keysPage struct {
 	Keys                       []keyRow
 	Before, After              string // links to other pages; empty: there is none
 	all                        bool   // controllers
+	sharing                    *inspect.Sharing
+	// key that was asked for, and where it belongs; nil: not known.
+	key   string
+	place *inspect.Place
 }
 
 type keyRow struct {
@@ -133,7 +137,7 @@ type keyRow struct {
 
 func (c *console) keys(r *http.Request, _ content) (title string, now content, status int) {
 	p := keysPage{
-		Controller: r.PathValue("name"), Filter: r.FormValue("filter"), State: r.FormValue("state"), Sort: r.FormValue("sort"),
+		sharing: c.program.Sharing(), Controller: r.PathValue("name"), Filter: r.FormValue("filter"), State: r.FormValue("state"), Sort: r.FormValue("sort"),
 	}
 	offset, err := strconv.Atoi(r.FormValue("offset"))
 	if err != nil || offset < 0 {
@@ -165,7 +169,7 @@ func (c *console) keys(r *http.Request, _ content) (title string, now content, s
 }
 
 func (c *console) search(r *http.Request, _ content) (title string, now content, status int) {
-	p := keysPage{Filter: r.FormValue("q"), all: true}
+	p := keysPage{sharing: c.program.Sharing(), Filter: r.FormValue("q"), all: true}
 	for _, ctl := range c.program.Parts().Controllers {
 		found, err := inspect.KeysOf(c.program, ctl.Name, inspect.Query{Contains: p.Filter, Limit: perPage})
 		if err != nil {
@@ -189,7 +193,7 @@ func (c *console) key(r *http.Request, _ content) (title string, now content, st
 	controller, key := r.PathValue("name"), r.FormValue("key")
 	found, err := inspect.KeyOf(c.program, controller, key)
 	if err != nil {
-		return key, keysPage{Controller: controller, Wrong: err.Error()}, inspect.StatusOf(err)
+		return key, keysPage{Controller: controller, Wrong: err.Error(), key: key, place: inspect.PlaceOf(c.program, controller, key)}, inspect.StatusOf(err)
 	}
 	return key, keyPage{found, c.controls(r), inspect.ObjectOf(c.program, controller, key)}, http.StatusOK
 }

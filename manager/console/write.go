@@ -5,6 +5,7 @@ package console
 
 import (
 	"cmp"
+	"net/url"
 	"strings"
 	"time"
 
@@ -12,7 +13,11 @@ import (
 )
 
 // layout writes a whole page around its content.
-func layout(title, page, program, query string, main markup) string {
+func (c *console) layout(title, page, query string, main markup) string {
+	links := [][2]string{{"", "Overview"}, {"informers", "Informers"}}
+	if c.program.Sharing() != nil {
+		links = append(links, [2]string{"replicas", "Replicas"})
+	}
 	var w writer
 	w.put(`<!doctype html>
 <html lang="en">
@@ -30,8 +35,8 @@ func layout(title, page, program, query string, main markup) string {
 <header>
   <a class="program" href="%[3]s">%[2]s</a>
   <nav aria-label="Pages">
-`, title, program, Path)
-	for _, link := range [][2]string{{"", "Overview"}, {"informers", "Informers"}} {
+`, title, c.program.Parts().Program, Path)
+	for _, link := range links {
 		current := markup("")
 		if page == link[0] {
 			current = ` aria-current="page"`
@@ -65,6 +70,15 @@ func (p overviewPage) write(w *writer) {
 		w.put(" · waits for the Lease, which nobody holds")
 	default:
 		w.put(" · waits for the Lease, which %s holds", l.Holder)
+	}
+	if s := p.Sharing; s != nil {
+		mine := 0
+		for _, one := range s.Shards {
+			if one.Holder != "" && one.Holder == s.Identity {
+				mine++
+			}
+		}
+		w.put(" · holds %d of <a href=\"%sreplicas\">%s</a>", mine, Path, planText(s.Plan))
 	}
 	w.put(" · %d %s · %d %s, %s</p>\n", len(p.Controllers), plural(len(p.Controllers), "controller"), len(p.Informers), plural(len(p.Informers), "informer"), size(p.Bytes))
 	w.section("path", "From event to write", func() {
@@ -228,6 +242,9 @@ func writeInformer(w *writer, i inspect.Informer) {
 	if i.Packed != "" {
 		w.put("<p class=\"soft\">Its objects are packed: %s</p>\n", i.Packed)
 	}
+	if i.Division != "" {
+		w.put("<p class=\"soft\">Holds %s, selected by %s; %s of others dropped, %s as sent</p>\n", i.Division, formText(i.Form), count(i.Dropped), size(int64(i.DroppedBytes)))
+	}
 	w.table("Lists and watches of "+i.Kind, []string{"List and watch", "State", "#Since", "#Version", "#Last contact", "#Relists"}, func() {
 		for _, s := range i.Scopes {
 			w.put(`<tr><th scope="row">%s</th><td class="%s">%s`, s.Scope, stateClass(s.State), s.State)
@@ -262,6 +279,7 @@ func writeInformer(w *writer, i inspect.Informer) {
 func (p keysPage) write(w *writer) {
 	if p.all {
 		w.put("<h1>Keys with “%s”</h1>\n", p.Filter)
+		writeOthers(w, p.sharing, "search?"+url.Values{"q": {p.Filter}}.Encode())
 		p.writeKeys(w)
 		return
 	}
@@ -273,9 +291,11 @@ func (p keysPage) write(w *writer) {
 	w.put("<button>Show</button>\n</form>\n")
 	if p.Wrong != "" {
 		w.put("<p class=\"bad\" role=\"alert\">%s</p>\n", p.Wrong)
+		writePlace(w, p.place, p.Controller, p.key)
 		return
 	}
 	w.put("<p class=\"soft\">%d of %d keys</p>\n", p.Matched, p.Known)
+	writeOthers(w, p.sharing, strings.TrimPrefix(keysOf(p.Controller), Path))
 	p.writeKeys(w)
 	w.put(`<p class="pages">`)
 	if p.Before != "" {
@@ -345,6 +365,7 @@ func (p keyPage) write(w *writer) {
 		w.put(" · fails for %s", since(p.FailingSince))
 	}
 	w.put("</p>\n")
+	writePlace(w, p.Place, p.Controller, p.KeyRow.Key)
 	p.controls.write(w, p.Controller, p.KeyRow.Key, p.Paused, p.PausedItself, wokenText(p.State))
 	if p.Error != "" {
 		w.put("<p class=\"reason bad\">%s</p>\n", p.Error)
