@@ -72,7 +72,7 @@ func startSharing(t *testing.T, server *simtest.Server, number int, by manager.S
 	mgr, err := manager.New(manager.Options{
 		Config: server.Config, HealthAddress: "0", MetricsAddress: "127.0.0.1:0", MetricsServing: manager.Serving{Actions: true},
 		Sharding:       &manager.Sharding{Shards: 16, By: by, Address: fmt.Sprintf("http://10.0.0.%d:8080", number)},
-		LeaderElection: &manager.LeaderElection{ID: "op", Namespace: "default", Identity: fmt.Sprint("replica-", number)},
+		LeaderElection: &manager.LeaderElection{ID: "op", Namespace: "default", LeaseDuration: 5 * time.Second, Identity: fmt.Sprint("replica-", number)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,6 +102,7 @@ func startSharing(t *testing.T, server *simtest.Server, number int, by manager.S
 func TestActions_OfAnotherReplica_M32(t *testing.T) {
 	for _, by := range []manager.ShardBy{manager.Namespace, manager.UID} {
 		t.Run(string(by), func(t *testing.T) {
+			t.Parallel()
 			var objects []runtime.Object
 			for i := range 20 {
 				objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("n-%d-team", i), Name: "web"}})
