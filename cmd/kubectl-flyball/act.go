@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -32,15 +33,50 @@ func act(action string) func(*session, context.Context, []string) (view, error) 
 		if s.all {
 			return view{}, commandline.Misusef("-A is not for actions; give one key as NAMESPACE/NAME")
 		}
-		o, err := s.connect(ctx)
+		asked, err := s.actors(ctx, args[0], query.Get("key"), action)
 		if err != nil {
 			return view{}, err
 		}
-		raw, err := o.ask(ctx, http.MethodPost, "controllers/"+url.PathEscape(args[0])+"/"+action, query)
+		raw, err := firstOf(asked, func(o *operator) (json.RawMessage, error) {
+			return o.ask(ctx, http.MethodPost, "controllers/"+url.PathEscape(args[0])+"/"+action, query)
+		})
 		var did done
 		if err == nil {
 			err = decode(raw, &did)
 		}
 		return view{raw, func(clock, seen) string { return textlog.Visible(did.Text) + "\n" }}, err
 	}
+}
+
+// actors returns whom to ask for an action, the likeliest first. Any replica pauses and resumes for all.
+func (s *session) actors(ctx context.Context, controller, key, action string) ([]*operator, error) {
+	all, err := s.connect(ctx)
+	if err != nil || len(all) == 1 || action != "run" {
+		return all, err
+	}
+	answers, err := s.overviews(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range inEffect(answers).Controllers {
+		if c.Name == controller {
+			return s.ordered(ctx, answers, c, key), nil
+		}
+	}
+	return all, nil
+}
+
+// firstOf asks one operator after the other until one neither lacks what was asked for nor refuses it
+// because another one has it. It returns the first error if all do.
+func firstOf[T any](all []*operator, ask func(*operator) (T, error)) (out T, err error) {
+	for i, o := range all {
+		got, refused := ask(o)
+		if !isElsewhere(refused) {
+			return got, refused
+		}
+		if i == 0 {
+			err = refused
+		}
+	}
+	return out, err
 }

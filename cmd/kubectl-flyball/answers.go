@@ -17,6 +17,7 @@ type overview struct {
 	Phase       string       `json:"phase"`
 	Since       time.Time    `json:"since"`
 	Leadership  *leadership  `json:"leadership"`
+	Sharing     *sharing     `json:"sharing"`
 	Problems    []problem    `json:"problems"`
 	Controllers []controller `json:"controllers"`
 	Informers   []informer   `json:"informers"`
@@ -26,6 +27,29 @@ type leadership struct {
 	Lease   string `json:"lease"`
 	Leading bool   `json:"leading"`
 	Holder  string `json:"holder"`
+}
+
+// sharing is how replicas share the objects.
+type sharing struct {
+	Identity string    `json:"identity"`
+	Plan     string    `json:"plan"`
+	Waits    string    `json:"waits"`
+	Replicas []replica `json:"replicas"`
+	Shards   []shard   `json:"shards"`
+}
+
+type replica struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Weight  int    `json:"weight"`
+	Leaving bool   `json:"leaving"`
+	Plan    string `json:"plan"`
+}
+
+type shard struct {
+	Shard  int    `json:"shard"`
+	Holder string `json:"holder"`
+	Next   string `json:"next"`
 }
 
 type problem struct {
@@ -50,6 +74,8 @@ type controller struct {
 	MeanWaitSeconds float64           `json:"meanWaitSeconds"`
 	LastEnded       time.Time         `json:"lastEnded"`
 	Sources         []origin          `json:"sources"`
+	Singleton       bool              `json:"singleton"`
+	OwnShards       bool              `json:"ownShards"`
 }
 
 // origin is a source of keys.
@@ -57,11 +83,15 @@ type origin struct {
 	Name   string `json:"name"`
 	Kind   string `json:"kind"`
 	Synced bool   `json:"synced"`
+	Self   bool   `json:"self"`
 	Events uint64 `json:"events"`
 }
 
 type informer struct {
 	Kind        string         `json:"kind"`
+	APIVersion  string         `json:"apiVersion"`
+	Form        string         `json:"form"`
+	Dropped     uint64         `json:"dropped"`
 	Objects     int            `json:"objects"`
 	Undecodable int            `json:"undecodable"`
 	Bytes       int64          `json:"bytes"`

@@ -37,6 +37,10 @@ type operator struct {
 	// token returns the token to send once the server asks for one. Empty: there is none.
 	token func(context.Context) (string, error)
 	sends string // the token that is sent
+	// pod is its NAMESPACE/NAME, and member its own name among the replicas that share objects; empty: it
+	// is in none, or shares nothing.
+	pod, member string
+	forwards    *forwarder // nil: none are needed
 }
 
 // newOperator returns the program at host, reached by dial. Without a dial, at a host of the
@@ -57,7 +61,12 @@ func newOperator(name, host string, dial func(context.Context) (net.Conn, error)
 	}
 }
 
-func (o *operator) close() { o.client.CloseIdleConnections() }
+func (o *operator) close() {
+	o.client.CloseIdleConnections()
+	if o.forwards != nil {
+		o.forwards.close()
+	}
+}
 
 // answerError is an answer that is not the one that was asked for.
 type answerError struct {
@@ -66,6 +75,12 @@ type answerError struct {
 }
 
 func (e *answerError) Error() string { return e.text }
+
+// isElsewhere reports whether another replica may be able to do what was asked for.
+func isElsewhere(err error) bool {
+	answer, ok := errors.AsType[*answerError](err)
+	return ok && (answer.code == http.StatusNotFound || answer.code == http.StatusMisdirectedRequest)
+}
 
 // isMissing reports whether the operator knows what was asked for by no name.
 func isMissing(err error) bool {

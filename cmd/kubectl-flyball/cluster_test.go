@@ -138,7 +138,11 @@ func TestFind_TakesThePodThatIsMeant(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		} else {
-			got = found.String()
+			var all []string
+			for _, one := range found {
+				all = append(all, one.String())
+			}
+			got = strings.Join(all, "; ")
 		}
 		if got != c.want && (err == nil || !strings.Contains(got, c.want)) {
 			t.Errorf("--operator %q -l %q: %s\nwant %s", c.name, c.selector, got, c.want)

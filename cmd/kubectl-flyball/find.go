@@ -48,15 +48,21 @@ func newFinder(cfg *rest.Config, namespace string) (*finder, error) {
 	return &finder{c, namespace}, err
 }
 
-// candidate is a Pod that may be meant, and the Lease that it holds.
+// candidate is a Pod that may be meant, and the Lease that it holds, or shares.
 type candidate struct {
 	pod   *corev1.Pod
 	lease string
+	// member is the name of its own Lease if it shares the objects with other replicas; empty: it does
+	// not.
+	member string
 }
 
 func (c candidate) String() string {
 	text := "Pod " + c.pod.Namespace + "/" + c.pod.Name
-	if c.lease != "" {
+	switch {
+	case c.member != "":
+		text += ", which shares the Lease " + c.lease
+	case c.lease != "":
 		text += ", which holds the Lease " + c.lease
 	}
 	return text
@@ -64,8 +70,8 @@ func (c candidate) String() string {
 
 // find returns the Pod of the operator that name or selector mean: name is [NAMESPACE/]NAME of a
 // Lease, Deployment or Pod. With neither it is the only one that holds a Lease
-// outside of kube-system.
-func (f *finder) find(ctx context.Context, name, selector string) (candidate, error) {
+// outside of kube-system. Several Pods are the replicas of one operator that share its objects.
+func (f *finder) find(ctx context.Context, name, selector string) ([]candidate, error) {
 	var found []candidate
 	var err error
 	what := "Pod that holds a Lease"
@@ -79,46 +85,49 @@ func (f *finder) find(ctx context.Context, name, selector string) (candidate, er
 	default:
 		var leases []*coordinationv1.Lease
 		if leases, err = listed[*coordinationv1.Lease](ctx, f, ""); err == nil {
-			leases = slices.DeleteFunc(leases, func(l *coordinationv1.Lease) bool { return l.Namespace == metav1.NamespaceSystem })
+			leases = slices.DeleteFunc(leases, func(l *coordinationv1.Lease) bool {
+				return l.Namespace == metav1.NamespaceSystem || isShared(l) && !isMember(l)
+			})
 			found, err = f.holders(ctx, leases)
 		}
 	}
 	switch {
 	case apierrors.IsForbidden(err):
-		return candidate{}, fmt.Errorf("find the operator: %w\nname its Pod by --operator NAMESPACE/NAME, in a namespace where you may list Pods", err)
+		return nil, fmt.Errorf("find the operator: %w\nname its Pod by --operator NAMESPACE/NAME, in a namespace where you may list Pods", err)
 	case err != nil:
-		return candidate{}, fmt.Errorf("find the operator: %w", err)
+		return nil, fmt.Errorf("find the operator: %w", err)
 	}
 	return choose(found, what)
 }
 
-// choose returns the only candidate that runs, or the only one of those that holds a Lease.
-func choose(found []candidate, what string) (candidate, error) {
+// choose returns the only candidate that runs, or the only one of those that holds a Lease, or all
+// those that share one.
+func choose(found []candidate, what string) ([]candidate, error) {
 	ended := len(found)
 	found = slices.DeleteFunc(found, func(c candidate) bool {
 		return c.pod.Status.Phase != corev1.PodRunning || c.pod.DeletionTimestamp != nil
 	})
 	ended -= len(found)
-	leading := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return c.lease == "" })
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(leading) == 1:
-		return leading[0], nil
-	case len(found) == 0 && ended > 0:
-		return candidate{}, fmt.Errorf("there is a %s, but it does not run", what)
-	case len(found) == 0:
-		return candidate{}, fmt.Errorf("there is no %s; name the operator by --operator [NAMESPACE/]NAME of its Lease, Deployment or Pod, "+
-			"or by -l with the labels of its Pod, or a program on this machine by --address", what)
-	}
 	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
+	leading := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return c.lease == "" })
+	switch {
+	case len(found) == 1:
+		return found, nil
+	case len(leading) == 1 || shareOne(leading):
+		return leading, nil
+	case len(found) == 0 && ended > 0:
+		return nil, fmt.Errorf("there is a %s, but it does not run", what)
+	case len(found) == 0:
+		return nil, fmt.Errorf("there is no %s; name the operator by --operator [NAMESPACE/]NAME of its Lease, Deployment or Pod, "+
+			"or by -l with the labels of its Pod, or a program on this machine by --address", what)
+	}
 	rows := []cells{{"NAMESPACE", "POD", "LEASE"}}
 	for _, c := range found {
 		rows = append(rows, cells{c.pod.Namespace, c.pod.Name, c.lease})
 	}
-	return candidate{}, fmt.Errorf("several Pods can be meant; choose one by --operator NAMESPACE/POD:\n%s", strings.TrimSpace(table(rows)))
+	return nil, fmt.Errorf("several Pods can be meant; choose one by --operator NAMESPACE/POD:\n%s", strings.TrimSpace(table(rows)))
 }
 
 func (f *finder) bySelector(ctx context.Context, text string) ([]candidate, error) {
@@ -142,6 +151,10 @@ func (f *finder) byName(ctx context.Context, text string) ([]candidate, error) {
 	}
 	named := client.MatchingFields{"metadata.name": name}
 	leases, refused := listed[*coordinationv1.Lease](ctx, f, namespace, named)
+	leases, err := f.withMembers(ctx, leases)
+	if err != nil {
+		return nil, err
+	}
 	if held, err := f.holders(ctx, leases); err != nil || len(held) > 0 {
 		return held, err
 	}
@@ -186,7 +199,7 @@ func (f *finder) holders(ctx context.Context, leases []*coordinationv1.Lease) (o
 		for _, pod := range pods {
 			same := func(c candidate) bool { return c.pod == pod } // it holds several, such as of its shards
 			if holds(lease, pod) && !slices.ContainsFunc(out, same) {
-				out = append(out, candidate{pod, lease.Namespace + "/" + lease.Name})
+				out = append(out, candidateOf(pod, lease))
 			}
 		}
 	}
@@ -204,8 +217,9 @@ func (f *finder) withLeases(ctx context.Context, pods []*corev1.Pod) (out []cand
 			in[pod.Namespace] = leases
 		}
 		one := candidate{pod: pod}
-		if i := slices.IndexFunc(leases, func(l *coordinationv1.Lease) bool { return holds(l, pod) }); i >= 0 {
-			one.lease = leases[i].Namespace + "/" + leases[i].Name
+		of := func(l *coordinationv1.Lease) bool { return holds(l, pod) && (isMember(l) || !isShared(l)) }
+		if i := slices.IndexFunc(leases, of); i >= 0 {
+			one = candidateOf(pod, leases[i])
 		}
 		out = append(out, one)
 	}
@@ -219,6 +233,9 @@ func hostOf(lease *coordinationv1.Lease) string {
 		return ""
 	}
 	identity := *lease.Spec.HolderIdentity
+	if isShared(lease) {
+		return hostOfMember(lease.Labels[sharingLabel], identity)
+	}
 	if i := strings.LastIndex(identity, "_"); i >= 0 {
 		return identity[:i]
 	}
@@ -231,8 +248,15 @@ const longestHost = 63
 func holds(lease *coordinationv1.Lease, pod *corev1.Pod) bool {
 	host := hostOf(lease)
 	switch {
-	case host == "" || lease.Namespace != pod.Namespace:
+	case lease.Namespace != pod.Namespace:
 		return false
+	case isMember(lease) && lease.Annotations[podAnnotation] != "":
+		return lease.Annotations[podAnnotation] == pod.Name
+	case host == "":
+		return false
+	case isShared(lease):
+		clean := strings.ReplaceAll(pod.Name, ".", "-")
+		return clean == host || len(host) >= longestOfMember && strings.HasSuffix(clean, host)
 	case pod.Spec.HostNetwork:
 		return host == pod.Spec.NodeName
 	case pod.Spec.Hostname != "":

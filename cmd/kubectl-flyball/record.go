@@ -38,9 +38,13 @@ func (s *session) record(ctx context.Context, args []string) error {
 	if _, err := os.Lstat(file); err == nil {
 		return commandline.Misusef("%s exists already; name another file with -o", file)
 	}
-	o, _, _, err := s.overview(ctx) // which finds out how to ask
+	answers, err := s.overviews(ctx) // which finds out how to ask
 	if err != nil {
 		return err
+	}
+	o := answers[0].operator
+	if len(answers) > 1 {
+		fmt.Fprintf(s.problems, "A recording is of one replica; --operator NAMESPACE/POD names another than %s.\n", textlog.Visible(o.name))
 	}
 	query := url.Values{"seconds": {strconv.Itoa(int(lasts.Seconds()))}, "redact": s.redact}
 	stream, err := o.stream(ctx, "recording", query)

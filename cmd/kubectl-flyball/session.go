@@ -30,9 +30,10 @@ type session struct {
 	zone          *time.Location
 	interval      time.Duration // of repetitions
 
-	connected *operator // nil: not yet
-	forwards  *forwarder
-	said      string // which Pod was taken
+	connected []*operator // the replicas that share objects, or one; none: not yet
+	finder    *finder     // nil: there is no cluster
+	stale     bool        // there are other replicas meanwhile
+	said      seen        // which Pods were taken
 }
 
 func (s *session) config() (*rest.Config, string, error) {
@@ -47,8 +48,12 @@ func (s *session) config() (*rest.Config, string, error) {
 	return cfg, cmp.Or(namespace, "default"), err
 }
 
-// connect returns the program to ask.
-func (s *session) connect(ctx context.Context) (*operator, error) {
+// connect returns the program to ask, as its replicas that share its objects, or the only one that
+// works.
+func (s *session) connect(ctx context.Context) ([]*operator, error) {
+	if s.stale {
+		s.disconnect()
+	}
 	if s.connected != nil {
 		return s.connected, nil
 	}
@@ -57,43 +62,65 @@ func (s *session) connect(ctx context.Context) (*operator, error) {
 		if !strings.Contains(host, ":") {
 			host += fmt.Sprintf(":%d", defaultPort)
 		}
-		s.connected = newOperator(host, host, nil, func(ctx context.Context) (string, error) { return s.sent(ctx, nil, nil, "default") })
+		s.connected = []*operator{newOperator(host, host, nil, func(ctx context.Context) (string, error) { return s.sent(ctx, nil, nil, "default") })}
 		return s.connected, nil
 	}
 	cfg, namespace, err := s.config()
 	if err != nil {
 		return nil, err
 	}
-	finder, err := newFinder(cfg, namespace)
+	if s.finder, err = newFinder(cfg, namespace); err != nil {
+		return nil, err
+	}
+	found, err := s.finder.find(ctx, s.operator, s.selector)
 	if err != nil {
 		return nil, err
 	}
-	found, err := finder.find(ctx, s.operator, s.selector)
-	if err != nil {
-		return nil, err
+	var said []string
+	for _, one := range found {
+		said = append(said, fmt.Sprintf("%s, port %d", one, cmp.Or(s.port, portOf(one.pod))))
 	}
-	pod, port := found.pod, cmp.Or(s.port, portOf(found.pod))
-	if text := fmt.Sprintf("%s, port %d", found, port); text != s.said {
-		fmt.Fprintln(s.problems, textlog.Visible(text))
-		s.said = text
+	s.say(strings.Join(said, "\n"))
+	for _, one := range found {
+		o, err := s.reach(cfg, one)
+		if err != nil {
+			return nil, err
+		}
+		s.connected = append(s.connected, o)
 	}
-	if s.forwards, err = newForwarder(cfg, pod.Namespace, pod.Name, port); err != nil {
-		return nil, err
-	}
-	// A server on loopback answers to its own names alone.
-	s.connected = newOperator("Pod "+pod.Namespace+"/"+pod.Name, fmt.Sprintf("localhost:%d", port), s.forwards.dial,
-		func(ctx context.Context) (string, error) { return s.sent(ctx, cfg, finder, pod.Namespace) })
 	return s.connected, nil
 }
 
+// say says once which Pods are asked.
+func (s *session) say(text string) {
+	if s.said == nil {
+		s.said = seen{}
+	}
+	if s.said.isNew(text, "") {
+		fmt.Fprintln(s.problems, textlog.VisibleLines(text))
+	}
+}
+
+// reach returns the program in a Pod.
+func (s *session) reach(cfg *rest.Config, c candidate) (*operator, error) {
+	port := cmp.Or(s.port, portOf(c.pod))
+	forwards, err := newForwarder(cfg, c.pod.Namespace, c.pod.Name, port)
+	if err != nil {
+		return nil, err
+	}
+	name := c.pod.Namespace + "/" + c.pod.Name
+	// A server on loopback answers to its own names alone.
+	o := newOperator("Pod "+name, fmt.Sprintf("localhost:%d", port), forwards.dial,
+		func(ctx context.Context) (string, error) { return s.sent(ctx, cfg, s.finder, c.pod.Namespace) })
+	o.pod, o.member, o.forwards = name, c.member, forwards
+	return o, nil
+}
+
 func (s *session) disconnect() {
-	if s.connected != nil {
-		s.connected.close()
+	for _, o := range s.connected {
+		o.close()
 	}
-	if s.forwards != nil {
-		s.forwards.close()
-	}
-	s.connected, s.forwards = nil, nil
+	s.connected, s.stale = nil, false
 }
 
 // sent returns the token for an operator in a namespace. The kubeconfig's own is only for Pods of
@@ -126,20 +153,16 @@ func (s *session) sent(ctx context.Context, cfg *rest.Config, f *finder, namespa
 	return f.tokenFor(ctx, in, name)
 }
 
-func (s *session) overview(ctx context.Context) (*operator, json.RawMessage, overview, error) {
-	o, err := s.connect(ctx)
-	if err != nil {
-		return nil, nil, overview{}, err
-	}
-	raw, all, err := o.overview(ctx)
-	return o, raw, all, err
-}
-
 func (s *session) wide() bool { return s.output == "wide" }
 
 // status shows the overview.
 func (s *session) status(ctx context.Context, _ []string) (view, error) {
-	_, raw, all, err := s.overview(ctx)
+	answers, err := s.overviews(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	all := merged(answers)
+	raw := rawOf(answers, "overview", func(a answer) json.RawMessage { return a.raw })
 	return view{raw, func(c clock, printed seen) string {
 		hidden := c
 		hidden.hidden = true
@@ -151,19 +174,24 @@ func (s *session) status(ctx context.Context, _ []string) (view, error) {
 		} else {
 			return fmt.Sprintf("--- %s\n%s\n", all.Now.In(c.zone).Format(time.TimeOnly), text)
 		}
-	}}, err
+	}}, nil
 }
 
 // informers shows each list and watch.
 func (s *session) informers(ctx context.Context, _ []string) (view, error) {
-	_, raw, all, err := s.overview(ctx)
-	var parts struct {
-		Informers json.RawMessage `json:"informers"`
+	answers, err := s.overviews(ctx)
+	if err != nil {
+		return view{}, err
 	}
-	if err == nil {
-		err = decode(raw, &parts)
-	}
-	return view{parts.Informers, func(c clock, printed seen) string {
+	all := merged(answers)
+	raw := rawOf(answers, "informers", func(a answer) json.RawMessage {
+		var parts struct {
+			Informers json.RawMessage `json:"informers"`
+		}
+		_ = decode(a.raw, &parts) // it has been decoded before
+		return parts.Informers
+	})
+	return view{raw, func(c clock, printed seen) string {
 		c.now = all.Now
 		hidden := c
 		hidden.hidden = true
@@ -171,15 +199,16 @@ func (s *session) informers(ctx context.Context, _ []string) (view, error) {
 			return ""
 		}
 		return informers(all, true, c)
-	}}, err
+	}}, nil
 }
 
 // keys shows the keys of one controller, or of all.
 func (s *session) keys(ctx context.Context, args []string) (view, error) {
-	o, _, all, err := s.overview(ctx)
+	answers, err := s.overviews(ctx)
 	if err != nil {
 		return view{}, err
 	}
+	all := merged(answers)
 	var names []string
 	for _, c := range all.Controllers {
 		if len(args) == 0 || c.Name == args[0] {
@@ -191,7 +220,8 @@ func (s *session) keys(ctx context.Context, args []string) (view, error) {
 	}
 	pages := []keyPage{}
 	for _, name := range names {
-		page, err := o.keys(ctx, name, query{filter: s.filter, state: s.state, sort: s.sort, limit: s.limit, namespace: s.namespace})
+		q := query{filter: s.filter, state: s.state, sort: s.sort, limit: s.limit, namespace: s.namespace}
+		page, err := keysOfAll(ctx, answers, name, q)
 		if isMissing(err) && len(args) == 0 {
 			continue // it does not record its runs
 		}
@@ -248,10 +278,11 @@ func questions(args []string, namespace string) []question {
 
 // why shows the last runs of an object in each controller that has its key.
 func (s *session) why(ctx context.Context, args []string) (view, error) {
-	o, _, all, err := s.overview(ctx)
+	answers, err := s.overviews(ctx)
 	if err != nil {
 		return view{}, err
 	}
+	all := inEffect(answers).overview
 	namespace := s.namespace
 	if namespace == "" && s.address == "" {
 		if _, namespace, err = s.config(); err != nil {
@@ -260,7 +291,7 @@ func (s *session) why(ctx context.Context, args []string) (view, error) {
 	}
 	asked := questions(args, cmp.Or(namespace, "default"))
 	for _, q := range asked {
-		raws, told, err := s.ask(ctx, o, all, q)
+		raws, told, err := s.ask(ctx, answers, all, q)
 		if err != nil || len(told) > 0 {
 			return view{raws, func(c clock, printed seen) string {
 				var parts []string
@@ -279,23 +310,23 @@ func (s *session) why(ctx context.Context, args []string) (view, error) {
 			q = other
 		}
 	}
-	return view{}, s.unknown(ctx, o, all, q)
+	return view{}, s.unknown(ctx, answers, all, q)
 }
 
 // ask returns what is known about the keys of a question.
-func (s *session) ask(ctx context.Context, o *operator, all overview, q question) (raws []json.RawMessage, told []history, err error) {
+func (s *session) ask(ctx context.Context, answers []answer, all overview, q question) (raws []json.RawMessage, told []history, err error) {
 	for _, c := range all.Controllers {
 		if !has(c, q.kind) {
 			continue
 		}
 		keys := q.keys
 		if s.all {
-			if keys, err = s.inAll(ctx, o, c.Name, q); err != nil {
+			if keys, err = s.inAll(ctx, answers, c.Name, q); err != nil {
 				return nil, nil, err
 			}
 		}
 		for _, key := range keys {
-			raw, one, err := o.history(ctx, c.Name, key)
+			raw, one, err := s.history(ctx, answers, c, key)
 			switch {
 			case err == nil:
 				raws, told = append(raws, raw), append(told, one)
@@ -310,9 +341,9 @@ func (s *session) ask(ctx context.Context, o *operator, all overview, q question
 const suggestions = 5
 
 // inAll returns the keys of a controller with the name of a question, in all namespaces.
-func (s *session) inAll(ctx context.Context, o *operator, controller string, q question) (out []string, err error) {
+func (s *session) inAll(ctx context.Context, answers []answer, controller string, q question) (out []string, err error) {
 	name := q.keys[0][strings.LastIndex(q.keys[0], "/")+1:]
-	page, err := o.keys(ctx, controller, query{filter: "(^|/)" + regexp.QuoteMeta(name) + "$"})
+	page, err := keysOfAll(ctx, answers, controller, query{filter: "(^|/)" + regexp.QuoteMeta(name) + "$"})
 	if isMissing(err) {
 		return nil, nil
 	}
@@ -337,7 +368,7 @@ func has(c controller, kind string) bool {
 }
 
 // unknown says what is known in place of what was asked for.
-func (s *session) unknown(ctx context.Context, o *operator, all overview, q question) error {
+func (s *session) unknown(ctx context.Context, answers []answer, all overview, q question) error {
 	var kinds, near []string
 	for _, c := range all.Controllers {
 		for _, from := range c.Sources {
@@ -348,7 +379,7 @@ func (s *session) unknown(ctx context.Context, o *operator, all overview, q ques
 		if !has(c, q.kind) {
 			continue
 		}
-		found, err := s.inAll(ctx, o, c.Name, q)
+		found, err := s.inAll(ctx, answers, c.Name, q)
 		if err != nil {
 			return err
 		}

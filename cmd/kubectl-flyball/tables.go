@@ -6,6 +6,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -13,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/flyball-dev/flyball/internal/shards"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
@@ -142,7 +145,56 @@ func status(o overview, c clock, wide bool) string {
 	case l != nil:
 		about += ", waits for the Lease " + l.Lease
 	}
-	return problems(o, c) + textlog.Visible(about) + "\n\n" + controllers(o, c, wide) + "\n" + informers(o, false, c)
+	shares := ""
+	if s := o.Sharing; s != nil {
+		number, by, _ := strings.Cut(s.Plan, "/")
+		about += fmt.Sprintf(", %s share %s shards by %s", count(len(s.Replicas), "replica"), number, by)
+		shares = replicas(s, wide) + "\n"
+	}
+	return problems(o, c) + textlog.Visible(about) + "\n\n" + shares + controllers(o, c, wide) + "\n" + informers(o, false, c)
+}
+
+// replicas has who holds which shards.
+func replicas(s *sharing, wide bool) string {
+	held, moving := map[string][]int{}, 0
+	for _, one := range s.Shards {
+		if held[one.Holder] = append(held[one.Holder], one.Shard); one.Next != "" {
+			moving++
+		}
+	}
+	rows := []cells{{"REPLICA", "STATE", "SHARDS", "WHICH"}}
+	if wide {
+		rows[0] = append(rows[0], "WEIGHT", "CONSOLE")
+	}
+	known := map[string]bool{"": true}
+	for _, r := range s.Replicas {
+		known[r.Name] = true
+		state := "active"
+		switch {
+		case r.Leaving:
+			state = "leaving"
+		case r.Plan != s.Plan:
+			state = "divides into " + r.Plan
+		}
+		row := cells{r.Name, state, len(held[r.Name]), shards.SetOf(held[r.Name]...)}
+		if wide {
+			row = append(row, r.Weight, r.Address)
+		}
+		rows = append(rows, row)
+	}
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		if !known[name] {
+			rows = append(rows, cells{name, "ended", len(held[name]), shards.SetOf(held[name]...)})
+		}
+	}
+	if none := held[""]; len(none) > 0 {
+		rows = append(rows, cells{"", "", len(none), shards.SetOf(none...)})
+	}
+	text := table(rows)
+	if moving > 0 {
+		text += fmt.Sprintf("%s to move.\n", count(moving, "shard"))
+	}
+	return text
 }
 
 func controllers(o overview, c clock, wide bool) string {
@@ -185,6 +237,10 @@ func informers(o overview, scopes bool, c clock) string {
 	if scopes {
 		rows[0] = append(rows[0], "SCOPE", "CONTACT", "LISTS", "WATCHES", "HANDLERS", "REASON")
 	}
+	divided := scopes && slices.ContainsFunc(o.Informers, func(i informer) bool { return i.Form != "" })
+	if divided {
+		rows[0] = append(rows[0], "SELECTED", "DROPPED")
+	}
 	for _, i := range o.Informers {
 		objects, backlog, handlers := strconv.Itoa(i.Objects), 0, []string{}
 		if i.Undecodable > 0 {
@@ -198,6 +254,9 @@ func informers(o overview, scopes bool, c clock) string {
 			if scopes {
 				row = append(row, s.Scope, c.age(s.LastContact), 1+s.Relists, s.Watches, strings.Join(handlers, ", "),
 					strings.Trim(s.Reason+"; "+s.Hint, "; "))
+			}
+			if divided {
+				row = append(row, i.Form, i.Dropped)
 			}
 			rows = append(rows, row)
 		}

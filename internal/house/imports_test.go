@@ -52,7 +52,7 @@ var allowedImports = map[string][]string{
 	"cmd/flyball/internal/pack":                    {"cmd/flyball/internal/pack/internal/manifests", "internal/commandline"},
 	"cmd/flyball/internal/pack/internal/manifests": {"internal/jsontree"},
 
-	"cmd/kubectl-flyball": {"client", "internal/commandline", "internal/textlog"},
+	"cmd/kubectl-flyball": {"client", "internal/commandline", "internal/shards", "internal/textlog"},
 
 	"resource":              {},
 	"resource/resourcetest": {"resource"},

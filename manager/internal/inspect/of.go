@@ -98,7 +98,7 @@ func sourceOf(s source.Snapshot) Source {
 
 func informerOf(i state.Informer) Informer {
 	out := Informer{
-		Kind: i.Kind.GroupKind().String(), Synced: i.Synced, Objects: i.Objects, Undecodable: i.Undecodable, Bytes: i.Heap,
+		Kind: i.Kind.GroupKind().String(), APIVersion: i.Kind.GroupVersion().String(), Synced: i.Synced, Objects: i.Objects, Undecodable: i.Undecodable, Bytes: i.Heap,
 		Packed: i.PackedBecause, Fields: i.Fields, Waiting: i.Waiting,
 		Scopes: make([]Scope, 0, len(i.Scopes)), Handlers: make([]EventHandler, 0, len(i.Handlers)),
 	}

@@ -151,7 +151,9 @@ type Running struct {
 
 // Informer is one cache.
 type Informer struct {
-	Kind        string `json:"kind"`
+	Kind string `json:"kind"`
+	// APIVersion in which its objects are read.
+	APIVersion  string `json:"apiVersion"`
 	Synced      bool   `json:"synced"`
 	Objects     int    `json:"objects"`
 	Undecodable int    `json:"undecodable"`
