@@ -43,7 +43,7 @@ func shapes(t *testing.T, of prometheus.Gatherer) map[string]string {
 }
 
 // besideControllers returns the shapes of a manager with an election, webhooks with a
-// certificate, and a request.
+// certificate, and a request, and of one whose replicas share the work.
 func besideControllers(t *testing.T) map[string]string {
 	t.Helper()
 	by, err := keypair.NewAuthority(time.Now(), "test")
@@ -67,6 +67,12 @@ func besideControllers(t *testing.T) map[string]string {
 	out := shapes(t, m.Metrics())
 	stop()
 	must(t, wait())
+	shares := newManager(t, manager.Options{Sharding: &manager.Sharding{Shards: 8}, LeaderElection: &manager.LeaderElection{ID: "website", Namespace: "default"}})
+	for name, is := range shapes(t, shares.Metrics()) {
+		if strings.Contains(name, "replica") || strings.Contains(name, "shards") {
+			out[name] = is
+		}
+	}
 	return out
 }
 

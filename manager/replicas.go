@@ -138,7 +138,9 @@ func (r *replicas) metrics() metrics.Sharing {
 	s := r.agent.State()
 	out := metrics.Sharing{Lease: r.agent.ID, Replicas: len(s.Members), Waits: s.Waits != "", Shards: map[string]int{}, Requests: s.Requests, Refused: s.Refused}
 	for _, one := range s.Shards {
-		out.Shards[one.Stage]++
+		if out.Shards[one.Stage]++; one.Holder == "" {
+			out.Unheld++
+		}
 	}
 	return out
 }

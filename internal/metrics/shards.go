@@ -15,14 +15,15 @@ type Sharing struct {
 	Lease    string
 	Replicas int
 	Waits    bool
+	Unheld   int               // shards that no process holds
 	Shards   map[string]int    // of this process, by stage
 	Requests map[string]uint64 // by purpose
 	Refused  uint64
 }
 
 type sharingCollector struct {
-	replicas, waits, shards, requests, refused *prometheus.Desc
-	read                                       func() Sharing
+	replicas, waits, unheld, shards, requests, refused *prometheus.Desc
+	read                                               func() Sharing
 }
 
 func newSharingCollector(read func() Sharing) sharingCollector {
@@ -32,6 +33,7 @@ func newSharingCollector(read func() Sharing) sharingCollector {
 	return sharingCollector{
 		replicas: of("flyball_replicas", "Replicas that share the work, as this one sees it."),
 		waits:    of("flyball_replica_waiting", "1 if this replica takes no shards, such as beside replicas with another number of them."),
+		unheld:   of("flyball_unheld_shards", "Shards that no replica holds, as this one sees it."),
 		shards:   of("flyball_replica_shards", "Shards of this replica: claimed (its informers catch up), held, or draining (reconciles end before it moves).", "stage"),
 		requests: of("flyball_replica_lease_requests_total", "Requests of this replica for Leases, by purpose.", "purpose"),
 		refused:  of("flyball_replica_refused_writes_total", "Writes of controllers that were refused or cancelled because this replica could not trust that it holds the shard."),
@@ -41,7 +43,7 @@ func newSharingCollector(read func() Sharing) sharingCollector {
 
 // Describe implements prometheus.Collector.
 func (c sharingCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.replicas, c.waits, c.shards, c.requests, c.refused} {
+	for _, d := range []*prometheus.Desc{c.replicas, c.waits, c.unheld, c.shards, c.requests, c.refused} {
 		ch <- d
 	}
 }
@@ -56,6 +58,7 @@ func (c sharingCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	give(c.replicas, prometheus.GaugeValue, float64(now.Replicas))
 	give(c.waits, prometheus.GaugeValue, oneIf(now.Waits))
+	give(c.unheld, prometheus.GaugeValue, float64(now.Unheld))
 	for _, stage := range []string{"claimed", "held", "draining"} {
 		give(c.shards, prometheus.GaugeValue, float64(now.Shards[stage]), stage)
 	}

@@ -100,7 +100,8 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Agent, error) {
 	}
 	a.mu.world, a.mu.shown = newWorld(), map[string]kube.Version{}
 	a.mu.me = self{shards: make([]stage, opts.Count), busy: map[string]bool{}}
-	a.mu.refused, a.mu.taken, a.mu.requests = map[string]time.Time{}, map[int]Taken{}, map[string]uint64{}
+	a.mu.refused, a.mu.taken = map[string]time.Time{}, map[int]Taken{}
+	a.mu.requests = map[string]uint64{string(renew): 0, string(claim): 0, string(release): 0} // for a rate from the start
 	a.mu.claimed = map[int]*seen{}
 	own, reconnect := writegate.OwnConnection(cfg)
 	a.reconnect = reconnect

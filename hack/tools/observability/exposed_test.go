@@ -94,12 +94,32 @@ func runManager() (e exposition, err error) {
 		if err == nil {
 			e.families, err = scrape(ctx, m)
 		}
+		if err == nil {
+			err = e.addSharing(c)
+		}
 		stop()
 		running.Wait()
 		e.spans = spans.GetSpans()
 		return errors.Join(err, ended)
 	})
 	return e, err
+}
+
+// addSharing adds the metrics of a manager whose replicas share the work.
+func (e *exposition) addSharing(c embedded.Cluster) error {
+	m, err := manager.New(manager.Options{
+		Config: c.Config, Logger: logr.FromSlogHandler(slog.DiscardHandler), MetricsAddress: "0", HealthAddress: "0",
+		LeaderElection: &manager.LeaderElection{ID: "website", Namespace: "default"}, Sharding: &manager.Sharding{Shards: 8},
+	})
+	if err != nil {
+		return err
+	}
+	for name, f := range described(m.Metrics()) {
+		if e.families[name] == nil {
+			e.families[name] = f
+		}
+	}
+	return nil
 }
 
 // addController adds a controller that annotates a ConfigMap; the channel closes when it

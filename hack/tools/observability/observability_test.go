@@ -64,6 +64,12 @@ var notShown = map[string]string{
 	"flyball_informer_tombstones_forgotten_total":    "for looking into one process",
 	"flyball_informer_watches_total":                 "the relists are what costs",
 	"flyball_reconcile_conflicts_total":              "among the outcomes",
+	"flyball_replica_lease_requests_total":           "for looking into one process",
+	"flyball_replica_refused_writes_total":           "the log says it; nothing was written",
+	"flyball_replica_shards":                         "only of programs whose replicas share objects; the console shows them",
+	"flyball_replica_waiting":                        "an alert",
+	"flyball_replicas":                               "only of programs whose replicas share objects; the console shows them",
+	"flyball_unheld_shards":                          "an alert",
 	"flyball_source_panics_total":                    "an alert, and in the log with the stack",
 	"flyball_webhook_panics_total":                   "an alert, and in the log with the stack",
 }
