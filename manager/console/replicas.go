@@ -124,15 +124,21 @@ func (p replicasPage) mark(s inspect.Shard) (class markup, mark string) {
 	return "", mark
 }
 
+// moveClasses are those of the reasons of moves.
+var moveClasses = map[string]string{inspect.MovedPlanned: "good", inspect.MovedEnded: "warn"}
+
+// writeMoves writes a row for shards that came together.
 func (p replicasPage) writeMoves(w *writer) {
-	w.table("Moves", []string{"#Ago", "#Shard", "From", "Why", "#Informers took"}, func() {
-		for _, m := range slices.Backward(p.Sharing.Moves) {
-			class := "good"
-			if m.Reason == inspect.MovedEnded {
-				class = "warn"
+	moves := slices.Clone(p.Sharing.Moves)
+	slices.Reverse(moves)
+	w.table("Moves", []string{"#Ago", "Shards", "From", "Why", "#Informers took"}, func() {
+		for len(moves) > 0 {
+			m, some := moves[0], []int{}
+			for len(moves) > 0 && moves[0].From == m.From && moves[0].Reason == m.Reason && moves[0].TookSeconds == m.TookSeconds {
+				some, moves = append(some, moves[0].Shard), moves[1:]
 			}
-			w.put("<tr><td class=\"n\"><time datetime=\"%s\">%s</time></td><td class=\"n\">%d</td><td>%s</td><td class=\"%s\">%s</td><td class=\"n\">%s</td></tr>\n",
-				stamp(m.At), since(m.At), m.Shard, m.From, class, m.Reason, duration(m.TookSeconds))
+			w.put("<tr><td class=\"n\"><time datetime=\"%s\">%s</time></td><td>%s</td><td>%s</td><td class=\"%s\">%s</td><td class=\"n\">%s</td></tr>\n",
+				stamp(m.At), since(m.At), shards.SetOf(some...).String(), m.From, moveClasses[m.Reason], m.Reason, duration(m.TookSeconds))
 		}
 		if len(p.Sharing.Moves) == 0 {
 			w.put(`<tr><td colspan="5" class="soft">It has taken none.</td></tr>`)
@@ -153,7 +159,7 @@ func formText(form string) string {
 }
 
 func (p replicasPage) writeDivisions(w *writer) {
-	w.table("Informers", []string{"Kind", "Which", "Selected by", "#Objects", "#Dropped", "#As sent"}, func() {
+	w.table("Informers", []string{"Kind", "Which", "Selected by", "#Objects", "#Dropped", "#Dropped bytes"}, func() {
 		for _, i := range p.Informers {
 			w.put("<tr><th scope=\"row\"><a href=\"%sinformers#%s\">%[2]s</a></th><td>%s</td><td>%s</td><td class=\"n\">%d</td><td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
 				Path, i.Kind, i.Division, formText(i.Form), i.Objects, count(i.Dropped), size(int64(i.DroppedBytes)))

@@ -46,7 +46,11 @@ func TestConsole_ReplicasAreShown_M32(t *testing.T) {
 			{Shard: 0, Holder: "website-a", Stage: "held"}, {Shard: 1, Holder: "website-a", Stage: "draining", Next: "website-b", Since: now, Keys: []string{"website shop/slow"}},
 			{Shard: 2, Holder: "website-b"}, {Shard: 3, Since: now},
 		},
-		Moves: []inspect.Move{{At: now, Shard: 0, From: "website-x", To: "website-a", Reason: inspect.MovedEnded, TookSeconds: 1.5}},
+		Moves: []inspect.Move{
+			{At: now, Shard: 1, To: "website-a", Reason: inspect.MovedUnheld},
+			{At: now, Shard: 2, From: "website-x", To: "website-a", Reason: inspect.MovedEnded, TookSeconds: 1.5},
+			{At: now, Shard: 0, From: "website-x", To: "website-a", Reason: inspect.MovedEnded, TookSeconds: 1.5},
+		},
 	}}
 	has := func(page string, code int, wants ...string) string {
 		t.Helper()
@@ -68,7 +72,7 @@ func TestConsole_ReplicasAreShown_M32(t *testing.T) {
 		`class="bad">nobody</th><td></td><td></td><td class="n">1</td><td>3</td>`,
 		`<li class="mine"><small>0</small> 1</li><li class="moves"><small>1</small> 1↑</li><li><small>2</small> 2</li><li class="bad"><small>3</small> –</li>`,
 		"Shard 1 moves when these reconciles have ended: website shop/slow",
-		`<td>website-x</td><td class="warn">replica ended</td><td class="n">1.5 s</td>`,
+		`<td>0,2</td><td>website-x</td><td class="warn">replica ended</td><td class="n">1.5 s</td>`,
 		"<td>shards 0-1 of 4 by namespace</td><td>this replica, before it decodes</td>", `<td class="n">70</td><td class="n">7.0 kB</td>`,
 		`once</a></th><td>of shard 0: one replica has all</td><td class="n">5</td>`,
 	)
