@@ -35,7 +35,8 @@ func (i inspected) Parts() inspect.Parts {
 			p.Leadership.Refused = l.Refused.Error()
 		}
 	}
-	if p.Sharing = sharingOf(i.m, s.Sharing); p.Sharing != nil {
+	if s.Sharing != nil {
+		p.Sharing = i.m.replicas.describe(s.Sharing)
 		p.Sharing.NameKeys(i, s.Controllers)
 	}
 	if hooks := i.m.webhookServer(); hooks != nil {
@@ -80,31 +81,7 @@ func (i inspected) Sharing() *inspect.Sharing {
 	if i.m.replicas == nil {
 		return nil
 	}
-	return sharingOf(i.m, i.m.replicas.snapshot())
-}
-
-// sharingOf returns what replicas share as package inspect describes it; nil: nothing.
-func sharingOf(m *Manager, s *SharingSnapshot) *inspect.Sharing {
-	if s == nil {
-		return nil
-	}
-	agent := m.replicas.agent
-	out := &inspect.Sharing{
-		Lease: agent.Namespace + "/" + agent.ID, Identity: s.Identity, Plan: s.Plan, LeaseSeconds: agent.LeaseDuration.Seconds(),
-		Waits: s.Waits, Refused: s.Refused,
-	}
-	for _, r := range s.Replicas {
-		out.Replicas = append(out.Replicas, inspect.Replica(r))
-	}
-	for _, one := range s.Shards {
-		out.Shards = append(out.Shards, inspect.Shard{Shard: one.Shard, Holder: one.Holder, Next: one.Next, Stage: one.Stage, Since: one.Since})
-	}
-	for _, move := range s.Moves {
-		out.Moves = append(out.Moves, inspect.Move{
-			At: move.At, Shard: move.Shard, From: move.From, To: move.To, Reason: inspect.ReasonOf(move.From, move.Planned), TookSeconds: move.Took.Seconds(),
-		})
-	}
-	return out
+	return i.m.replicas.describe(i.m.replicas.snapshot())
 }
 
 // Controller implements inspect.Program.

@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager/internal/actions"
 	"github.com/flyball-dev/flyball/manager/internal/election"
+	"github.com/flyball-dev/flyball/manager/internal/inspect"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -130,6 +131,27 @@ func (r *replicas) snapshot() *SharingSnapshot {
 	}
 	for _, m := range s.Moves {
 		out.Moves = append(out.Moves, MoveSnapshot(m))
+	}
+	return out
+}
+
+// describe returns s as package inspect describes it.
+func (r *replicas) describe(s *SharingSnapshot) *inspect.Sharing {
+	agent := r.agent
+	out := &inspect.Sharing{
+		Lease: agent.Namespace + "/" + agent.ID, Identity: s.Identity, Plan: s.Plan, LeaseSeconds: agent.LeaseDuration.Seconds(),
+		Waits: s.Waits, Refused: s.Refused,
+	}
+	for _, one := range s.Replicas {
+		out.Replicas = append(out.Replicas, inspect.Replica(one))
+	}
+	for _, one := range s.Shards {
+		out.Shards = append(out.Shards, inspect.Shard{Shard: one.Shard, Holder: one.Holder, Next: one.Next, Stage: one.Stage, Since: one.Since})
+	}
+	for _, move := range s.Moves {
+		out.Moves = append(out.Moves, inspect.Move{
+			At: move.At, Shard: move.Shard, From: move.From, To: move.To, Reason: inspect.ReasonOf(move.From, move.Planned), TookSeconds: move.Took.Seconds(),
+		})
 	}
 	return out
 }

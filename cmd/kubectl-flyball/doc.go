@@ -14,8 +14,8 @@
 //	kubectl flyball record [1m]          a recording, which can be replayed
 //	kubectl flyball run, pause, resume   act on a controller or a key, if the program takes actions
 //
-//	             kubeconfig ──▶ Leases, Deployments, Pods (find.go) ──▶ one Pod
-//	                                                                      │
+//	             kubeconfig ──▶ Leases, Deployments, Pods (find.go) ──▶ one Pod, or those that
+//	                                                                      │ share objects (fleet.go)
 //	  text ◀── story.go, tables.go ◀── JSON (ask.go) ◀── pods/portforward (forward.go)
 //	                                       ▲
 //	  a program on this machine ───────────┘ --address
@@ -30,6 +30,7 @@
 // # Testing
 //
 // The text is compared with golden files. A manager with its controller is asked over loopback,
-// with and without the guard; Pods are found on the simulated API server; and a port is forwarded
-// by a server with the upgrades of a kubelet, over WebSocket and over SPDY.
+// with and without the guard; Pods are found on the simulated API server, also those of replicas
+// that share objects; and a port is forwarded by a server with the upgrades of a kubelet, over
+// WebSocket and over SPDY.
 package main

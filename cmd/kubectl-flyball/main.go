@@ -43,8 +43,8 @@ const usage = `kubectl flyball shows what an operator does, and why each key was
   kubectl flyball pause CONTROLLER [KEY]      reconciles a controller or key no more, until
   kubectl flyball resume CONTROLLER [KEY]     it is resumed
 
-The operator is the only Pod that holds a Lease, or the one that --operator or -l names, or a
-program on this machine at --address. kubectl flyball COMMAND -help lists the flags.
+The operator is the only Pod that holds a Lease, or the Pods that share one, or those that
+--operator or -l name, or a program on this machine at --address. kubectl flyball COMMAND -help lists the flags.
 `
 
 // settings are the flags.

@@ -69,12 +69,16 @@ func problemsOfInformer(i Informer) (out []Problem) {
 	return out
 }
 
+// works reports whether the controllers of this process are to work.
+func (o Overview) works() bool {
+	return (o.Leadership == nil || o.Leadership.Leading) && (o.Sharing == nil || o.Sharing.Waits == "")
+}
+
 func problemsOfController(c Controller, o Overview) (out []Problem) {
 	of := func(text, hint string, since time.Time) {
 		out = append(out, Problem{Of: "controller", Name: c.Name, Since: since, Text: text, Hint: hint})
 	}
-	leads := (o.Leadership == nil || o.Leadership.Leading) && (o.Sharing == nil || o.Sharing.Waits == "")
-	if !c.Synced && o.Phase == "running" && leads && o.Now.Sub(o.Since) > longWait {
+	if !c.Synced && o.Phase == "running" && o.works() && o.Now.Sub(o.Since) > longWait {
 		of("its workers have not started: "+missingSource(c), "see the informers of its sources", o.Since)
 	}
 	for _, r := range c.Running {

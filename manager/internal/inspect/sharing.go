@@ -257,28 +257,32 @@ func problemsOfSharing(s *Sharing, o Overview) (out []Problem) {
 	if s.Waits != "" && o.Now.Sub(o.Since) > longWait {
 		of(s.Identity, "this replica takes no shards: "+s.Waits, "give all replicas the same -shards and -shard-by; in a rollout it ends when the old replicas have ended", o.Since)
 	}
-	var unheld []int
-	var oldest time.Time
 	for _, one := range s.Shards {
-		since := one.Since
-		if since.IsZero() && s.Waits == "" {
-			since = o.Since
-		}
-		lasts := o.Now.Sub(since)
-		switch {
-		case since.IsZero():
-		case one.Holder == "" && lasts.Seconds() > 2*s.LeaseSeconds:
-			if unheld = append(unheld, one.Shard); oldest.IsZero() || since.Before(oldest) {
-				oldest = since
-			}
-		case one.Stage == StageDraining && lasts > longDrain && len(out) < mostFindings:
-			of(fmt.Sprintf("shard %d", one.Shard), "it cannot move, because reconciles have not ended"+orNothing(": ", named(one.Keys)), "the log has their stacks after the soft deadline", since)
+		if one.Stage == StageDraining && o.Now.Sub(one.Since) > longDrain && len(out) < mostFindings {
+			of(fmt.Sprintf("shard %d", one.Shard), "it cannot move, because reconciles have not ended"+orNothing(": ", named(one.Keys)), "the log has their stacks after the soft deadline", one.Since)
 		}
 	}
-	if len(unheld) > 0 {
+	if unheld, oldest := s.unheld(o); len(unheld) > 0 {
 		of("shards "+shards.SetOf(unheld...).String(), "no replica holds them, and their keys are not reconciled", "the log of the replica that is to take them says why; see its Role for Leases", oldest)
 	}
 	return out
+}
+
+// unheld returns the shards that nobody has held for two lease durations, and since when.
+func (s *Sharing) unheld(o Overview) (some []int, oldest time.Time) {
+	for _, one := range s.Shards {
+		since := one.Since
+		if since.IsZero() && s.Waits == "" { // it has no Lease
+			since = o.Since
+		}
+		if one.Holder != "" || since.IsZero() || o.Now.Sub(since).Seconds() <= 2*s.LeaseSeconds {
+			continue
+		}
+		if some = append(some, one.Shard); oldest.IsZero() || since.Before(oldest) {
+			oldest = since
+		}
+	}
+	return some, oldest
 }
 
 // named returns the first keys.
