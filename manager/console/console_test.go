@@ -65,7 +65,7 @@ func (p *program) Sharing() *inspect.Sharing {
 		Shards: []inspect.Shard{{Keys: []string{""}}, {Shard: 1}, {Shard: 2}},
 	}
 	fill(reflect.ValueOf(s).Elem(), p.text)
-	s.Replicas[1].Name, s.Replicas[1].Address = "b", "javascript:alert(1)"
+	s.Replicas[1].Name, s.Replicas[1].Address = "b", "javascript://x/%0aalert(1)"
 	s.Replicas[2].Name, s.Replicas[2].Address = "c", "https://10.0.0.7:8443/"+p.text
 	s.Shards[1].Holder, s.Shards[2].Holder = "", "c"
 	s.Shards[1].Next, s.Shards[2].Stage, s.Shards[2].Next = "c", "", ""

@@ -40,7 +40,7 @@ func TestConsole_ReplicasAreShown_M32(t *testing.T) {
 		Replicas: []inspect.Replica{
 			{Name: "website-a", Plan: "4/namespace", Weight: 1, Me: true},
 			{Name: "website-b", Plan: "4/namespace", Weight: 2, Address: "https://10.0.0.7:8443"},
-			{Name: "website-c", Plan: "8/uid", Address: "javascript:alert(1)//"},
+			{Name: "website-c", Plan: "8/uid", Address: "javascript://x/%0aalert(1)"},
 		},
 		Shards: []inspect.Shard{
 			{Shard: 0, Holder: "website-a", Stage: "held"}, {Shard: 1, Holder: "website-a", Stage: "draining", Next: "website-b", Since: now, Keys: []string{"website shop/slow"}},
