@@ -195,8 +195,8 @@ func (i informer) and(o informer, pod string) informer {
 	return i
 }
 
-// keysOfAll returns the keys of a controller on all replicas. One that was on several is that of the
-// replica that has it in its queue, or ran it last.
+// keysOfAll returns the keys of a controller on all replicas. One that was on several is that of
+// the replica that has it in its queue, or ran it last.
 func keysOfAll(ctx context.Context, answers []answer, name string, q query) (keyPage, error) {
 	if len(answers) == 1 {
 		return answers[0].keys(ctx, name, q)
@@ -260,7 +260,8 @@ func (k keyRow) compare(o keyRow, sort string) int {
 	return cmp.Or(o.Ended.Compare(k.Ended), byKey)
 }
 
-// history returns a key with its runs, from the replica that has its shard, or else from one that had.
+// history returns a key with its runs, from the replica that has its shard, or else from one that
+// had.
 func (s *session) history(ctx context.Context, answers []answer, c controller, key string) (json.RawMessage, history, error) {
 	type found struct {
 		raw json.RawMessage

@@ -35,8 +35,8 @@ func shares(name, holder string, annotations ...string) *coordinationv1.Lease {
 	return l
 }
 
-// The replicas that share objects are found together: by the Lease of their plan, by their Deployment, or
-// as all that there is. A Pod that is named is asked alone.
+// The replicas that share objects are found together: by the Lease of their plan, by their
+// Deployment, or as all that there is. A Pod that is named is asked alone.
 func TestFind_ReplicasThatShareObjects(t *testing.T) {
 	long := strings.Repeat("a", 65)
 	server := simtest.New(t, nil,
@@ -91,8 +91,8 @@ func replicaOf(t *testing.T, name string, change func(*overview)) answer {
 	return answer{&operator{name: "Pod ops/" + name, pod: "ops/" + name, member: "shop-" + name}, json.RawMessage(`{"program":"` + name + `"}`), o}
 }
 
-// Replicas that share objects are shown as one program: sums, what each says that is wrong, and who holds
-// which shards.
+// Replicas that share objects are shown as one program: sums, what each says that is wrong, and who
+// holds which shards.
 func TestMerged_IsGolden(t *testing.T) {
 	answers := []answer{
 		replicaOf(t, "a", func(o *overview) {
@@ -186,8 +186,8 @@ func startReplica(t *testing.T, server *simtest.Server, name string, by manager.
 	return mgr.MetricsAddr()
 }
 
-// The whole way with two replicas: status is that of both, a key is asked for and run at the replica that
-// holds its shard, and what is paused is so on both.
+// The whole way with two replicas: status is that of both, a key is asked for and run at the
+// replica that holds its shard, and what is paused is so on both.
 func TestCluster_KeysAreAskedForWhereTheyAre_M32(t *testing.T) {
 	for _, by := range []manager.ShardBy{manager.UID, manager.Namespace} {
 		t.Run(string(by), func(t *testing.T) {

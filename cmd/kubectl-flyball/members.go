@@ -15,8 +15,8 @@ import (
 	"github.com/flyball-dev/flyball/client"
 )
 
-// The label and annotations of the Leases of an operator whose replicas share its objects. The label is
-// on all of them, with the name of the operator. See docs/sharding.md.
+// The label and annotations of the Leases of an operator whose replicas share its objects. The
+// label is on all of them, with the name of the operator. See docs/sharding.md.
 const (
 	sharingLabel      = "flyball.dev/sharding"
 	programAnnotation = "flyball.dev/program" // of the Lease with the plan
@@ -34,7 +34,8 @@ func isMember(l *coordinationv1.Lease) bool {
 // longestOfMember is how much of a host name is in the name of a replica's Lease: its end.
 const longestOfMember = 58
 
-// hostOfMember returns the host name in the name of a replica's Lease, which is OPERATOR-HOST-CHANCE.
+// hostOfMember returns the host name in the name of a replica's Lease, which is
+// OPERATOR-HOST-CHANCE.
 func hostOfMember(operator, name string) string {
 	rest, ok := strings.CutPrefix(name, operator+"-")
 	i := strings.LastIndex(rest, "-")

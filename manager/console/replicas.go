@@ -182,8 +182,8 @@ func (p replicasPage) writeControllers(w *writer) {
 	})
 }
 
-// replicaLink returns the name of a replica, as a link to a page of its console if it has an address.
-// Anyone who may write its Lease chooses that.
+// replicaLink returns the name of a replica, as a link to a page of its console if it has an
+// address. Anyone who may write its Lease chooses that.
 func replicaLink(name, address, page string) markup {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {

@@ -31,8 +31,8 @@ func (s *sharer) Parts() inspect.Parts {
 	return p
 }
 
-// The page has who holds each shard, what moves, and what this replica has and drops; the page of a key
-// leads to the replica that has it.
+// The page has who holds each shard, what moves, and what this replica has and drops; the page of a
+// key leads to the replica that has it.
 func TestConsole_ReplicasAreShown_M32(t *testing.T) {
 	now := time.Now()
 	p := &sharer{&program{name: "website", text: "shop/web"}, &inspect.Sharing{

@@ -97,8 +97,8 @@ func startSharing(t *testing.T, server *simtest.Server, number int, by manager.S
 	return s
 }
 
-// Each replica says who holds which shard. A key is run by the replica that holds its shard, and by no
-// other; another one names it, or says that it cannot tell.
+// Each replica says who holds which shard. A key is run by the replica that holds its shard, and by
+// no other; another one names it, or says that it cannot tell.
 func TestActions_OfAnotherReplica_M32(t *testing.T) {
 	for _, by := range []manager.ShardBy{manager.Namespace, manager.UID} {
 		t.Run(string(by), func(t *testing.T) {

@@ -37,8 +37,8 @@ func (s *site) beside(args ...string) (address string, stop func()) {
 	}
 }
 
-// The page of the replicas shows who holds each shard, and a key that this replica does not have leads to
-// the one that has it, on both of them and in each form.
+// The page of the replicas shows who holds each shard, and a key that this replica does not have
+// leads to the one that has it, on both of them and in each form.
 func TestBrowser_Replicas(t *testing.T) {
 	browser := chromium(t)
 	t.Setenv("POD_IP", "127.0.0.1") // replicas write their addresses into their Leases

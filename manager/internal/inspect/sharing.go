@@ -30,9 +30,11 @@ type Sharing struct {
 	LeaseSeconds float64 `json:"leaseSeconds"`
 	// Waits is why this replica takes no shards; absent: it does.
 	Waits string `json:"waits,omitempty"`
-	// Refused counts writes that were refused because this replica could not trust that it holds the shard.
+	// Refused counts writes that were refused because this replica could not trust that it holds the
+	// shard.
 	Refused uint64 `json:"refused"`
-	// Replicas that live, by name; Shards by number; and the last Moves to this replica, the oldest first.
+	// Replicas that live, by name; Shards by number; and the last Moves to this replica, the oldest
+	// first.
 	Replicas []Replica `json:"replicas"`
 	Shards   []Shard   `json:"shards"`
 	Moves    []Move    `json:"moves"`
@@ -87,8 +89,8 @@ const (
 	MovedUnheld  = "nobody held it"
 )
 
-// ReasonOf returns why a shard has moved to this replica. Nobody holds a new shard, or one whose Lease
-// was changed by hand.
+// ReasonOf returns why a shard has moved to this replica. Nobody holds a new shard, or one whose
+// Lease was changed by hand.
 func ReasonOf(from string, planned bool) string {
 	switch {
 	case planned:
@@ -102,8 +104,8 @@ func ReasonOf(from string, planned bool) string {
 // Place is where a key belongs.
 type Place struct {
 	Shard int `json:"shard"`
-	// Holder is the replica that holds the shard, and Address that of its console; absent: none, or not
-	// known.
+	// Holder is the replica that holds the shard, and Address that of its console; absent: none, or
+	// not known.
 	Holder  string `json:"holder,omitempty"`
 	Address string `json:"address,omitempty"`
 	// Here: it is the replica that gives this answer. Stage of the shard, as in Shard.
@@ -187,8 +189,8 @@ func (s *Sharing) NameKeys(p Program, controllers []reconcile.Snapshot) {
 	}
 }
 
-// PlaceOf returns where a key of a controller belongs; nil: nothing is shared, or it is not known, as
-// for an object that this replica does not have, if objects are divided by UID.
+// PlaceOf returns where a key of a controller belongs; nil: nothing is shared, or it is not known,
+// as for an object that this replica does not have, if objects are divided by UID.
 func PlaceOf(p Program, controller, key string) *Place {
 	c := p.Controller(controller)
 	if c == nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// shared returns eight shards, of which a holds the even ones and b the odd ones. a gives the answer.
+// shared returns eight shards, of which a holds the even ones and b the odd ones. a gives the
+// answer.
 func shared(plan string) *inspect.Sharing {
 	s := &inspect.Sharing{
 		Lease: "ops/website", Identity: "website-a", Plan: plan, LeaseSeconds: 15,
@@ -35,7 +36,8 @@ func shared(plan string) *inspect.Sharing {
 	return s
 }
 
-// A shard that nobody holds, one that cannot move, and a replica that waits are problems, but not at once.
+// A shard that nobody holds, one that cannot move, and a replica that waits are problems, but not
+// at once.
 func TestOf_SharingProblems_M32(t *testing.T) {
 	now := time.Now()
 	s := shared("8/namespace")
@@ -87,7 +89,8 @@ func TestOf_SharingProblems_M32(t *testing.T) {
 	}
 }
 
-// A key belongs to a shard by its namespace, by the UID of its object if a cache has that, or to shard 0.
+// A key belongs to a shard by its namespace, by the UID of its object if a cache has that, or to
+// shard 0.
 func TestKeyOf_Place_M32(t *testing.T) {
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "0b1d"}}
 	self := func(s *reconcile.Snapshot) { s.Sources[0].Self = true }
