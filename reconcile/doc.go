@@ -47,6 +47,7 @@
 //	R29 Runs has each key's last runs in bounded memory: causes, result, requests, fields changed
 //	R30 Findings names keys that wake themselves, fight, write without effect, are stuck or starve
 //	R31 a paused key does not run; what wakes it is kept, and it runs once when it is resumed
+//	R32 of replicas that share objects, the one that holds a key's shard reconciles it
 //
 // # Concurrency
 //
