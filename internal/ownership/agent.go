@@ -9,17 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -27,7 +22,6 @@ import (
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/internal/writegate"
-	"github.com/flyball-dev/flyball/kube"
 )
 
 // ErrAbandoned as the cause of the end of Run's context means that work on shards may go on: their
@@ -51,7 +45,6 @@ type Agent struct {
 	sender    *sender
 	reconnect func()
 	watched   *informer.SharedInformerFactory // the Leases
-	leases    informer.Lister[*coordinationv1.Lease]
 	joined    chan struct{}
 	first     chan struct{} // closed when a shard is held for the first time
 	signal    chan struct{}
@@ -62,33 +55,8 @@ type Agent struct {
 
 	mu struct {
 		sync.Mutex
-		world    world
-		me       self
-		shown    map[string]kube.Version // of each Lease, by the watch
-		renewals []renewal               // that the watch has not shown
-		refused  map[string]time.Time
-		claimed  map[int]*seen // the Leases of shards before the claims of this process
-		taken    map[int]Taken
-		catching bool
-		asked    string // of the informers
-		waits    string // why this process takes no shard
-		moves    []Move
-		requests map[string]uint64
-		owners   []string
-		running  bool
-		begun    time.Time
-		// forbidden is why the server refuses the last requests of this process, since then; nil: it does
-		// not.
-		forbidden      error
-		forbiddenSince time.Time
+		book
 	}
-}
-
-// renewal is one that was answered.
-type renewal struct {
-	sent    writegate.Moment
-	at      time.Time
-	version kube.Version
 }
 
 // New sends nothing. cfg must not be gated.
@@ -98,11 +66,7 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Agent, error) {
 		Options: &opts, gate: gate, guard: newGuard(opts.By, opts.Count, gate),
 		joined: make(chan struct{}), first: make(chan struct{}), signal: make(chan struct{}, 1), turns: make(chan struct{}, atOnce),
 	}
-	a.mu.world, a.mu.shown = newWorld(), map[string]kube.Version{}
-	a.mu.me = self{shards: make([]stage, opts.Count), busy: map[string]bool{}}
-	a.mu.refused, a.mu.taken = map[string]time.Time{}, map[int]Taken{}
-	a.mu.requests = map[string]uint64{string(renew): 0, string(claim): 0, string(release): 0} // for a rate from the start
-	a.mu.claimed = map[int]*seen{}
+	a.mu.book = newBook(&opts, a.guard, a.joined, a.wake)
 	own, reconnect := writegate.OwnConnection(cfg)
 	a.reconnect = reconnect
 	own.UserAgent += "/shards"
@@ -119,7 +83,7 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Agent, error) {
 	found := informer.For[*coordinationv1.Lease](a.watched, informer.Scope{
 		Namespaces: []string{opts.Namespace}, LabelSelector: Label + "=" + labelValue(opts.ID),
 	})
-	a.leases = found.Lister()
+	a.mu.leases = found.Lister()
 	_, err = found.AddHandler(a.observeEvent, informer.HandlerOptions{Name: "shards"})
 	return a, err
 }
@@ -159,7 +123,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.log = textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("shards", a.ID)
 	a.sim = simhook.Of(ctx)
 	a.mu.Lock()
-	a.mu.me.identity, a.mu.running, a.mu.begun = a.newIdentity(), true, time.Now()
+	a.mu.log, a.mu.sim = a.log, a.sim
+	a.mu.me.identity, a.mu.running, a.mu.begun = a.mu.newIdentity(), true, time.Now()
 	a.log.Info("Taking part in the division of shards", "identity", a.mu.me.identity, "plan", a.plan().String())
 	a.mu.Unlock()
 	defer a.stopped()
@@ -222,31 +187,13 @@ func (a *Agent) awaitList(ctx context.Context) {
 	a.wake()
 }
 
-// newIdentity returns a name that no other run of a process has.
-func (a *Agent) newIdentity() string {
-	name, chance := a.Identity, rand.String(8)
-	if a.sim != nil {
-		chance = fmt.Sprintf("%08x", uint32(a.sim.Random("identity of a member")*(1<<32)))
-	} else if host, err := os.Hostname(); name == "" && err == nil {
-		name = host
-	}
-	clean := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(cmp.Or(name, "replica")))
-	const most = 60 // the end of a Pod's name tells it from others
-	return fmt.Sprintf("%s-%s-%s", a.ID, strings.Trim(clean[max(len(clean)-most, 0):], "-"), chance)
-}
-
 // step does what follows from what was seen. It reports whether this process has left.
 func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 	a.instant(ctx, "look")
 	now := time.Now()
 	a.mu.Lock()
 	d := a.decide(&a.mu.world, &a.mu.me, now)
-	a.report(d)
+	a.mu.report(d)
 	a.mu.owners = d.owners
 	for _, do := range d.actions {
 		if until := a.mu.refused[do.name]; do.name != "" && now.Before(until) {
@@ -259,7 +206,7 @@ func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 		a.begin(ctx, do, now)
 	}
 	a.catchUpLocked(ctx)
-	need := a.needed(d.coming)
+	need := a.mu.needed(d.coming)
 	left = a.mu.me.leaving && a.mu.me.lease == nil && len(a.mu.me.busy) == 0 && a.mu.world.synced
 	asks := fmt.Sprint(need) != a.mu.asked
 	a.mu.asked = fmt.Sprint(need)
@@ -284,48 +231,15 @@ func (a *Agent) instant(ctx context.Context, what string) {
 	}
 }
 
-// needed returns the shards whose objects this process needs.
-func (a *Agent) needed(coming []int) []int {
-	need := slices.Clone(coming)
-	for s, at := range a.mu.me.shards {
-		if at != elsewhere {
-			need = append(need, s)
-		}
-	}
-	slices.Sort(need)
-	return slices.Compact(need)
-}
-
-// report logs why this process takes no shard, when that changes.
-func (a *Agent) report(d *decision) {
-	text := ""
-	if d.waits != nil {
-		text = d.waits.Error()
-	}
-	if text == a.mu.waits {
-		return
-	}
-	if (text == "") != (a.mu.waits == "") && a.mu.me.lease != nil {
-		a.mu.me.renewAt = time.Now() // the others assign shards to those that take them
-		a.wake()
-	}
-	a.mu.waits = text
-	if text == "" {
-		a.log.Info("Taking shards")
-		return
-	}
-	a.log.Info("Taking no shards", "reason", text)
-}
-
 // begin begins an action. Requests are sent in goroutines of their own.
 func (a *Agent) begin(ctx context.Context, do action, now time.Time) {
 	me := &a.mu.me
 	switch do.do {
 	case rejoin:
-		a.rejoinLocked("its Lease was last renewed too long ago")
+		a.mu.rejoin("its Lease was last renewed too long ago")
 		return
 	case adopt:
-		a.takeLocked(do.shard)
+		a.mu.take(do.shard)
 		return
 	case empty:
 		a.emptyLocked(do.shard)
@@ -338,7 +252,7 @@ func (a *Agent) begin(ctx context.Context, do action, now time.Time) {
 	me.busy[do.name] = true
 	sent := a.gate.Now()
 	identity := me.identity
-	next := a.next(do, now)
+	next := a.mu.next(do, now)
 	a.work.Go(func() {
 		a.instant(ctx, string(do.do)+" "+do.name)
 		a.turns <- struct{}{}
@@ -354,68 +268,6 @@ func (a *Agent) begin(ctx context.Context, do action, now time.Time) {
 		}
 		a.applyLocked(do, got, err, renewal{sent: sent, at: now})
 	})
-}
-
-// next returns the Lease that an action writes.
-func (a *Agent) next(do action, now time.Time) *coordinationv1.Lease {
-	var l *coordinationv1.Lease
-	if do.base != nil {
-		l = do.base.lease.DeepCopy()
-	} else {
-		l = a.blank(do.name)
-	}
-	wall := simhook.Wall(a.sim).Add(time.Since(now))
-	switch do.do {
-	case createPlan, takePlan, changePlan, openPlan:
-		a.set(l, a.planAnnotations(do.do))
-		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = new(planHolder), new(int32(math.MaxInt32))
-		if a.Sign != nil {
-			a.Sign(l)
-		}
-	case createShard, convert:
-		a.set(l, map[string]string{planAnnotation: a.plan().String()})
-	case join, renew:
-		hold(l, a.mu.me.identity, a.LeaseDuration, wall)
-		a.set(l, a.memberAnnotations())
-	case fence, fenceAbsent:
-		free(l, wall)
-		a.set(l, nil)
-	case claim:
-		hold(l, a.mu.me.identity, a.LeaseDuration, wall)
-		a.set(l, map[string]string{planAnnotation: a.plan().String(), writtenAnnotation: ""})
-	case release:
-		a.set(l, map[string]string{writtenAnnotation: a.writtenOf(do.shard, l)})
-		free(l, wall)
-	}
-	return l
-}
-
-// planAnnotations returns the annotations of the plan's Lease.
-func (a *Agent) planAnnotations(do verb) map[string]string {
-	is := map[string]string{planAnnotation: a.plan().String(), programAnnotation: a.Program, readyAnnotation: ""}
-	switch do {
-	case createPlan, takePlan:
-		for _, s := range a.mu.world.shards { // the plan was deleted or edited by hand
-			is[planAnnotation] = cmp.Or(s.annotation(planAnnotation), a.plan().String())
-		}
-	case openPlan:
-		is[readyAnnotation] = "true"
-	}
-	return is
-}
-
-// memberAnnotations returns the annotations of this process's Lease.
-func (a *Agent) memberAnnotations() map[string]string {
-	state := stateActive
-	switch {
-	case a.mu.me.leaving:
-		state = stateLeaving
-	case a.mu.waits != "":
-		state = stateWaiting
-	}
-	return map[string]string{
-		planAnnotation: a.plan().String(), programAnnotation: a.Program, stateAnnotation: state, weightAnnotation: strconv.Itoa(a.Weight), addressAnnotation: a.Address, podAnnotation: a.Pod,
-	}
 }
 
 // send sends the request of an action.
@@ -439,35 +291,7 @@ func (a *Agent) send(ctx context.Context, do action, next *coordinationv1.Lease)
 func (a *Agent) loseAll(why string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.loseAllLocked(why)
-}
-
-func (a *Agent) loseAllLocked(why string) {
-	a.gate.Shut(why)
-	for s, at := range a.mu.me.shards {
-		if at != elsewhere {
-			a.loseLocked(s, why)
-		}
-	}
-}
-
-// loseLocked records that a shard is not this process's any more.
-func (a *Agent) loseLocked(s int, why string) {
-	a.mu.me.shards[s] = elsewhere
-	delete(a.mu.taken, s)
-	delete(a.mu.claimed, s)
-	a.guard.lose([]int{s}, why)
-}
-
-// rejoinLocked ends this member, and begins another one.
-func (a *Agent) rejoinLocked(why string) {
-	textlog.Warn(a.log, nil, "This replica has lost its shards, and joins again", "reason", why, "identity", a.mu.me.identity, "lost", len(a.guard.Held()))
-	a.loseAllLocked(why)
-	me := &a.mu.me
-	me.identity, me.lease, me.version, me.trust = a.newIdentity(), nil, 0, time.Time{}
-	me.renewAt, me.busy = time.Now(), map[string]bool{}
-	a.mu.renewals = nil
-	a.wake()
+	a.mu.loseAll(why)
 }
 
 // emptyLocked makes a shard empty: its reconciles end, and no more begin.
@@ -496,22 +320,6 @@ func (a *Agent) releasesLocked(do action) bool {
 	}
 	me.shards[do.shard] = releasing
 	return true
-}
-
-// takeLocked records that the watch shows the Lease of a shard to name this process, by a claim.
-func (a *Agent) takeLocked(s int) {
-	me := &a.mu.me
-	if me.shards[s] != elsewhere {
-		return
-	}
-	me.shards[s] = claimed
-	before := a.mu.claimed[s] // nil: the answer was lost
-	delete(a.mu.claimed, s)
-	taken := Taken{Shard: s, Previous: before.holder()}
-	if r, ok := recordOf(before); ok {
-		taken.Previous, taken.Released, taken.Written = r.By, true, r.kinds()
-	}
-	a.mu.taken[s] = taken
 }
 
 // catchUpLocked makes the informers catch up with the shards that were taken, and then holds them.
@@ -558,7 +366,7 @@ func (a *Agent) holdLocked(batch []Taken, took time.Duration) {
 		if a.mu.me.shards[t.Shard] == claimed {
 			a.mu.me.shards[t.Shard] = working
 			open = append(open, t.Shard)
-			a.recordMove(Move{Shard: t.Shard, From: t.Previous, To: a.mu.me.identity, Planned: t.Released, Took: took})
+			a.mu.recordMove(Move{Shard: t.Shard, From: t.Previous, To: a.mu.me.identity, Planned: t.Released, Took: took})
 		}
 	}
 	if len(open) == 0 {

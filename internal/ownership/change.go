@@ -47,11 +47,5 @@ func ChangeLease(
 // Change lets change modify the metadata of the plan's Lease, which all replicas share.
 func (a *Agent) Change(ctx context.Context, change func(l *coordinationv1.Lease) (bool, error)) error {
 	get := func(ctx context.Context) (*coordinationv1.Lease, error) { return a.sender.get(ctx, a.ID) }
-	return ChangeLease(ctx, a.Namespace+"/"+a.ID, get, a.sender.write, a.show, change)
-}
-
-func (a *Agent) show(l *coordinationv1.Lease) {
-	if a.Shown != nil {
-		a.Shown(l)
-	}
+	return ChangeLease(ctx, a.Namespace+"/"+a.ID, get, a.sender.write, a.mu.show, change)
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 // mostMoves is how many moves are kept.
@@ -100,14 +99,6 @@ func (a *Agent) Progress() Progress {
 		p.Tries += n
 	}
 	return p
-}
-
-func (a *Agent) recordMove(m Move) {
-	m.At = simhook.Wall(a.sim)
-	if len(a.mu.moves) == mostMoves {
-		a.mu.moves = slices.Delete(a.mu.moves, 0, 1)
-	}
-	a.mu.moves = append(a.mu.moves, m)
 }
 
 // State returns the division as this process sees it.
