@@ -131,15 +131,17 @@ func (a *Agent) Run(ctx context.Context) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer a.work.Wait()
 	defer stop()
+	var cutOff func(uint64, func())
 	if a.sim != nil {
 		a.gate.SetWall(a.sim.Wall)
-		a.guard.cutOffBy(func(number uint64, cancel func()) {
+		cutOff = func(number uint64, cancel func()) {
 			a.work.Go(func() {
 				a.instant(running, fmt.Sprint("cut off ", number))
 				cancel()
 			})
-		})
+		}
 	}
+	a.guard.observe(a.wake, cutOff)
 	a.work.Go(func() {
 		if err := a.watched.Run(running); err != nil {
 			a.log.Error(err, "Cannot watch the Leases of the shards")
@@ -191,7 +193,9 @@ func (a *Agent) awaitList(ctx context.Context) {
 func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 	a.instant(ctx, "look")
 	now := time.Now()
+	idle := a.guard.idle()
 	a.mu.Lock()
+	a.mu.me.idle = idle
 	d := a.decide(&a.mu.world, &a.mu.me, now)
 	a.mu.report(d)
 	a.mu.owners = d.owners
@@ -266,7 +270,7 @@ func (a *Agent) begin(ctx context.Context, do action, now time.Time) {
 		if identity != a.mu.me.identity && do.do != collect && do.do != fence && do.do != fenceAbsent {
 			return // of a life before
 		}
-		a.applyLocked(do, got, err, renewal{sent: sent, at: now})
+		a.applyLocked(ctx, do, got, err, renewal{sent: sent, at: now})
 	})
 }
 

@@ -10,7 +10,9 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/kube"
@@ -34,7 +36,7 @@ func versionOf(s *seen) kube.Version {
 }
 
 // applyLocked records how the request of an action ended.
-func (a *Agent) applyLocked(do action, got *coordinationv1.Lease, err error, sent renewal) {
+func (a *Agent) applyLocked(ctx context.Context, do action, got *coordinationv1.Lease, err error, sent renewal) {
 	now := time.Now()
 	me := &a.mu.me
 	if err != nil {
@@ -60,6 +62,7 @@ func (a *Agent) applyLocked(do action, got *coordinationv1.Lease, err error, sen
 		sent.version = s.version
 		a.mu.renewals = append(a.mu.renewals, sent)
 		a.mu.confirm()
+		a.followLocked(ctx, s.version)
 		if do.do == join {
 			a.mu.onceJoined()
 		}
@@ -73,6 +76,22 @@ func (a *Agent) applyLocked(do action, got *coordinationv1.Lease, err error, sen
 	case fence, fenceAbsent:
 		textlog.Warn(a.log, nil, "Ended a replica that has not renewed its Lease", "replica", do.name)
 	}
+}
+
+// followLocked makes the watch show a renewal. One that is silent is replaced by a list after two seconds.
+func (a *Agent) followLocked(ctx context.Context, version kube.Version) {
+	if a.mu.following {
+		return
+	}
+	a.mu.following = true
+	a.work.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, a.LeaseDuration/2)
+		defer cancel()
+		a.watched.CatchUp(ctx, func(schema.GroupKind) informer.Floor { return informer.Floor{Version: version} })
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.mu.following = false
+	})
 }
 
 // failedLocked records that the request of an action failed.

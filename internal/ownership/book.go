@@ -43,13 +43,15 @@ type book struct {
 	claimed  map[int]*seen // the Leases of shards before the claims of this process
 	taken    map[int]Taken
 	catching bool
-	asked    string // of the informers
-	waits    string // why this process takes no shard
-	moves    []Move
-	requests map[string]uint64
-	owners   []string
-	running  bool
-	begun    time.Time
+	// following: the watch is to show a renewal.
+	following bool
+	asked     string // of the informers
+	waits     string // why this process takes no shard
+	moves     []Move
+	requests  map[string]uint64
+	owners    []string
+	running   bool
+	begun     time.Time
 	// forbidden is why the server refuses the last requests of this process, since then; nil: it does not.
 	forbidden      error
 	forbiddenSince time.Time
@@ -65,7 +67,8 @@ type renewal struct {
 func newBook(opts *Options, guard *Guard, joined chan struct{}, wake func()) book {
 	return book{
 		Options: opts, guard: guard, joined: joined, wake: wake,
-		world: newWorld(), shown: map[string]kube.Version{}, me: self{shards: make([]stage, opts.Count), busy: map[string]bool{}},
+		world: newWorld(), shown: map[string]kube.Version{},
+		me:      self{shards: make([]stage, opts.Count), busy: map[string]bool{}, former: map[string]bool{}},
 		refused: map[string]time.Time{}, taken: map[int]Taken{}, claimed: map[int]*seen{},
 		requests: map[string]uint64{string(renew): 0, string(claim): 0, string(release): 0}, // for a rate from the start
 	}
@@ -93,6 +96,9 @@ func (b *book) rejoin(why string) {
 	textlog.Warn(b.log, nil, "This replica has lost its shards, and joins again", "reason", why, "identity", b.me.identity, "lost", len(b.guard.Held()))
 	b.loseAll(why)
 	me := &b.me
+	if me.lease != nil {
+		me.former[me.identity] = true
+	}
 	me.identity, me.lease, me.version, me.trust = b.newIdentity(), nil, 0, time.Time{}
 	me.renewAt, me.busy = time.Now(), map[string]bool{}
 	b.renewals = nil
@@ -163,6 +169,10 @@ func (b *book) confirm() {
 		r := b.renewals[0]
 		b.renewals = b.renewals[1:]
 		if until := r.at.Add(b.trusted()); until.After(me.trust) {
+			if me.trust.IsZero() && b.waits == "" {
+				me.renewAt = time.Now() // to say that it takes shards
+				b.wake()
+			}
 			me.trust = until
 			b.guard.gate.Open(r.sent)
 		}

@@ -50,6 +50,8 @@ type self struct {
 	leaving  bool
 	shards   []stage
 	busy     map[string]bool // names of Leases that a request is under way for
+	former   map[string]bool // identities before, whose Leases may name them
+	idle     bool            // no reconcile of a shard that was lost is in flight
 }
 
 func (me *self) trusted(now time.Time) bool { return now.Before(me.trust) }
@@ -267,7 +269,11 @@ func (d *decision) fenceDead() {
 		return
 	}
 	for name, m := range d.w.members {
-		if name != d.me.identity && m.holder() != "" && d.after(m.since.Add(m.duration()+d.turn(name))) {
+		switch {
+		case name == d.me.identity || m.holder() == "":
+		case d.me.former[name] && d.me.idle: // this process itself, which does nothing in that name any more
+			d.add(fence, name, -1, m)
+		case d.after(m.since.Add(m.duration() + d.turn(name))):
 			d.add(fence, name, -1, m)
 		}
 	}

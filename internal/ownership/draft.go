@@ -72,7 +72,7 @@ func (b *book) memberAnnotations() map[string]string {
 	switch {
 	case b.me.leaving:
 		state = stateLeaving
-	case b.waits != "":
+	case b.waits != "" || !b.me.trusted(time.Now()):
 		state = stateWaiting
 	}
 	return map[string]string{

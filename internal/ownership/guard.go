@@ -39,6 +39,8 @@ type Guard struct {
 		shards  []guarded
 		changed []*func()
 		entered uint64
+		lost    int    // reconciles in flight whose shard was lost
+		ended   func() // called when there is none any more
 		// cutOff calls cancel, which ends the context of a reconcile, at an instant of its own. Nil: there
 		// is no simulation.
 		cutOff func(number uint64, cancel func())
@@ -59,6 +61,7 @@ type guarded struct {
 type entry struct {
 	cancel context.CancelCauseFunc
 	number uint64
+	lost   bool // its shard was lost
 }
 
 func newGuard(by shards.By, count int, gate *writegate.Gate) *Guard {
@@ -104,6 +107,19 @@ func (g *Guard) leave(shard int, e *entry) {
 		close(s.emptied)
 		s.emptied = nil
 	}
+	if !e.lost {
+		return
+	}
+	if g.mu.lost--; g.mu.lost == 0 && g.mu.ended != nil {
+		g.mu.ended()
+	}
+}
+
+// idle reports whether no reconcile is in flight whose shard was lost.
+func (g *Guard) idle() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.lost == 0
 }
 
 // Changed implements contextvalues.Shards.
@@ -218,6 +234,10 @@ func (g *Guard) lose(some []int, why string) {
 		}
 		s.phase, s.why = foreign, why
 		for e := range s.inside {
+			if !e.lost {
+				e.lost = true
+				g.mu.lost++
+			}
 			late = append(late, e)
 		}
 		return true
@@ -240,10 +260,12 @@ func (g *Guard) lose(some []int, why string) {
 	}
 }
 
-func (g *Guard) cutOffBy(f func(number uint64, cancel func())) {
+// observe sets what is called when no reconcile is in flight any more whose shard was lost. It does not
+// block. cutOff is as in the field.
+func (g *Guard) observe(ended func(), cutOff func(number uint64, cancel func())) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.cutOff = f
+	g.mu.ended, g.mu.cutOff = ended, cutOff
 }
 
 // set calls f for each shard, and reports whether it returned true for one.
