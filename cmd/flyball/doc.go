@@ -15,6 +15,7 @@
 //	   --children Deployment,Service   kinds that the operator keeps for each Database
 //	   --group databases.example.com   API group; by default the host of MODULE
 //	   --webhook                       a validating webhook
+//	   --replicas 3                    replicas that share the objects
 //	   --no-crd                        no kind of its own: --kind is ConfigMap, Namespace, …
 //	   --dir DIR                       by default the last element of MODULE
 //	   --replace DIR                   build with a clone of Flyball
@@ -27,6 +28,7 @@
 //	flyball add kind --kind Backup --children Job
 //	flyball add webhook --kind Database
 //	flyball add version --kind Database --version v2
+//	flyball add replicas 3
 //	flyball add shard --name a
 //
 // add files, and lines where the new code is called.
@@ -49,13 +51,14 @@
 // # Promises
 //
 //	Q1  a written module builds and passes go vet and its tests without a change
-//	Q2  it has at most 16 files, go.sum not counted, a Makefile of less than 60 lines, and
+//	Q2  it has at most 17 files, go.sum not counted, a Makefile of less than 60 lines, and
 //	    no line above 100 columns except those that flyball crds and the go command write
 //	Q3  invalid input is an error that says what to write instead, and then nothing is
 //	    written
 //	Q4  the template is examples/operator: the command with its names gives its files
 //	Q5  an addition inserts lines and makes files; no line that is there is changed or
-//	    removed, and if it cannot be made, nothing is written
+//	    removed, but for the number of replicas and the rights to the leader's Lease, which
+//	    flyball add replicas replaces; if it cannot be made, nothing is written
 //	Q6  an added version changes neither what is stored nor what the reconciler uses;
 //	    its objects and those of the stored version are read as the other
 //	Q7  flyball adopt changes only the options and the imports of managers; -undo gives back

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/adopt"
@@ -63,7 +64,7 @@ func run(args []string, out, problems io.Writer) error {
 		fmt.Fprint(out, usage)
 		return nil
 	}
-	return commandline.Misusef("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version or shard, flyball adopt, flyball crds, or flyball pack", command)
+	return commandline.Misusef("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version, replicas or shard, flyball adopt, flyball crds, or flyball pack", command)
 }
 
 const usage = `flyball writes the module of an operator, adds to it, edits one that is written
@@ -73,6 +74,7 @@ with controller-runtime, and makes what is generated from it:
   flyball add kind --kind Backup --children Job
   flyball add webhook --kind Database
   flyball add version --kind Database --version v2
+  flyball add replicas 3
   flyball add shard --name a
   flyball adopt -C ../operator
   flyball crds -o config/crd.yaml ./api/...
@@ -91,8 +93,13 @@ func runAdd(args []string, out, problems io.Writer) error {
 	flags := flag.NewFlagSet("flyball add "+what, flag.ContinueOnError)
 	flags.SetOutput(problems)
 	flags.StringVar(&a.Dir, "dir", ".", "`directory` of the module")
-	flags.StringVar(&a.Kind, "kind", "", "the `kind` to add, or to add a webhook or a version for")
+	most, give := 0, "kinds by --kind and --children, separated by commas without spaces"
+	if what != "replicas" {
+		flags.StringVar(&a.Kind, "kind", "", "the `kind` to add, or to add a webhook or a version for")
+	}
 	switch what {
+	case "replicas":
+		a.Replicas, most, give = 3, 1, "one number of replicas, such as flyball add replicas 3"
 	case "kind":
 		flags.StringVar(&childKinds, "children", "", "`kinds` that the operator keeps for each object, separated by commas (default: Deployment)")
 	case "webhook":
@@ -101,13 +108,19 @@ func runAdd(args []string, out, problems io.Writer) error {
 	case "shard":
 		flags.StringVar(&a.Shard, "name", "", "`name` of the shard: the value of the label of its objects")
 	default:
-		return commandline.Misusef("%q cannot be added; write flyball add kind --kind KIND, flyball add webhook, flyball add version --version VERSION, or flyball add shard --name NAME", what)
+		return commandline.Misusef("%q cannot be added; write flyball add kind --kind KIND, flyball add webhook, flyball add version --version VERSION, flyball add replicas NUMBER, or flyball add shard --name NAME", what)
 	}
-	if _, err := commandline.Arguments(flags, args, 0, "kinds by --kind and --children, separated by commas without spaces"); err != nil {
+	others, err := commandline.Arguments(flags, args, most, give)
+	if err != nil {
 		return err
 	}
+	if len(others) == 1 {
+		if a.Replicas, err = strconv.Atoi(others[0]); err != nil {
+			return commandline.Misusef("%q is not a number of replicas; write %s", others[0], give)
+		}
+	}
 	a.Children = list(childKinds)
-	add := map[string]func() ([]string, error){"kind": a.AddKind, "webhook": a.AddWebhook, "version": a.AddVersion, "shard": a.AddShard}[what]
+	add := map[string]func() ([]string, error){"kind": a.AddKind, "webhook": a.AddWebhook, "version": a.AddVersion, "replicas": a.AddReplicas, "shard": a.AddShard}[what]
 	changed, err := add()
 	if err != nil {
 		return err
@@ -164,6 +177,7 @@ func runNew(args []string, out, problems io.Writer) error {
 	flags.StringVar(&children, "children", "", "`kinds` that the operator keeps for each object, separated by commas (default: Deployment, or with --no-crd ConfigMap)")
 	flags.BoolVar(&p.Webhook, "webhook", false, "add a validating webhook")
 	flags.BoolVar(&p.Builtin, "no-crd", false, "act on a built-in kind, without a CRD")
+	flags.IntVar(&p.Replicas, "replicas", 0, "`number` of replicas that share the objects (default: one does all the work)")
 	flags.StringVar(&p.Dir, "dir", "", "`directory` to write into, new or empty (default: the last element of MODULE)")
 	flags.StringVar(&p.Replace, "replace", "", "`directory` of a clone of Flyball to build with, in place of a released version")
 	modules, err := commandline.Arguments(flags, args, 1, "one module path, and kinds separated by commas without spaces")

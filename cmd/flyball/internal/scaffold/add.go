@@ -31,6 +31,8 @@ type Addition struct {
 	Children []string
 	// Shard is the name of the shard to add.
 	Shard string
+	// Replicas that are to share objects.
+	Replicas int
 	// Version to add, such as v1beta1.
 	Version string
 }
@@ -60,6 +62,7 @@ func (a Addition) add(change func(plan, files) error) ([]string, error) {
 		return nil, err
 	}
 	after := maps.Clone(before)
+	p.replaced = before
 	if err := change(p, after); err != nil {
 		return nil, fmt.Errorf("nothing is changed: %w", err)
 	}
@@ -138,7 +141,7 @@ func (a Addition) plan(all files) (plan, error) {
 	if operator == nil {
 		return plan{}, errors.New("config/operator.yaml has no Deployment with a name that ends in -operator, first in its metadata: the command cannot see the operator's name")
 	}
-	p := Project{Module: string(module[1]), Kind: a.Kind, Children: a.Children}
+	p := Project{Module: string(module[1]), Kind: a.Kind, Children: a.Children, Replicas: a.Replicas}
 	var kinds []string
 	for name, text := range all {
 		if !strings.HasPrefix(name, "api/") {
@@ -156,7 +159,7 @@ func (a Addition) plan(all files) (plan, error) {
 	if p.Group == "" || len(kinds) == 0 {
 		return plan{}, errors.New("api/v1 has no kind and GroupVersion: the command adds only to operators with a CRD")
 	}
-	if p.Kind == "" && (len(kinds) == 1 || a.Shard != "") {
+	if p.Kind == "" && (len(kinds) == 1 || a.Shard != "" || a.Replicas != 0) {
 		p.Kind = first(kinds, string(operator[1]))
 	}
 	out, err := p.check()

@@ -228,6 +228,89 @@ func TestAddition_Shards_Q5(t *testing.T) {
 	}
 }
 
+// What replicas add is the same for a fresh module and for one that is there.
+func TestAddition_Replicas_Q5(t *testing.T) {
+	for _, webhook := range []bool{false, true} {
+		dir := written(t, Project{Module: "example.com/me/database", Kind: "Database", Webhook: webhook})
+		before := everything(t, dir)
+		changed, err := Addition{Dir: dir, Replicas: 5}.AddReplicas()
+		if want := []string{"config/autoscaler.yaml", "config/operator.yaml", "operator_test.go", "replicas_test.go"}; err != nil || !slices.Equal(changed, want) {
+			t.Fatalf("%v have changed, %v, want %v", changed, err, want)
+		}
+		all := everything(t, dir)
+		for name, text := range before {
+			if line := lost(text, all[name]); line != "" && name != "config/operator.yaml" {
+				t.Errorf("%s has lost the line %q", name, line)
+			}
+		}
+		manifests := string(all["config/operator.yaml"])
+		for _, c := range []struct {
+			text  string
+			times int
+		}{
+			{"  replicas: 5\n", 1},
+			{"  replicas: 1\n", 0},
+			{"            - -leader-elect\n            - -shards=64 #", 1},
+			{"fieldPath: status.podIP\n", 1},
+			{"resources: [leases]\n    verbs: [get, list, watch, create, update, delete]\n", 1},
+			{"resources: [leases]\n", 1},
+			{"kind: PodDisruptionBudget\n", 1},
+			{"      topologySpreadConstraints:\n", 1},
+			{"      maxUnavailable: 1\n      maxSurge: 1\n", 1},
+		} {
+			if got := strings.Count(manifests, c.text); got != c.times {
+				t.Errorf("config/operator.yaml has %q %d times, want %d:\n%s", c.text, got, c.times, manifests)
+			}
+		}
+		if text := string(all["config/autoscaler.yaml"]); !strings.Contains(text, "maxReplicas: 8 ") {
+			t.Errorf("the autoscaler is not for 64 shards:\n%s", text)
+		}
+		fresh := everything(t, written(t, Project{Module: "example.com/me/database", Kind: "Database", Webhook: webhook, Replicas: 5}))
+		for _, name := range []string{"config/autoscaler.yaml", "config/operator.yaml"} {
+			if string(fresh[name]) != string(all[name]) {
+				t.Errorf("flyball new --replicas 5 writes another %s:\n%s\nthan flyball add replicas 5:\n%s", name, fresh[name], all[name])
+			}
+		}
+		if _, err := (Addition{Dir: dir, Replicas: 6}).AddReplicas(); err == nil || !strings.Contains(err.Error(), "already") {
+			t.Errorf("a second time: %v, want an error that says what to change", err)
+		}
+		compare(t, everything(t, dir), all, "the module before")
+		if _, err := (Addition{Dir: dir, Shard: "a"}).AddShard(); err != nil {
+			t.Errorf("a shard by label beside replicas: %v", err)
+		}
+	}
+}
+
+// Rights that people have changed stay, and so does all that would have to be united with what
+// is added.
+func TestAddition_ReplicasOfEditedManifests_Q5(t *testing.T) {
+	for _, c := range []struct{ old, by, want string }{
+		{"            - -leader-elect\n", "            - -leader-elect=true\n", "- -leader-elect"},
+		{"  replicas: 1\n", "", "replicas: 1"},
+		{"          args:\n", "          env:\n            - name: A\n              value: b\n          args:\n", "env:"},
+	} {
+		dir := written(t, Project{Module: "example.com/me/database", Kind: "Database"})
+		replaceIn(t, dir, "config/operator.yaml", c.old, c.by)
+		before := everything(t, dir)
+		changed, err := Addition{Dir: dir, Replicas: 3}.AddReplicas()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v have changed, %v; want an error with %q", c.by, changed, err, c.want)
+		}
+		compare(t, everything(t, dir), before, "the module before")
+	}
+	dir := written(t, Project{Module: "example.com/me/database", Kind: "Database"})
+	replaceIn(t, dir, "config/operator.yaml", "    verbs: [get, watch, update]\n", "    verbs: [get, watch, update, patch]\n")
+	replaceIn(t, dir, "config/operator.yaml", "  replicas: 1\n", "  replicas: 2\n")
+	if _, err := (Addition{Dir: dir, Replicas: 3}).AddReplicas(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"[get, watch, update, patch]", "  replicas: 3\n", "[get, list, watch, create, update, delete]"} {
+		if text := string(everything(t, dir)["config/operator.yaml"]); strings.Count(text, want) != 1 {
+			t.Errorf("config/operator.yaml has not once %q:\n%s", want, text)
+		}
+	}
+}
+
 // A Deployment that people have changed is not copied into one that acts on the same objects,
 // or whose Pods the operator's Service would select.
 func TestAddition_ShardOfAnEditedDeployment_Q5(t *testing.T) {

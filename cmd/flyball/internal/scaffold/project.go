@@ -7,7 +7,7 @@
 //	template.txtar, a copy of examples/operator ──┐
 //	parts.txtar: children, variants, a webhook ───┴─▶ project.go ──▶ files ──▶ write.go
 //
-//	files of an operator ──▶ addkind.go, addwebhook.go, addversion.go ──▶ insertions
+//	files of an operator ──▶ addkind.go, addversion.go, replicas.go and others ──▶ insertions
 package scaffold
 
 import (
@@ -32,6 +32,8 @@ type Project struct {
 	Children []string
 	// Webhook adds a validating webhook.
 	Webhook bool
+	// Replicas share the objects. 0: one does all the work.
+	Replicas int
 	// Builtin is an operator without a CRD: Kind is a kind of Kubernetes.
 	Builtin bool
 	// Dir is the directory to write into. Empty: the last element of the module's path.
@@ -51,6 +53,7 @@ type plan struct {
 	workload *builtin // the first child with replicas; nil: there is none
 	operator string   // its name, without "-operator"
 	present  []string // kinds that the module has
+	replaced files    // by an addition, which writes here what must stay of them
 }
 
 // check returns everything that is wrong with a project.
@@ -74,6 +77,9 @@ func (p Project) check() (plan, error) {
 		out.parent = parent
 	}
 	problems = append(problems, out.setChildren())
+	if p.Replicas != 0 {
+		problems = append(problems, checkReplicas(p.Replicas))
+	}
 	if err := errors.Join(problems...); err != nil {
 		return out, err
 	}
@@ -171,6 +177,12 @@ func (p plan) files() (files, error) {
 	}
 	if p.Webhook {
 		if err := p.addWebhook(all, "operator_test.go"); err != nil {
+			return nil, err
+		}
+	}
+	if p.Replicas != 0 {
+		p.replaced = files{}
+		if err := p.addReplicas(all, "operator_test.go"); err != nil {
 			return nil, err
 		}
 	}

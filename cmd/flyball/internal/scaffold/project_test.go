@@ -25,7 +25,8 @@ func TestProject_FilesAreFewAndNameOnlyTheProject_Q2(t *testing.T) {
 		{Module: "example.com/me/database", Kind: "Database", Children: []string{"StatefulSet", "Service", "Secret"}, Webhook: true},
 		{Module: "github.com/me/dns", Kind: "DNSRecord", Children: []string{"ConfigMap"}, Webhook: true},
 		{Module: "github.com/me/orders/v2", Kind: "Order", Children: kindsOf(children)},
-		{Module: "example.com/sync", Kind: "Namespace", Builtin: true, Webhook: true},
+		{Module: "example.com/sync", Kind: "Namespace", Builtin: true, Webhook: true, Replicas: 3},
+		{Module: "github.com/me/dns", Kind: "DNSRecord", Children: []string{"Job"}, Webhook: true, Replicas: 4},
 		{Module: "example.com/sync", Kind: "ConfigMap", Builtin: true, Children: []string{"StatefulSet", "Deployment"}},
 	} {
 		p.Version = "v1.2.3"
@@ -43,8 +44,8 @@ func TestProject_FilesAreFewAndNameOnlyTheProject_Q2(t *testing.T) {
 				t.Errorf("%s %s: %s has %q, which is not the project's", p.Module, p.Kind, name, found)
 			}
 		}
-		if count > 16 {
-			t.Errorf("%s %s has %d files without go.sum, want at most 16", p.Module, p.Kind, count)
+		if count > 17 {
+			t.Errorf("%s %s has %d files without go.sum, want at most 17", p.Module, p.Kind, count)
 		}
 		for name, text := range all {
 			for line := range strings.Lines(string(text)) {
@@ -81,7 +82,8 @@ func TestProject_EachFormIsAProgram_Q1(t *testing.T) {
 		{Kind: "Database", Webhook: true, Children: []string{"ConfigMap"}},
 		{Kind: "Database", Children: []string{"Job", "Service"}},
 		{Kind: "Database", Children: []string{"Job", "Deployment"}},
-		{Kind: "Namespace", Builtin: true, Webhook: true},
+		{Kind: "Namespace", Builtin: true, Webhook: true, Replicas: 2},
+		{Kind: "Database", Webhook: true, Replicas: 2},
 		{Kind: "ConfigMap", Builtin: true, Children: []string{"Deployment"}},
 	} {
 		p.Module, p.Version = "example.com/me/database", "v1.2.3"
@@ -158,6 +160,9 @@ func TestProject_InvalidInputIsExplainedAndNothingIsWritten_Q3(t *testing.T) {
 		{func(p *Project) { p.Module = "gopkg.in/database" }, ".v2"},
 		{func(p *Project) { p.Module = "example.com/internal/database" }, "another meaning"},
 		{func(p *Project) { p.Module = flyballModule + "/database" }, "Flyball's own"},
+		{func(p *Project) { p.Replicas = 1 }, "2 to 512"},
+		{func(p *Project) { p.Replicas = -1 }, "2 to 512"},
+		{func(p *Project) { p.Replicas = 513 }, "2 to 512"},
 		{func(p *Project) { p.Dir = "full" }, "--dir"},
 		{func(p *Project) { p.Replace = "missing" }, "not a clone"},
 		{func(p *Project) { p.Kind, p.Group, p.Dir = "database", "databases", "full" }, "at least two labels"},

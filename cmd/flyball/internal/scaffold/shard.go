@@ -91,20 +91,17 @@ func (p plan) shardManifests(manifests []byte, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := string(manifests)
-	for document := range strings.SplitSeq(text, "\n---\n") {
-		if !strings.Contains("\n"+document, "\nkind: Deployment\n") || !strings.Contains("\n"+document+"\n", "\n  name: "+operator+"\n") {
-			continue
-		}
-		if line := "- -leader-elect"; countLines(document, line) == 0 {
-			return "", fmt.Errorf("the Deployment %s in config/operator.yaml has no line %q, after which the argument -shard goes; write the argument so", operator, line)
-		}
-		if line := "app.kubernetes.io/name: " + operator; countLines(document, line) < 2 {
-			return "", fmt.Errorf("the Deployment %s in config/operator.yaml does not have the line %q in its selector and its template, where the shard has a label of its own; write both so", operator, line)
-		}
-		return insertAfter(text, document, shardDeployment(document, operator, name)), nil
+	document := p.deploymentIn(string(manifests))
+	if document == "" {
+		return "", fmt.Errorf("config/operator.yaml has no Deployment %s", operator)
 	}
-	return "", fmt.Errorf("config/operator.yaml has no Deployment %s", operator)
+	if line := "- -leader-elect"; countLines(document, line) == 0 {
+		return "", fmt.Errorf("the Deployment %s in config/operator.yaml has no line %q, after which the argument -shard goes; write the argument so", operator, line)
+	}
+	if line := "app.kubernetes.io/name: " + operator; countLines(document, line) < 2 {
+		return "", fmt.Errorf("the Deployment %s in config/operator.yaml does not have the line %q in its selector and its template, where the shard has a label of its own; write both so", operator, line)
+	}
+	return insertAfter(string(manifests), document, shardDeployment(document, operator, name)), nil
 }
 
 // countLines returns how many lines of text have this content.
