@@ -37,13 +37,27 @@ func (s *sharing) has(e Event) bool {
 	return s != nil && e.Kind == leases && (e.Key == s.Lease || strings.HasPrefix(e.Key, s.Lease+"-"))
 }
 
+// shardHolder is who holds a shard: the process that wrote its identity into the Lease.
+type shardHolder struct{ identity, who string }
+
+// after returns the holder after a change of the Lease. Others may write the Lease and leave its holder.
+func (h shardHolder) after(e Event) shardHolder {
+	switch {
+	case e.Holder == "" || e.Name == "deleted":
+		return shardHolder{}
+	case e.Holder == h.identity:
+		return h
+	}
+	return shardHolder{e.Holder, e.Who}
+}
+
 // holderWrites (V30): of replicas that share objects, only the one that holds a shard, by its Lease at that
 // revision, writes in reconciles of the shard's keys, and no two reconcile a key at once.
 func holderWrites(h *History) (out []Violation) {
 	if h.Sharing == nil {
 		return nil
 	}
-	s, holders, uids := h.Sharing, map[int]string{}, map[object]string{}
+	s, holders, uids := h.Sharing, map[int]shardHolder{}, map[object]string{}
 	runs, busy := map[int]Event{}, map[line]string{}
 	for i, e := range h.Events {
 		switch e.What {
@@ -65,9 +79,7 @@ func holderWrites(h *History) (out []Violation) {
 			}
 		case Changed:
 			if shard, err := strconv.Atoi(strings.TrimPrefix(e.Key, s.Lease+"-")); s.has(e) && err == nil {
-				if holders[shard] = e.Who; e.Holder == "" {
-					holders[shard] = ""
-				}
+				holders[shard] = holders[shard].after(e)
 				continue
 			}
 			if e.UID != "" {
@@ -81,8 +93,8 @@ func holderWrites(h *History) (out []Violation) {
 			if s.By == shards.Namespace {
 				value, _, _ = strings.Cut(key, "/")
 			}
-			if shard := shards.Of(value, s.Count); value != "" && holders[shard] != e.Who {
-				out = append(out, violated(i, "%s writes %s %s in a reconcile of %s, whose shard %d %q holds", e.Who, e.Kind, e.Key, key, shard, holders[shard]))
+			if shard := shards.Of(value, s.Count); value != "" && holders[shard].who != e.Who {
+				out = append(out, violated(i, "%s writes %s %s in a reconcile of %s, whose shard %d %q holds", e.Who, e.Kind, e.Key, key, shard, holders[shard].who))
 			}
 		}
 	}

@@ -47,8 +47,11 @@ func (p plan) addReplicas(all files, tests string) error {
 	}
 	all[tests] = test
 	all["operator_test.go"], err = gotree.Edit("operator_test.go", all["operator_test.go"], func(f *gotree.File) error {
-		return insert(f, []insertion{{"TestRights", "used.Check", "// Replicas that share objects have further Leases.\n" +
-			"cfg.Manager.Sharding = &manager.Sharding{Shards: 8}\nkit.Test(t, cfg, scenario)\n", ""}})
+		return insert(f, []insertion{
+			{"TestRights", "used.Check", "// Replicas that share objects have further Leases.\n" +
+				"cfg.Manager.Sharding = &manager.Sharding{Shards: 8}\nkit.Test(t, cfg, scenario)\n", ""},
+			{"TestControlPlane", "manager.New(opts)", "opts.Sharding = &manager.Sharding{Shards: 8}\n", ""},
+		})
 	})
 	return err
 }
