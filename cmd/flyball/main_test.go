@@ -207,7 +207,7 @@ func TestNew_ModulesPassTheirTests_Q1(t *testing.T) {
 		"without a CRD":     "-kind=Namespace example.com/me/defaults.v2 --no-crd --group defaults.example.com -children ConfigMap,ServiceAccount --webhook",
 		"without replicas":  "github.com/me/dns --kind DNSRecord --children ConfigMap,CronJob",
 		"with an end":       "example.com/me/move --kind Migration --children ConfigMap,Job",
-		"with six children": "github.com/me/orders/v2 --kind OrderPolicy --children Deployment,Service,ConfigMap,Secret,Job,ServiceAccount",
+		"with six children": "github.com/me/orders/v2 --kind OrderPolicy --children Deployment,Service,ConfigMap,Secret,Job,ServiceAccount --replicas 3",
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "module")
@@ -290,6 +290,10 @@ func TestRun_SaysWhatToWrite_Q3(t *testing.T) {
 		{"add nothing", "flyball add kind"},
 		{"add version --version v2", "no go.mod"},
 		{"add kind Backup", "--kind"},
+		{"add replicas", "no go.mod"},
+		{"add replicas many", "flyball add replicas 3"},
+		{"add replicas 3 4", "flyball add replicas 3"},
+		{"new example.com/a --kind Database --replicas 1", "2 to 512"},
 		{"add kind --kind Backup", "no go.mod"},
 		{"new example.com/a kind B", "-kind"},
 	} {

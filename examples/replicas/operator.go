@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,10 +38,11 @@ const (
 func operate(name string) error {
 	ctx, stop := context.WithCancel(manager.SignalContext())
 	defer stop()
-	go func() { // it ends with the process
+	var parent sync.WaitGroup // nothing waits for it: it ends with this process
+	parent.Go(func() {
 		defer stop()
 		_, _ = io.Copy(io.Discard, os.Stdin) // the parent writes nothing, and ends
-	}()
+	})
 	cfg, err := manager.FindConfig("", "")
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 )
 
 // replicaName is the environment variable with the name of a process of the operator.
@@ -19,6 +20,7 @@ type process struct {
 	name  string
 	cmd   *exec.Cmd
 	stdin io.Closer
+	waits sync.WaitGroup
 	ended chan struct{} // closed when it has ended
 	err   error         // of that
 }
@@ -40,10 +42,10 @@ func start(name, kubeconfig string) (*process, error) {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	p := &process{name: name, cmd: cmd, stdin: stdin, ended: make(chan struct{})}
-	go func() { // it ends with the process
+	p.waits.Go(func() {
 		defer close(p.ended)
 		p.err = cmd.Wait()
-	}()
+	})
 	return p, nil
 }
 
@@ -52,7 +54,7 @@ func (p *process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("kill %s: %w", p.name, err)
 	}
-	<-p.ended
+	p.waits.Wait()
 	return nil
 }
 
@@ -61,7 +63,7 @@ func (p *process) askToStop() { _ = p.stdin.Close() } // it fails if the process
 
 // wait returns when the process has ended.
 func (p *process) wait() error {
-	<-p.ended
+	p.waits.Wait()
 	if p.err != nil {
 		return fmt.Errorf("%s ended: %w", p.name, p.err)
 	}

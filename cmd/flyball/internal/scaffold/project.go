@@ -182,7 +182,7 @@ func (p plan) files() (files, error) {
 	}
 	if p.Replicas != 0 {
 		p.replaced = files{}
-		if err := p.addReplicas(all, "operator_test.go"); err != nil {
+		if err := all.addReplicas(p, "operator_test.go"); err != nil {
 			return nil, err
 		}
 	}

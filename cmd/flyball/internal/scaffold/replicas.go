@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/gotree"
-	"github.com/flyball-dev/flyball/internal/shards"
 )
 
 // AddReplicas lets the replicas of the operator's Deployment share its objects: its manifests,
@@ -19,15 +18,17 @@ func (a Addition) AddReplicas() ([]string, error) {
 		if err := checkReplicas(p.Replicas); err != nil {
 			return err
 		}
-		return p.addReplicas(all, "replicas_test.go")
+		return all.addReplicas(p, "replicas_test.go")
 	})
 }
 
 const autoscalerFile = "config/autoscaler.yaml"
 
-// addReplicas adds the test to the file of this name.
-func (p plan) addReplicas(all files, tests string) error {
-	manifests, bare, err := p.replicaManifests(string(all["config/operator.yaml"]))
+// addReplicas lets the replicas of a plan's operator share its objects. The test is added to the
+// file of this name.
+func (all files) addReplicas(p plan, tests string) error {
+	r := replicas{p.operator + "-operator", p.Replicas}
+	manifests, bare, err := r.manifests(string(all["config/operator.yaml"]), p.words(leaderRights()))
 	if err != nil {
 		return err
 	}
@@ -37,7 +38,7 @@ func (p plan) addReplicas(all files, tests string) error {
 		}
 	}
 	p.replaced["config/operator.yaml"] = []byte(bare)
-	all["config/operator.yaml"], all[autoscalerFile] = []byte(manifests), []byte(p.autoscaler())
+	all["config/operator.yaml"], all[autoscalerFile] = []byte(manifests), []byte(r.autoscaler())
 	test, err := p.partFile("replicas/replicas_test.go", "")
 	if err == nil && all[tests] != nil {
 		test, err = p.merge(tests, all[tests], test)
@@ -56,8 +57,8 @@ func (p plan) addReplicas(all files, tests string) error {
 	return err
 }
 
-// mostReplicas have eight shards each.
-const mostReplicas = shards.Most / 8
+// mostReplicas have eight shards each, of 4096 that a manager can have.
+const mostReplicas = 512
 
 func checkReplicas(n int) error {
 	if n < 2 || n > mostReplicas {
@@ -76,13 +77,19 @@ func shardsFor(replicas int) int {
 	return n
 }
 
+// replicas of an operator's Deployment.
+type replicas struct {
+	operator string // name of the Deployment
+	number   int
+}
+
 var replicasLine = regexp.MustCompile(`(?m)^  replicas: \d+\n`)
 
-// replicaManifests returns config/operator.yaml with what replicas need, and what stays of it as
-// it was: they replace the number of replicas, and the rights to the Lease of a leader.
-func (p plan) replicaManifests(text string) (out, bare string, err error) {
-	name := p.operator + "-operator"
-	document := p.deploymentIn(text)
+// manifests returns config/operator.yaml with what replicas need, and what stays of it as it was:
+// they replace the number of replicas, and the rights to the Lease of a leader.
+func (r replicas) manifests(text, leaderRights string) (out, bare string, err error) {
+	name := r.operator
+	document := deploymentIn(text, name)
 	number := replicasLine.FindString(document)
 	switch {
 	case document == "":
@@ -97,52 +104,49 @@ func (p plan) replicaManifests(text string) (out, bare string, err error) {
 			return "", "", fmt.Errorf("the Deployment %s in config/operator.yaml has %q already; move it away, run the command again, and unite both", name, taken)
 		}
 	}
-	deployment, err := p.replicaDeployment(document, number)
+	deployment, err := r.deployment(document, number)
 	if err != nil {
 		return "", "", err
 	}
-	rights := p.leaderRights(text)
-	bare = strings.Replace(strings.Replace(text, document, strings.Replace(document, number, "", 1), 1), rights, "", 1)
-	out = insertAfter(strings.Replace(text, document, deployment, 1), deployment, p.disruptionBudget())
-	out = strings.Replace(out, rights, "", 1)
+	bare = strings.Replace(text, document, strings.Replace(document, number, "", 1), 1)
+	bare = strings.Replace(bare, leaderRights, "", 1)
+	out = insertAfter(strings.Replace(text, document, deployment, 1), deployment, r.disruptionBudget())
+	out = strings.Replace(out, leaderRights, "", 1)
 	rule := rule("coordination.k8s.io", "leases", "get, list, watch, create, update, delete", "keep: replicas have Leases of random names")
 	with, err := inserted([]byte(out), []place{{"kind: Role ", "rules:\n", rule}})
 	return string(with), bare, err
 }
 
-// deploymentIn returns the document of the operator's Deployment. Empty: there is none.
-func (p plan) deploymentIn(manifests string) string {
+// deploymentIn returns the document of the Deployment with a name. Empty: there is none.
+func deploymentIn(manifests, name string) string {
 	for document := range strings.SplitSeq(manifests, "\n---\n") {
-		if strings.Contains("\n"+document, "\nkind: Deployment\n") && strings.Contains("\n"+document+"\n", "\n  name: "+p.operator+"-operator\n") {
+		if strings.Contains("\n"+document, "\nkind: Deployment\n") && strings.Contains("\n"+document+"\n", "\n  name: "+name+"\n") {
 			return document
 		}
 	}
 	return ""
 }
 
-// leaderRights returns the rules of the template for the Lease of a leader, as far as they are
-// in the manifests as they were written, one after the other.
-func (p plan) leaderRights(manifests string) string {
+// leaderRights returns the template's rules for the Lease of a leader. Where people have changed
+// them, they stay.
+func leaderRights() string {
 	_, role, _ := strings.Cut(string(unpack(templateArchive)["config/operator.yaml"]), "\nkind: Role ")
 	_, rules, _ := strings.Cut(role, "rules:\n")
 	rules, _, _ = strings.Cut(rules, "---\n")
-	if rules = p.words(rules); strings.Contains(manifests, rules) {
-		return rules
-	}
-	return ""
+	return rules
 }
 
-// replicaDeployment is the operator's Deployment with replicas that share its objects.
-func (p plan) replicaDeployment(document, number string) (string, error) {
+// deployment is the operator's Deployment with replicas that share its objects.
+func (r replicas) deployment(document, number string) (string, error) {
 	out := strings.Replace(document, number, fmt.Sprintf(`  replicas: %d
   strategy: # a rollout moves the shards of one replica after the other
     type: RollingUpdate
     rollingUpdate:
       maxUnavailable: 1
       maxSurge: 1
-`, p.Replicas), 1)
+`, r.number), 1)
 	for _, i := range []struct{ before, line, after string }{
-		{"", "            - -leader-elect\n", fmt.Sprintf("            - -shards=%d # at least eight for each replica\n", shardsFor(p.Replicas))},
+		{"", "            - -leader-elect\n", fmt.Sprintf("            - -shards=%d # at least eight for each replica\n", shardsFor(r.number))},
 		{`          env:
             - name: POD_IP # by which people reach the console of this replica
               valueFrom:
@@ -155,18 +159,18 @@ func (p plan) replicaDeployment(document, number string) (string, error) {
           whenUnsatisfiable: ScheduleAnyway
           labelSelector:
             matchLabels:
-              app.kubernetes.io/name: %s-operator
-`, p.operator), "      containers:\n", ""},
+              app.kubernetes.io/name: %s
+`, r.operator), "      containers:\n", ""},
 	} {
 		if strings.Count(out, i.line) != 1 {
-			return "", fmt.Errorf("the Deployment %s-operator in config/operator.yaml has not once the line %q; write it so", p.operator, strings.TrimSpace(i.line))
+			return "", fmt.Errorf("the Deployment %s in config/operator.yaml has not once the line %q; write it so", r.operator, strings.TrimSpace(i.line))
 		}
 		out = strings.Replace(out, i.line, i.before+i.line+i.after, 1)
 	}
 	return out, nil
 }
 
-func (p plan) disruptionBudget() string {
+func (r replicas) disruptionBudget() string {
 	return fmt.Sprintf(`apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
@@ -177,11 +181,11 @@ spec:
   selector:
     matchLabels:
       app.kubernetes.io/name: %[1]s
-`, p.operator+"-operator")
+`, r.operator)
 }
 
 // autoscaler is an example, which config/kustomization.yaml does not list.
-func (p plan) autoscaler() string {
+func (r replicas) autoscaler() string {
 	return fmt.Sprintf(`# An example, which is not deployed: the backlog decides how many replicas there are. It needs
 # an adapter that serves the operator's metrics as metrics of Pods, such as prometheus-adapter.
 # To use it, add it to the resources in kustomization.yaml, and remove replicas from the
@@ -211,5 +215,5 @@ spec:
       stabilizationWindowSeconds: 60 # a backlog after a start is not load
     scaleDown:
       stabilizationWindowSeconds: 600 # each change moves shards
-`, p.operator+"-operator", shardsFor(p.Replicas)/8)
+`, r.operator, shardsFor(r.number)/8)
 }

@@ -91,7 +91,7 @@ func (p plan) shardManifests(manifests []byte, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	document := p.deploymentIn(string(manifests))
+	document := deploymentIn(string(manifests), operator)
 	if document == "" {
 		return "", fmt.Errorf("config/operator.yaml has no Deployment %s", operator)
 	}
