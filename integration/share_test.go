@@ -109,11 +109,13 @@ var _ = Describe("processes of an operator that share its objects", func() {
 		shared(a, b, c)
 		editing, done := context.WithCancel(ctx)
 		var editor sync.WaitGroup
+		pace := time.NewTicker(5 * time.Millisecond)
+		defer pace.Stop()
 		editor.Go(func() {
 			for i := 1; editing.Err() == nil; i++ {
 				patch := fmt.Sprintf(`{"data":{"value":"%d"}}`, i)
 				_, _ = api.CoreV1().ConfigMaps(ns).Patch(editing, names[rand.IntN(objects)], types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-				time.Sleep(5 * time.Millisecond)
+				<-pace.C
 			}
 		})
 		defer editor.Wait()

@@ -81,7 +81,7 @@ func (i inspected) Sharing() *inspect.Sharing {
 	if i.m.replicas == nil {
 		return nil
 	}
-	return i.m.replicas.describe(i.m.replicas.snapshot())
+	return i.m.replicas.describe(sharingOf(i.m.replicas.agent.State()))
 }
 
 // Controller implements inspect.Program.

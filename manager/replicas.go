@@ -119,22 +119,6 @@ func (r *replicas) catchUp(ctx context.Context, taken []ownership.Taken) error {
 	return nil
 }
 
-// snapshot returns the state as this replica sees it.
-func (r *replicas) snapshot() *SharingSnapshot {
-	s := r.agent.State()
-	out := &SharingSnapshot{Identity: s.Identity, Plan: s.Plan, Waits: s.Waits, Requests: s.Requests, Refused: s.Refused}
-	for _, m := range s.Members {
-		out.Replicas = append(out.Replicas, ReplicaSnapshot(m))
-	}
-	for _, one := range s.Shards {
-		out.Shards = append(out.Shards, ShardSnapshot(one))
-	}
-	for _, m := range s.Moves {
-		out.Moves = append(out.Moves, MoveSnapshot(m))
-	}
-	return out
-}
-
 // describe returns s as package inspect describes it.
 func (r *replicas) describe(s *SharingSnapshot) *inspect.Sharing {
 	agent := r.agent
@@ -165,52 +149,4 @@ func (r *replicas) metrics() metrics.Sharing {
 		}
 	}
 	return out
-}
-
-// alone returns one as a Runnable that runs on the replica that holds shard 0, whenever that is this one.
-func (r *replicas) alone(one Runnable) Runnable {
-	return RunnableFunc(func(ctx context.Context) error {
-		changed := make(chan struct{}, 1)
-		defer r.agent.Guard().Changed(func() {
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
-		})()
-		for {
-			if again, err := r.runAlone(ctx, one); !again {
-				return err
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return nil
-			}
-		}
-	})
-}
-
-// runAlone runs one if this process holds shard 0, until it does not any more. again: it is to run when
-// that is held again.
-func (r *replicas) runAlone(ctx context.Context, one Runnable) (again bool, err error) {
-	guard := r.agent.Guard()
-	in, leave, _ := guard.Enter(ctx, 0)
-	if leave == nil {
-		return true, nil
-	}
-	defer leave()
-	in, end := context.WithCancel(in)
-	defer end()
-	endUnlessHeld := func() {
-		if !guard.Works(0) {
-			end()
-		}
-	}
-	defer guard.Changed(endUnlessHeld)()
-	endUnlessHeld()
-	err = guarded(in, one)
-	if ctx.Err() == nil && in.Err() != nil {
-		return true, nil
-	}
-	return false, err
 }

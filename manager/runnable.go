@@ -186,7 +186,7 @@ func (m *Manager) join(i int, r Runnable, name string) error {
 	}
 	what := r
 	if _, isController := r.(Controller); !isController && m.replicas != nil && stages[i] == StageControllers {
-		what = m.replicas.alone(r)
+		what = alone(m.replicas.agent.Guard(), r)
 	}
 	_, err := m.runnables.groups[i].join(what, r, name, to)
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/state"
 	"github.com/flyball-dev/flyball/internal/health"
+	"github.com/flyball-dev/flyball/internal/ownership"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -163,7 +164,7 @@ func (m *Manager) Snapshot() Snapshot {
 		s.Leadership = LeadershipSnapshot(m.elector.State())
 	}
 	if m.replicas != nil {
-		s.Sharing = m.replicas.snapshot()
+		s.Sharing = sharingOf(m.replicas.agent.State())
 	}
 	for _, g := range m.runnables.groups {
 		stage := StageSnapshot{Stage: g.stage}
@@ -173,6 +174,21 @@ func (m *Manager) Snapshot() Snapshot {
 		s.Stages = append(s.Stages, stage)
 	}
 	return s
+}
+
+// sharingOf returns the state of replicas that share objects.
+func sharingOf(s ownership.State) *SharingSnapshot {
+	out := &SharingSnapshot{Identity: s.Identity, Plan: s.Plan, Waits: s.Waits, Requests: s.Requests, Refused: s.Refused}
+	for _, m := range s.Members {
+		out.Replicas = append(out.Replicas, ReplicaSnapshot(m))
+	}
+	for _, one := range s.Shards {
+		out.Shards = append(out.Shards, ShardSnapshot(one))
+	}
+	for _, m := range s.Moves {
+		out.Moves = append(out.Moves, MoveSnapshot(m))
+	}
+	return out
 }
 
 // String returns a table in start order, with each list and watch below the stages.

@@ -32,7 +32,8 @@ type sharded[K comparable] struct {
 	count int
 	stop  func()
 
-	repeatable bool // a simulation repeats what happens
+	repeatable bool                    // a simulation repeats what happens
+	dropped    func(key K, later bool) // is called for keys that a worker drops; later: the shard is held soon
 
 	foreign atomic.Uint64 // keys that were dropped
 	mu      struct {
@@ -67,25 +68,24 @@ func (s *sharded[K]) set(held contextvalues.Shards, singleton bool, chosen func(
 	return nil
 }
 
-// enter begins a reconcile of key. A nil leave: this process must not reconcile it now; later: it will,
-// if its shard is held soon.
-func (s *sharded[K]) enter(ctx context.Context, key K) (in context.Context, leave func(), later bool) {
+// enter begins a reconcile of key. A nil leave: this process must not reconcile it now.
+func (s *sharded[K]) enter(ctx context.Context, key K) (in context.Context, leave func()) {
 	if s.held == nil {
-		return ctx, stay, false
+		return ctx, stay
 	}
+	later := false
 	shard, ok := s.shardOf(key)
-	if !ok {
-		s.foreign.Add(1)
-		return nil, nil, false
-	}
-	in, leave, later = s.held.Enter(ctx, shard)
-	if leave == nil {
-		s.keep(key)
-		if !later {
-			s.foreign.Add(1)
+	if ok {
+		if in, leave, later = s.held.Enter(ctx, shard); leave != nil {
+			return in, leave
 		}
+		s.keep(key)
 	}
-	return in, leave, later
+	if !later {
+		s.foreign.Add(1)
+	}
+	s.dropped(key, later)
+	return nil, nil
 }
 
 // shardOf returns the shard of a key. Not ok: the key is of no object that this process has.

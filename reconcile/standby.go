@@ -94,6 +94,15 @@ func (c *Controller[K]) prepare(ctx context.Context) {
 			c.misused(err)
 		}
 		c.sharded.repeatable = c.sim != nil
+		c.sharded.dropped = func(key K, later bool) {
+			switch {
+			case !later:
+				forgetCanceled(c, key, true)
+				c.recorder.forget(key)
+			case c.sim != nil:
+				reportCanceled(c, key, true)
+			}
+		}
 		c.sharded.follow(c.add)
 	}
 }

@@ -74,8 +74,12 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 		keys = c.known.next(ctx, sim, c.name)
 	}
 	for key := range keys {
-		in, leave := c.admit(drained, key)
+		in, leave := c.sharded.enter(drained, key)
 		if leave == nil {
+			continue
+		}
+		if c.some.Load() && c.keep(key) {
+			leave()
 			continue
 		}
 		if c.sim != nil {
@@ -89,25 +93,6 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 		c.handle(in, key, w, leave)
 	}
 	ended = true
-}
-
-// admit returns the context for a reconcile of a key that a worker has taken. A nil leave: the key is
-// not to be reconciled now.
-func (c *Controller[K]) admit(ctx context.Context, key K) (in context.Context, leave func()) {
-	in, leave, later := c.sharded.enter(ctx, key)
-	switch {
-	case leave == nil && later:
-		if c.sim != nil {
-			reportCanceled(c, key, true)
-		}
-	case leave == nil:
-		forgetCanceled(c, key, true)
-		c.recorder.forget(key)
-	case leave != nil && c.some.Load() && c.keep(key):
-		leave()
-		return nil, nil
-	}
-	return in, leave
 }
 
 // handle reconciles a key that the worker w has taken, and then calls leave.

@@ -21,6 +21,9 @@ var starters = map[string]string{
 	"internal/taskgroup/taskgroup.go":     "the group that can be joined during a run",
 	"internal/writegate/gate.go":          "the alarm that ends a write whose term is over",
 
+	"internal/ownership/agent.go": "the watch of the Leases, and a request each, which Run waits for",
+	"internal/ownership/apply.go": "reads and waits that follow from answers, which Run waits for",
+
 	"workqueue/add_after.go": "the timer's callback moves keys that are due, and ends",
 
 	"bridge/controllerruntime/adopt/queue.go": "the timer of a key that is added later, which stops with the source",

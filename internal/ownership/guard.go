@@ -32,9 +32,10 @@ const (
 // Guard admits reconciles of the keys of held shards, and their requests. Its methods are safe for
 // concurrent use and do not block.
 type Guard struct {
-	by   shards.By
-	gate *writegate.Gate
-	mu   struct {
+	by    shards.By
+	count int
+	gate  *writegate.Gate
+	mu    struct {
 		sync.Mutex
 		shards  []guarded
 		changed []*func()
@@ -65,14 +66,14 @@ type entry struct {
 }
 
 func newGuard(by shards.By, count int, gate *writegate.Gate) *Guard {
-	g := &Guard{by: by, gate: gate}
+	g := &Guard{by: by, count: count, gate: gate}
 	g.mu.shards = make([]guarded, count)
 	gate.Also(g.allows)
 	return g
 }
 
 // By implements contextvalues.Shards.
-func (g *Guard) By() (shards.By, int) { return g.by, len(g.mu.shards) }
+func (g *Guard) By() (shards.By, int) { return g.by, g.count }
 
 // Enter implements contextvalues.Shards.
 func (g *Guard) Enter(ctx context.Context, shard int) (in context.Context, leave func(), later bool) {

@@ -44,7 +44,7 @@ func (l *line) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := l.next.RoundTrip(req)
 	if d := l.late.Load(); d > 0 && req.Method != http.MethodGet {
-		time.Sleep(time.Duration(d))
+		<-time.After(time.Duration(d))
 	}
 	if err == nil && l.cut.Load() {
 		_ = resp.Body.Close()
