@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/internal/ownership"
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager/internal/actions"
 	"github.com/flyball-dev/flyball/manager/internal/inspect"
@@ -36,7 +37,7 @@ func (i inspected) Parts() inspect.Parts {
 		}
 	}
 	if s.Sharing != nil {
-		p.Sharing = i.m.replicas.describe(s.Sharing)
+		p.Sharing = describe(i.m.replicas.agent, s.Sharing)
 		p.Sharing.NameKeys(i, s.Controllers)
 	}
 	if hooks := i.m.webhookServer(); hooks != nil {
@@ -81,7 +82,7 @@ func (i inspected) Sharing() *inspect.Sharing {
 	if i.m.replicas == nil {
 		return nil
 	}
-	return i.m.replicas.describe(sharingOf(i.m.replicas.agent.State()))
+	return describe(i.m.replicas.agent, sharingOf(i.m.replicas.agent.State()))
 }
 
 // Controller implements inspect.Program.
@@ -159,4 +160,24 @@ func (a acting) Parts() inspect.Parts {
 		p.CannotPause = actions.CannotPause
 	}
 	return p
+}
+
+// describe returns s as package inspect describes it.
+func describe(agent *ownership.Agent, s *SharingSnapshot) *inspect.Sharing {
+	out := &inspect.Sharing{
+		Lease: agent.Namespace + "/" + agent.ID, Identity: s.Identity, Plan: s.Plan, LeaseSeconds: agent.LeaseDuration.Seconds(),
+		Waits: s.Waits, Refused: s.Refused,
+	}
+	for _, one := range s.Replicas {
+		out.Replicas = append(out.Replicas, inspect.Replica(one))
+	}
+	for _, one := range s.Shards {
+		out.Shards = append(out.Shards, inspect.Shard{Shard: one.Shard, Holder: one.Holder, Next: one.Next, Stage: one.Stage, Since: one.Since})
+	}
+	for _, move := range s.Moves {
+		out.Moves = append(out.Moves, inspect.Move{
+			At: move.At, Shard: move.Shard, From: move.From, To: move.To, Reason: inspect.ReasonOf(move.From, move.Planned), TookSeconds: move.Took.Seconds(),
+		})
+	}
+	return out
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager/internal/actions"
 	"github.com/flyball-dev/flyball/manager/internal/election"
-	"github.com/flyball-dev/flyball/manager/internal/inspect"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -117,27 +116,6 @@ func (r *replicas) catchUp(ctx context.Context, taken []ownership.Taken) error {
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("The informers have what was written to shards before", "taken", len(taken), "waitedFor", waited, "lists", lists)
 	return nil
-}
-
-// describe returns s as package inspect describes it.
-func (r *replicas) describe(s *SharingSnapshot) *inspect.Sharing {
-	agent := r.agent
-	out := &inspect.Sharing{
-		Lease: agent.Namespace + "/" + agent.ID, Identity: s.Identity, Plan: s.Plan, LeaseSeconds: agent.LeaseDuration.Seconds(),
-		Waits: s.Waits, Refused: s.Refused,
-	}
-	for _, one := range s.Replicas {
-		out.Replicas = append(out.Replicas, inspect.Replica(one))
-	}
-	for _, one := range s.Shards {
-		out.Shards = append(out.Shards, inspect.Shard{Shard: one.Shard, Holder: one.Holder, Next: one.Next, Stage: one.Stage, Since: one.Since})
-	}
-	for _, move := range s.Moves {
-		out.Moves = append(out.Moves, inspect.Move{
-			At: move.At, Shard: move.Shard, From: move.From, To: move.To, Reason: inspect.ReasonOf(move.From, move.Planned), TookSeconds: move.Took.Seconds(),
-		})
-	}
-	return out
 }
 
 func (r *replicas) metrics() metrics.Sharing {

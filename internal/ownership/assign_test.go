@@ -123,7 +123,7 @@ func TestAssign_SharesDifferFromExactOnesByLessThanAShard(t *testing.T) {
 
 func abs(n int) int { return max(n, -n) }
 
-func TestAssign_AJoinMovesOnlyTheShardsOfTheNewMember(t *testing.T) {
+func TestAssign_AJoinMovesOnlyTheShardsOfTheNewMember_M34(t *testing.T) {
 	eachStep(t, false, func(h *history, before, after []string, name string, n int, joined bool) {
 		moved := moves(before, after)
 		if !joined {
@@ -140,7 +140,7 @@ func TestAssign_AJoinMovesOnlyTheShardsOfTheNewMember(t *testing.T) {
 	})
 }
 
-func TestAssign_ALeaveMovesOnlyTheShardsOfTheOneThatLeft(t *testing.T) {
+func TestAssign_ALeaveMovesOnlyTheShardsOfTheOneThatLeft_M34(t *testing.T) {
 	eachStep(t, false, func(h *history, before, after []string, name string, n int, joined bool) {
 		if joined {
 			return

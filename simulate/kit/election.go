@@ -6,6 +6,7 @@ package kit
 import (
 	"slices"
 
+	"github.com/flyball-dev/flyball/internal/shards"
 	"github.com/flyball-dev/flyball/kube"
 )
 
@@ -54,4 +55,17 @@ func (w *World) leaderless() string {
 		return ""
 	}
 	return "no process holds Lease " + lease
+}
+
+// sharing returns how replicas share objects; nil: they do not.
+func (cfg Config) sharing() *sharing {
+	e, s := cfg.Manager.LeaderElection, cfg.Manager.Sharding
+	if e == nil || e.Off || s == nil || s.Shards == 0 {
+		return nil
+	}
+	by := shards.By(s.By)
+	if by == "" {
+		by = shards.UID
+	}
+	return &sharing{Lease: kube.Key{Namespace: e.Namespace, Name: e.ID}.String(), By: by, Count: s.Shards}
 }

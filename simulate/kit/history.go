@@ -8,8 +8,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/flyball-dev/flyball/internal/shards"
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
@@ -169,6 +171,19 @@ type History struct {
 	Violations []Violation `json:"violations,omitempty"`
 
 	abandoned bool // the run has not ended
+}
+
+// sharing is how the replicas of a program share its objects.
+type sharing struct {
+	// Lease of the plan as namespace/name. Those of members and shards begin with it.
+	Lease string    `json:"lease"`
+	By    shards.By `json:"by"`
+	Count int       `json:"count"`
+}
+
+// has reports whether e concerns one of the Leases.
+func (s *sharing) has(e Event) bool {
+	return s != nil && e.Kind == leases && (e.Key == s.Lease || strings.HasPrefix(e.Key, s.Lease+"-"))
 }
 
 // Violation is one violated invariant or check.

@@ -35,7 +35,7 @@ var invariants = []struct {
 	{"V24", doneIsDone}, // before V17, which it explains
 	{"V17", whatIsWantedLasts},
 	{"V29", reconcilesAreExplained},
-	{"V30", holderWrites},
+	{"V30", func(h *History) []Violation { return h.Sharing.holderWrites(h.Events) }},
 	{"V22", sharedObjectsStayAsTheyAre},
 	{"V23", nothingUnseenIsErased},
 }

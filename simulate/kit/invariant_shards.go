@@ -4,38 +4,13 @@
 package kit
 
 import (
+	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
 	"github.com/flyball-dev/flyball/internal/shards"
-	"github.com/flyball-dev/flyball/kube"
 )
-
-// sharing is how the replicas of a program share its objects.
-type sharing struct {
-	// Lease of the plan as namespace/name. Those of members and shards begin with it.
-	Lease string    `json:"lease"`
-	By    shards.By `json:"by"`
-	Count int       `json:"count"`
-}
-
-// sharing returns how replicas share objects; nil: they do not.
-func (cfg Config) sharing() *sharing {
-	e, s := cfg.Manager.LeaderElection, cfg.Manager.Sharding
-	if e == nil || e.Off || s == nil || s.Shards == 0 {
-		return nil
-	}
-	by := shards.By(s.By)
-	if by == "" {
-		by = shards.UID
-	}
-	return &sharing{Lease: kube.Key{Namespace: e.Namespace, Name: e.ID}.String(), By: by, Count: s.Shards}
-}
-
-// has reports whether e concerns one of the Leases.
-func (s *sharing) has(e Event) bool {
-	return s != nil && e.Kind == leases && (e.Key == s.Lease || strings.HasPrefix(e.Key, s.Lease+"-"))
-}
 
 // shardHolder is who holds a shard: the process that wrote its identity into the Lease.
 type shardHolder struct{ identity, who string }
@@ -51,52 +26,73 @@ func (h shardHolder) after(e Event) shardHolder {
 	return shardHolder{e.Holder, e.Who}
 }
 
+// holders follows who holds each shard, and which reconciles run, through a history.
+type holders struct {
+	*sharing
+	of   map[int]shardHolder
+	uids map[object]string
+	runs map[int]Event   // by request
+	busy map[line]string // the process that reconciles a key
+}
+
 // holderWrites (V30): of replicas that share objects, only the one that holds a shard, by its Lease at that
 // revision, writes in reconciles of the shard's keys, and no two reconcile a key at once.
-func holderWrites(h *History) (out []Violation) {
-	if h.Sharing == nil {
+func (s *sharing) holderWrites(events []Event) (out []Violation) {
+	if s == nil {
 		return nil
 	}
-	s, holders, uids := h.Sharing, map[int]shardHolder{}, map[object]string{}
-	runs, busy := map[int]Event{}, map[line]string{}
-	for i, e := range h.Events {
+	h := holders{s, map[int]shardHolder{}, map[object]string{}, map[int]Event{}, map[line]string{}}
+	for i, e := range events {
+		text := ""
 		switch e.What {
 		case Asked:
-			runs[e.Request] = e
+			h.runs[e.Request] = e
 		case Begun:
-			key := line{controller: e.Kind, key: e.Key}
-			if other := busy[key]; other != "" {
-				out = append(out, violated(i, "%s and %s reconcile %s %s at once", other, e.Who, e.Kind, e.Key))
-			}
-			busy[key] = e.Who
+			text = h.begin(e)
 		case Ended:
-			delete(busy, line{controller: e.Kind, key: e.Key})
+			delete(h.busy, line{controller: e.Kind, key: e.Key})
 		case Crashed, Exited:
-			for key, who := range busy {
-				if who == e.Who {
-					delete(busy, key)
-				}
-			}
+			maps.DeleteFunc(h.busy, func(_ line, who string) bool { return who == e.Who })
 		case Changed:
-			if shard, err := strconv.Atoi(strings.TrimPrefix(e.Key, s.Lease+"-")); s.has(e) && err == nil {
-				holders[shard] = holders[shard].after(e)
-				continue
-			}
-			if e.UID != "" {
-				uids[object{strings.ToLower(strings.Split(e.Kind, ".")[0]), e.Key}] = e.UID
-			}
-			controller, key, inRun := strings.Cut(runs[e.Request].Run, " ")
-			if !inRun || e.Kind == leases {
-				continue
-			}
-			value := uids[object{controller, key}]
-			if s.By == shards.Namespace {
-				value, _, _ = strings.Cut(key, "/")
-			}
-			if shard := shards.Of(value, s.Count); value != "" && holders[shard].who != e.Who {
-				out = append(out, violated(i, "%s writes %s %s in a reconcile of %s, whose shard %d %q holds", e.Who, e.Kind, e.Key, key, shard, holders[shard].who))
-			}
+			text = h.change(e)
+		}
+		if text != "" {
+			out = append(out, violated(i, "%s", text))
 		}
 	}
 	return out
+}
+
+// begin records the begin of a reconcile, and says what is wrong with it.
+func (h *holders) begin(e Event) (wrong string) {
+	key := line{controller: e.Kind, key: e.Key}
+	if other := h.busy[key]; other != "" {
+		wrong = fmt.Sprintf("%s and %s reconcile %s %s at once", other, e.Who, e.Kind, e.Key)
+	}
+	h.busy[key] = e.Who
+	return wrong
+}
+
+// change records a change of an object, and says what is wrong with it.
+func (h *holders) change(e Event) (wrong string) {
+	if shard, err := strconv.Atoi(strings.TrimPrefix(e.Key, h.Lease+"-")); h.has(e) && err == nil {
+		h.of[shard] = h.of[shard].after(e)
+		return ""
+	}
+	if e.UID != "" {
+		h.uids[object{strings.ToLower(strings.Split(e.Kind, ".")[0]), e.Key}] = e.UID
+	}
+	controller, key, inRun := strings.Cut(h.runs[e.Request].Run, " ")
+	if !inRun || e.Kind == leases {
+		return ""
+	}
+	value := h.uids[object{controller, key}]
+	if h.By == shards.Namespace {
+		value, _, _ = strings.Cut(key, "/")
+	}
+	shard := shards.Of(value, h.Count)
+	if holder := h.of[shard].who; value != "" && holder != e.Who {
+		return fmt.Sprintf("%s writes %s %s in a reconcile of %s, whose shard %d %q holds", e.Who, e.Kind, e.Key, key, shard, holder)
+	}
+	return ""
 }

@@ -32,7 +32,7 @@ func TestShardHolder_StaysWhenOthersWriteTheLease_V30(t *testing.T) {
 		{"a person writes another holder", []Event{lease("p", "updated", "p_1"), lease("user", "updated", "x")}, 1},
 	} {
 		h := &History{Sharing: &sharing{Lease: "n/l", By: shards.UID, Count: 1}, Events: append(c.leases, write...)}
-		if found := holderWrites(h); len(found) != c.wrong {
+		if found := h.Sharing.holderWrites(h.Events); len(found) != c.wrong {
 			t.Errorf("%s: found %v, want %d violations", c.name, found, c.wrong)
 		}
 	}
