@@ -39,8 +39,7 @@
 //	M7  Events recorded before the stop are sent before it ends, within the grace period
 //	M8  no client made from Config writes past the gate, however its configuration was
 //	    copied, wrapped or stripped: one that has lost the gate gets no connection
-//	M9  servers on loopback answer only requests for this machine's own hosts and for
-//	    Options.AllowedHosts
+//	M9  servers on loopback answer only requests for hosts of this machine and AllowedHosts
 //	M10 a part that makes no progress for Options.StuckAfter while work waits for it fails
 //	    /livez under its name, with the stack of what hangs; a frozen process, slow
 //	    reconciles and an unreachable server do not; probes, metrics and Snapshot answer
@@ -50,8 +49,7 @@
 //	M12 the writes of every client made from Config or StandbyConfig are reported to
 //	    Options.Client.Observer, by default the informers, once; reads, and writes of kinds
 //	    without an informer, cost no allocation
-//	M13 after a release, what Listers show is not older than the last guarded write of the
-//	    previous leader before a controller starts
+//	M13 after a release, Listers show what the previous leader wrote before a controller starts
 //	M14 after a crash the same holds for each write that was carried out before the new
 //	    leader asked the server; both waits end after 15 seconds with a warning
 //	M15 a hand-over with watches that are not late takes less than 100 ms, and no list
@@ -61,19 +59,16 @@
 //	M17 what was removed, or ends without an error during the run, is forgotten
 //	M18 a candidate that is refused the lease says why, and after two minutes is not ready
 //	M19 Normal Events never displace Warnings; an object's first dropped one is logged
-//	O6  the informers start when each CustomResourceDefinition of Options.InstallCRDs is
-//	    established
-//	O7  an update of one that would take something from its clients or from stored objects
-//	    is an error of Run that names path and change, and nothing is written
-//	O8  replicas that start together install each once; one whose CustomResourceDefinition
-//	    was replaced leaves the newer one as it is
+//	O6  the informers start when each CustomResourceDefinition of InstallCRDs is established
+//	O7  an update of one that would take something from clients or stored objects is an error
+//	O8  replicas that start together install each once, and leave a newer one as it is
 //
 // # Leadership
 //
-// With Options.LeaderElection the replicas of a program elect a leader by a Lease. The
-// others run the stages up to StageStandby, where sources fill the queues. Client and
-// clients made from Config write through a gate, which refuses writes without the lease
-// (docs/leader-election.md); StandbyClient and StandbyConfig do not.
+// With Options.LeaderElection the replicas of a program elect a leader by a Lease, and the others run the
+// stages up to StageStandby (docs/leader-election.md); with Options.Sharding they share the objects
+// (docs/sharding.md). Client and clients made from Config write through a gate; StandbyClient and
+// StandbyConfig do not.
 //
 // # Health and metrics
 //

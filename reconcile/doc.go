@@ -22,8 +22,7 @@
 //	R2  workers start when all sources added to Watch by then have synced, but for source.Optional
 //	R3  a panic, or the end of its goroutine, is an error of a reconcile, counted, logged with its stack
 //	R4  own writes are visible to the next reconcile, before the write returns
-//	R5  a reconcile that overruns its soft deadline is reported once, with its stack; the
-//	    hard deadline cancels its context with a *DeadlineError as cause
+//	R5  a reconcile past its soft deadline is reported once; the hard one cancels its context (*DeadlineError)
 //	R6  a stale-resourceVersion conflict is quiet, counted, and retried when the cache has
 //	    passed that version or the backoff ends; after ten failures in a row only when the
 //	    backoff ends; conflicts of field managers or UIDs are errors

@@ -398,9 +398,3 @@ func (b *book) onceJoined() {
 		close(b.joined)
 	}
 }
-
-func (b *book) show(l *coordinationv1.Lease) {
-	if b.Shown != nil {
-		b.Shown(l)
-	}
-}

@@ -44,8 +44,14 @@ func ChangeLease(
 	return fmt.Errorf("change lease %s: %w", name, err)
 }
 
+func (o *Options) show(l *coordinationv1.Lease) {
+	if o.Shown != nil {
+		o.Shown(l)
+	}
+}
+
 // Change lets change modify the metadata of the plan's Lease, which all replicas share.
 func (a *Agent) Change(ctx context.Context, change func(l *coordinationv1.Lease) (bool, error)) error {
 	get := func(ctx context.Context) (*coordinationv1.Lease, error) { return a.sender.get(ctx, a.ID) }
-	return ChangeLease(ctx, a.Namespace+"/"+a.ID, get, a.sender.write, a.mu.show, change)
+	return ChangeLease(ctx, a.Namespace+"/"+a.ID, get, a.sender.write, a.show, change)
 }
