@@ -185,6 +185,11 @@ func (a *Agent) awaitList(ctx context.Context) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	for l := range a.leases.All() { // handlers may be told later
+		s := see(l, time.Now())
+		s.shown = true
+		a.learnLocked(s)
+	}
 	a.mu.world.synced = true
 	a.wake()
 }
