@@ -5,10 +5,12 @@ package simtest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -35,8 +38,21 @@ import (
 )
 
 // The tests of this file measure what docs/scale.md states, in virtual time. SCALE=1 measures all
-// of it, which takes minutes; without it each test is a small one.
-var scale = os.Getenv("SCALE") != ""
+// of it, which takes minutes; without it each test is a small one. SCALE=real measures throughput
+// and moves by the clock of the machine.
+var scale, wall = os.Getenv("SCALE") != "", os.Getenv("SCALE") == "real"
+
+// timed runs f in virtual time, unless SCALE is real.
+func timed(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if wall {
+		f(t)
+		return
+	}
+	synctest.Test(t, f)
+}
+
+var configMaps = schema.GroupResource{Resource: "configmaps"}
 
 func sized[T any](small, full T) T {
 	if scale {
@@ -54,6 +70,7 @@ func scaleServer(t *testing.T, delay time.Duration, wire bool, namespaces ...str
 	network := simulate.NewNetwork()
 	network.Delay(delay)
 	transport := network.Transport()
+	transport.MaxIdleConnsPerHost = 4096 // all replicas share it
 	s.Config = &rest.Config{Host: "http://simulated", Transport: transport, QPS: -1}
 	ctx, end := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
@@ -132,7 +149,7 @@ func TestScale_Throughput(t *testing.T) {
 			for _, replicas := range sized([]int{1, 4}, []int{1, 2, 4, 8}) {
 				what := fmt.Sprintf("by %s, %s, %d replicas", by, form(wire), replicas)
 				t.Run(what, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
+					timed(t, func(t *testing.T) {
 						rate, share := throughput(t, by, wire, replicas)
 						if replicas == 1 {
 							one = rate
@@ -159,29 +176,43 @@ func form(wire bool) string {
 func throughput(t *testing.T, by manager.ShardBy, wire bool, replicas int) (rate float64, share []int) {
 	spaces := names("n-%d-team", 200)
 	server := scaleServer(t, 10*time.Millisecond, wire, spaces...)
-	putMaps(t, server, sized(400, 2000), spaces)
+	putMaps(t, server, sized(200, 2000), spaces)
+	var begun atomic.Bool
 	var ran atomic.Int64
+	change := func(ctx context.Context, mgr *manager.Manager, cm *corev1.ConfigMap) error {
+		if !begun.Load() {
+			return nil
+		}
+		next := kube.Copy(cm)
+		next.Labels = map[string]string{"seen": cm.ResourceVersion}
+		_, err := mgr.Client().PatchChanges(ctx, cm, next)
+		if err == nil {
+			ran.Add(1)
+		}
+		return err
+	}
 	var all []*sharer
 	for i := range replicas {
-		all = append(all, startOperator(t, server, i, 32, by,
-			func(ctx context.Context, mgr *manager.Manager, cm *corev1.ConfigMap) error {
-				next := kube.Copy(cm)
-				next.Labels = map[string]string{"seen": cm.ResourceVersion}
-				_, err := mgr.Client().PatchChanges(ctx, cm, next)
-				if err == nil {
-					ran.Add(1)
-				}
-				return err
-			}))
+		all = append(all, startOperator(t, server, i, 32, by, change))
 	}
 	defer stopAll(all)
 	time.Sleep(20 * time.Second)
-	window, before := sized(time.Second, 5*time.Second), ran.Load()
+	begun.Store(true)
+	for _, o := range server.Objects(configMaps) {
+		key := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+		if err := server.Change(configMaps, key, func(o metav1.Object) {
+			o.SetLabels(map[string]string{"seen": "first"})
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+	window, before := sized(200*time.Millisecond, 5*time.Second), ran.Load()
 	time.Sleep(window)
 	rate = float64(ran.Load()-before) / window.Seconds()
-	for i := range replicas {
+	for _, r := range all {
 		n := 0
-		for range informer.For[*corev1.ConfigMap](all[i].Informers()).Lister().All() {
+		for range informer.For[*corev1.ConfigMap](r.Informers()).Lister().All() {
 			n++
 		}
 		share = append(share, n)
@@ -203,9 +234,9 @@ func stopAll(all []*sharer) {
 func TestScale_PlannedMoves(t *testing.T) {
 	for _, wire := range []bool{false, true} {
 		t.Run(form(wire), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timed(t, func(t *testing.T) {
 				const count = 32
-				objects, changes := sized(10, 1000), sized(2, 64)
+				objects, changes := sized(10, 1000), sized(2, 128)
 				server := scaleServer(t, time.Millisecond, wire, "n")
 				putMaps(t, server, count*objects, []string{"n"})
 				m := &moves{begun: map[int]drain{}}
@@ -218,6 +249,7 @@ func TestScale_PlannedMoves(t *testing.T) {
 				defer func() { stopAll(m.all) }()
 				start()
 				start()
+				time.Sleep(20 * time.Second)
 				m.settle(t, count, time.Minute)
 				m.took = nil
 				for i := range changes {
@@ -323,6 +355,9 @@ func TestScale_RequestsAtRest(t *testing.T) {
 				time.Sleep(time.Minute)
 				begun := time.Now()
 				length := sized(2*time.Minute, 10*time.Minute)
+				if at.shards > 64 {
+					length = 2 * time.Minute
+				}
 				time.Sleep(length)
 				counts := r.requests(begun)
 				writes := 0
@@ -442,7 +477,17 @@ func measureChanges(t *testing.T, r *fleet, at shape) {
 		}
 	}
 	for range sized(1, 3) {
+		before := len(r.server.Served())
 		report("join", at.members+1, func() { r.start() })
+		created := 0
+		for _, one := range r.server.Served()[before:] {
+			if one.Verb == "create" && strings.HasSuffix(one.Path, "/leases") {
+				created++
+			}
+		}
+		if created != 1 {
+			t.Errorf("a join sent %d requests to create Leases, want that of the member alone", created)
+		}
 		report("leave", at.members+1, func() {
 			last := r.all[len(r.all)-1]
 			last.stop(nil)
@@ -519,7 +564,7 @@ func TestScale_Informed(t *testing.T) {
 		}
 		t.Logf("%d members, %d shards, %d objects: balanced after %v; of each %d to %d objects, %d in all; %d watches of them",
 			at.members, at.shards, objects, took, slices.Min(each), slices.Max(each), total,
-			r.server.Watches(schema.GroupResource{Resource: "configmaps"}))
+			r.server.Watches(configMaps))
 		if total != objects {
 			t.Errorf("the informers hold %d objects, want each of %d once", total, objects)
 		}
@@ -538,6 +583,73 @@ func TestScale_Informed(t *testing.T) {
 		}
 		networks[0].cut.Store(false)
 	})
+}
+
+// TestScale_Heap measures the heap of an informer that holds a quarter of the shards, as a part of one
+// that holds all of them.
+func TestScale_Heap(t *testing.T) {
+	for _, wire := range []bool{false, true} {
+		t.Run(form(wire), func(t *testing.T) {
+			server := scaleServer(t, 0, wire, "n")
+			objects := sized(500, 20_000)
+			for i := range objects {
+				text := map[string]string{"text": strings.Repeat(fmt.Sprint(i, " "), 1000/len(fmt.Sprint(i, " ")))}
+				if _, err := server.Put(&corev1.ConfigMap{Data: text, ObjectMeta: metav1.ObjectMeta{
+					Namespace: "n", Name: fmt.Sprint("c-", i),
+				}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			heapOf(t, server, 32) // caches of the server
+			whole, part := heapOf(t, server, 32), heapOf(t, server, 8)
+			t.Logf("%d objects, form %s: 32 of 32 shards %.1f MB, 8 of them %.1f MB, %.3f of that",
+				objects, form(wire), whole/1e6, part/1e6, part/whole)
+		})
+	}
+}
+
+// heapOf returns what a factory takes whose informer holds some of 32 shards.
+func heapOf(t *testing.T, server *simtest.Server, held int) float64 {
+	t.Helper()
+	heap := func() float64 {
+		var is runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&is)
+		return float64(is.HeapAlloc)
+	}
+	before := heap()
+	f, err := informer.NewSharedInformerFactory(server.Config, clientscheme.Scheme, informer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	informer.For[*corev1.ConfigMap](f)
+	some := make([]int, held)
+	for i := range some {
+		some[i] = i
+	}
+	err = errors.Join(f.Divide(32, func(schema.GroupKind) string { return string(shards.UID) }), f.HoldShards(some...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := f.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	defer running.Wait()
+	defer end()
+	if _, err := f.WaitForSync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.AwaitShards(ctx, some...); err != nil {
+		t.Fatal(err)
+	}
+	taken := heap() - before
+	runtime.KeepAlive(f)
+	return taken
 }
 
 // TestScale_Balance shows how evenly shards and replicas share keys.
