@@ -13,25 +13,42 @@ import (
 	"strings"
 )
 
-// growth is a table of what several series take, in MB, by number of objects or over time.
+// growth is a table of values of several series, by number of objects or replicas, or over time.
 type growth struct {
-	linear  bool // over time: both axes begin at zero
+	axes
 	series  []string
-	objects []float64   // or seconds
+	objects []float64   // or what axes.by says
 	taken   [][]float64 // by row, then by series; NaN: the series has ended
 }
 
-// parseGrowth returns the first table of a page whose header begins with "| objects |" or
-// "| seconds |".
-func parseGrowth(page string) (*growth, error) {
+// axes are what a plot of growth shows.
+type axes struct {
+	by               string // the first column
+	linear           bool   // over time: both axes begin at zero
+	few              bool   // each row has a tick
+	title, explained string
+}
+
+var allAxes = []axes{
+	{"objects", false, false, "Heap by number of objects",
+		"Heap in MB by number of objects, both logarithmic; lower is better"},
+	{"seconds", true, false, "Resident memory over time",
+		"Resident memory in MB by seconds since the start; lower is better"},
+	{"replicas", false, true, "Keys reconciled per second by number of replicas",
+		"Keys reconciled per second by number of replicas, both logarithmic; higher is better"},
+	{"replicas at rest", false, true, "Writes of Leases per second by number of replicas",
+		"Writes of Leases per second by number of replicas at rest, both logarithmic; lower is better"},
+}
+
+// parseGrowth returns the first table of a page whose header begins with the first column of axes,
+// or with that of by unless by is empty.
+func parseGrowth(page, by string) (*growth, error) {
 	var g *growth
 	for line := range strings.Lines(page) {
 		cells := cellsOf(line)
 		switch {
 		case g == nil:
-			if len(cells) > 1 && (cells[0] == "objects" || cells[0] == "seconds") {
-				g = &growth{linear: cells[0] == "seconds", series: cells[1:]}
-			}
+			g = newGrowth(cells, by)
 		case len(cells) == 0:
 			return g.checked()
 		case strings.Trim(cells[0], "-:") == "":
@@ -42,6 +59,16 @@ func parseGrowth(page string) (*growth, error) {
 		}
 	}
 	return g.checked()
+}
+
+// newGrowth returns the table that begins with cells, or nil.
+func newGrowth(cells []string, by string) *growth {
+	for _, a := range allAxes {
+		if len(cells) > 1 && cells[0] == a.by && (by == "" || by == a.by) {
+			return &growth{axes: a, series: cells[1:]}
+		}
+	}
+	return nil
 }
 
 func (g *growth) add(cells []string) error {
@@ -69,7 +96,7 @@ func (g *growth) add(cells []string) error {
 
 func (g *growth) checked() (*growth, error) {
 	if g == nil || len(g.objects) < 2 {
-		return nil, errors.New(`read the table: there is none that begins with "| objects |" or "| seconds |" and has two rows or more`)
+		return nil, errors.New(`read the table: there is none that begins with "| objects |", "| seconds |", "| replicas |" or "| replicas at rest |" and has two rows or more`)
 	}
 	taken := g.values()
 	if len(taken) == 0 || slices.Max(taken) <= 0 || slices.Max(g.objects) <= 0 {
@@ -98,16 +125,16 @@ var growthColours = []string{"#4f7fd1", "#d9822b", "#4a9d5b", "#a667b8", "#c0504
 
 func (g *growth) draw() string {
 	var b strings.Builder
-	title, explained := "Heap by number of objects", "Heap in MB by number of objects, both logarithmic; lower is better"
-	if g.linear {
-		title, explained = "Resident memory over time", "Resident memory in MB by seconds since the start; lower is better"
-	}
-	begin(&b, growthHeight, title)
-	text(&b, 16, 26, "text", "start", explained)
+	begin(&b, growthHeight, g.title)
+	text(&b, 16, 26, "text", "start", g.explained)
 	taken := g.values()
 	x := scale{slices.Min(g.objects), slices.Max(g.objects), growthLeft, growthRight, g.linear}
 	y := scale{slices.Min(taken), slices.Max(taken), growthBottom, growthTop, g.linear}
-	for _, tick := range x.ticks() {
+	across := x.ticks()
+	if g.few {
+		across = g.objects
+	}
+	for _, tick := range across {
 		line(&b, x.at(tick), growthTop, x.at(tick), growthBottom)
 		text(&b, x.at(tick), growthBottom+16, "quiet small", "middle", strconv.FormatFloat(tick, 'f', -1, 64))
 	}

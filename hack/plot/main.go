@@ -8,8 +8,8 @@
 //	go run ./hack/plot <docs/performance.md >docs/performance.svg
 //	cd hack/tools/bench && GOWORK=off go test -run '^$' -bench Queue . | GOWORK=off go run ./ratios | go run ../../plot >queue.svg
 //
-// With -growth it draws lines from the first table whose header begins with "| objects |" or "| seconds |": memory in MB by number of
-// objects or over time, one column per line.
+// With -growth it draws lines, one for each column, from the first table whose header begins with "| objects |" or "| seconds |", memory
+// in MB, or with "| replicas |" or "| replicas at rest |", rates. With -by it takes the first table of that header.
 package main
 
 import (
@@ -22,22 +22,23 @@ import (
 )
 
 func main() {
-	lines := flag.Bool("growth", false, "draw lines from a table of memory by number of objects or over time")
+	lines := flag.Bool("growth", false, "draw lines from a table of memory by number of objects or over time, or of rates by number of replicas")
+	by := flag.String("by", "", "with -growth: the first column of the table; empty: any that is known")
 	_ = commandline.Parse(flag.CommandLine, os.Args[1:]) // it exits
-	if err := run(os.Stdin, os.Stdout, *lines); err != nil {
+	if err := run(os.Stdin, os.Stdout, *lines, *by); err != nil {
 		fmt.Fprintln(os.Stderr, "plot:", err)
 		os.Exit(1)
 	}
 }
 
-func run(in io.Reader, out io.Writer, lines bool) error {
+func run(in io.Reader, out io.Writer, lines bool, by string) error {
 	page, err := io.ReadAll(in)
 	if err != nil {
 		return fmt.Errorf("read the table: %w", err)
 	}
 	drawn := ""
 	if lines {
-		g, err := parseGrowth(string(page))
+		g, err := parseGrowth(string(page), by)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -13,22 +14,28 @@ import (
 var update = flag.Bool("update", false, "write what is drawn into the golden files")
 
 func TestRun_DrawsATable(t *testing.T) {
-	golden(t, "testdata/table.md", "testdata/table.svg", false)
+	golden(t, "testdata/table.md", "testdata/table.svg", "")
 }
 
 // The plot of docs/performance.md shows the table of that page.
 func TestRun_PerformancePageShowsItsTable(t *testing.T) {
-	golden(t, "../../docs/performance.md", "../../docs/performance.svg", false)
-	golden(t, "../../bridge/controllerruntime/README.md", "../../bridge/controllerruntime/memory.svg", false)
+	golden(t, "../../docs/performance.md", "../../docs/performance.svg", "")
+	golden(t, "../../bridge/controllerruntime/README.md", "../../bridge/controllerruntime/memory.svg", "")
 }
 
 // So do those of docs/memory.md.
 func TestRun_MemoryPageShowsItsTable(t *testing.T) {
-	golden(t, "../../docs/memory.md", "../../docs/memory.svg", false)
-	golden(t, "../../docs/memory.md", "../../docs/memory-growth.svg", true)
+	golden(t, "../../docs/memory.md", "../../docs/memory.svg", "")
+	golden(t, "../../docs/memory.md", "../../docs/memory-growth.svg", "objects")
 }
 
-func golden(t *testing.T, from, to string, lines bool) {
+// So do those of docs/scale.md.
+func TestRun_ScalePageShowsItsTables(t *testing.T) {
+	golden(t, "../../docs/scale.md", "../../docs/scale.svg", "replicas")
+	golden(t, "../../docs/scale.md", "../../docs/scale-requests.svg", "replicas at rest")
+}
+
+func golden(t *testing.T, from, to, by string) {
 	t.Helper()
 	in, err := os.Open(from)
 	if err != nil {
@@ -36,7 +43,7 @@ func golden(t *testing.T, from, to string, lines bool) {
 	}
 	defer in.Close()
 	var got strings.Builder
-	if err := run(in, &got, lines); err != nil {
+	if err := run(in, &got, by != "", by); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
@@ -50,8 +57,8 @@ func golden(t *testing.T, from, to string, lines bool) {
 	}
 	if got.String() != string(want) {
 		flags := ""
-		if lines {
-			flags = "-growth "
+		if by != "" {
+			flags = fmt.Sprintf("-growth -by %q ", by)
 		}
 		t.Errorf("%s is not what %s gives: run go run ./hack/plot %s<%s >%s in the root", to, from, flags, strings.TrimPrefix(from, "../../"), strings.TrimPrefix(to, "../../"))
 	}
@@ -78,7 +85,7 @@ func TestRun_RefusesWhatIsNoTableOfRatios(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			if err := run(strings.NewReader(c.page), &out, c.lines); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := run(strings.NewReader(c.page), &out, c.lines, ""); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("run = %v, want an error that has %q", err, c.want)
 			}
 		})

@@ -237,6 +237,9 @@ func TestScale_PlannedMoves(t *testing.T) {
 			timed(t, func(t *testing.T) {
 				const count = 32
 				objects, changes := sized(10, 1000), sized(2, 128)
+				if wall {
+					changes = 16
+				}
 				server := scaleServer(t, time.Millisecond, wire, "n")
 				putMaps(t, server, count*objects, []string{"n"})
 				m := &moves{begun: map[int]drain{}}
@@ -260,7 +263,7 @@ func TestScale_PlannedMoves(t *testing.T) {
 						m.all, m.left = m.all[1:], append(m.left, leaving)
 						leaving.stop()
 					}
-					m.settle(t, count, 10*time.Second)
+					m.settle(t, count, time.Minute)
 				}
 				slices.Sort(m.took)
 				p50, p99 := quantile(m.took, 0.5), quantile(m.took, 0.99)
@@ -368,8 +371,9 @@ func TestScale_RequestsAtRest(t *testing.T) {
 				rate := float64(writes) / length.Seconds()
 				t.Logf("%d members, %d shards: %.3f writes/s, bound %.3f; in %v %v",
 					at.members, at.shards, rate, bound, length, counts)
-				if rate > bound && at.shards >= 4*at.members {
-					t.Errorf("%.3f writes/s, want at most %.3f", rate, bound)
+				// Each may renew once more in a window than its length says.
+				if most := bound*length.Seconds() + float64(at.members); float64(writes) > most && at.shards >= 4*at.members {
+					t.Errorf("%d writes, want at most %.0f", writes, most)
 				}
 			})
 		})
