@@ -185,11 +185,7 @@ func (a *Agent) awaitList(ctx context.Context) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for l := range a.leases.All() { // handlers may be told later
-		s := see(l, time.Now())
-		s.shown = true
-		a.learnLocked(s)
-	}
+	a.mu.learnListed() // handlers may be told later
 	a.mu.world.synced = true
 	a.wake()
 }

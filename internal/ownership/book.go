@@ -203,6 +203,11 @@ func (b *book) startOver() {
 	b.rejoin("the state of the server has gone back")
 	b.world = newWorld()
 	b.world.synced, b.shown = true, map[string]kube.Version{}
+	b.learnListed()
+}
+
+// learnListed records all Leases as the watch has shown them.
+func (b *book) learnListed() {
 	now := time.Now()
 	for l := range b.leases.All() {
 		s := see(l, now)
