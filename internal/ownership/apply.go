@@ -59,6 +59,9 @@ func (a *Agent) applyLocked(ctx context.Context, do action, got *coordinationv1.
 	case join, renew:
 		me.lease, me.version = s, s.version
 		me.renewAt = now.Add(a.renewEvery(a.mu.living()))
+		if s.annotation(stateAnnotation) != a.mu.memberAnnotations()[stateAnnotation] {
+			me.renewAt = now // the state has changed since the request was made
+		}
 		sent.version = s.version
 		a.mu.renewals = append(a.mu.renewals, sent)
 		a.mu.confirm()
