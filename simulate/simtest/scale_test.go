@@ -469,7 +469,11 @@ func measureChanges(t *testing.T, r *fleet, at shape) {
 		r.start()
 	}
 	first, network := r.startCut()
-	t.Logf("%d members, %d shards: balanced from nothing after %v", at.members, at.shards, r.balance(5*time.Minute))
+	took := r.balance(5 * time.Minute)
+	t.Logf("%d members, %d shards: balanced from nothing after %v", at.members, at.shards, took)
+	if took > 16*time.Second {
+		t.Errorf("balanced after %v, want a second after the lease duration for which a plan is new", took)
+	}
 	report := func(what string, members int, f func()) {
 		asked := time.Now()
 		n, took := r.moved(f)
