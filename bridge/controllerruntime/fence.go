@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/flyball-dev/flyball/internal/writegate"
@@ -74,22 +72,7 @@ func Fence(cfg *rest.Config, opts ctrl.Options) (*rest.Config, ctrl.Options, err
 	}
 	gate := writegate.New(span * 9 / 10)
 	opts.LeaderElectionResourceLockInterface = &lock{Interface: inner, gate: gate, lease: span}
-	if given := opts.Client.HTTPClient; given != nil {
-		fenced := *given
-		fenced.Transport = cmp.Or(fenced.Transport, http.DefaultTransport)
-		fenced.Transport = gate.Wrap(fenced.Transport)
-		opts.Client.HTTPClient = &fenced
-	}
-	if provide := opts.Metrics.FilterProvider; provide != nil {
-		opts.Metrics.FilterProvider = func(*rest.Config, *http.Client) (server.Filter, error) {
-			unfenced, err := rest.HTTPClientFor(cfg)
-			if err != nil {
-				return nil, err
-			}
-			return provide(cfg, unfenced)
-		}
-	}
-	return gate.Given(cfg), opts, nil
+	return gate.Given(cfg), behind(gate.Wrap, cfg, opts), nil
 }
 
 // LeaderElection returns a copy of cfg for ctrl.Options.LeaderElectionConfig:
