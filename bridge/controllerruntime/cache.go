@@ -43,14 +43,20 @@ type kinds struct {
 	limit    readLimit
 	started  atomic.Bool
 	begun    chan struct{} // closed by Start
-	mu       struct {
+	// absent returns why an object that the cache does not have may exist nevertheless; nil: it does not.
+	// A nil function: the cache is not divided.
+	absent func(ctx context.Context, e *entry, key client.ObjectKey) error
+	mu     struct {
 		sync.RWMutex
 		entries map[id]*slot
 	}
 }
 
 // slot is a place for an entry, which opens once.
-type slot struct{ open func() (*entry, error) }
+type slot struct {
+	open   func() (*entry, error)
+	opened atomic.Pointer[entry] // nil: not yet
+}
 
 var _ cache.Cache = (*kinds)(nil)
 
@@ -208,7 +214,14 @@ func (c *kinds) add(i id) (s *slot, created bool) {
 	if s := c.mu.entries[i]; s != nil {
 		return s, false
 	}
-	s = &slot{sync.OnceValues(func() (*entry, error) { return c.open(i) })}
+	s = &slot{}
+	s.open = sync.OnceValues(func() (*entry, error) {
+		e, err := c.open(i)
+		if err == nil {
+			s.opened.Store(e)
+		}
+		return e, err
+	})
 	c.mu.entries[i] = s
 	return s, true
 }

@@ -39,7 +39,13 @@ func (c *kinds) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	}
 	o := client.GetOptions{}
 	o.ApplyOptions(opts)
-	return e.read(key, out, ptr.Deref(o.UnsafeDisableDeepCopy, false))
+	err = e.read(key, out, ptr.Deref(o.UnsafeDisableDeepCopy, false))
+	if c.absent != nil && apierrors.IsNotFound(err) {
+		if why := c.absent(ctx, e, key); why != nil {
+			return why
+		}
+	}
+	return err
 }
 
 // List implements client.Reader.

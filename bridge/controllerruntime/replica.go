@@ -132,11 +132,10 @@ func (r *replica) share(runnable manager.Runnable, log logr.Logger) error {
 		do, does := fieldOf[request.TypedReconciler[request.Request]](fields, "Do")
 		queue, queues := fieldOf[func(string, clientqueue.TypedRateLimiter[request.Request]) clientqueue.TypedRateLimitingInterface[request.Request]](fields, "NewQueue")
 		if does && queues {
-			place, err := r.placeOf(name, log)
+			s, err := r.shardedBy(name, log, *do)
 			if err != nil {
 				return fmt.Errorf("add controller %q: %w", name, err)
 			}
-			s := newSharded(r.agent.Guard(), place, *do)
 			*do, *queue = s, s.queueOf(*queue)
 			r.record(name, s)
 			return nil
@@ -162,32 +161,62 @@ func (r *replica) record(name string, s sharing) {
 	r.mu.ready = append(r.mu.ready, s.synced())
 }
 
-// placeOf returns the place of a controller's requests. log is the controller's.
-func (r *replica) placeOf(name string, log logr.Logger) (place[request.Request], error) {
+// shardedBy returns next for the requests of held shards. log is the controller's.
+func (r *replica) shardedBy(name string, log logr.Logger, next request.Reconciler) (*sharded[request.Request], error) {
 	kind := kindIn(log)
 	if like, named := r.Kinds[name]; named {
 		found, err := apiutil.GVKForObject(like, r.GetScheme())
 		if err != nil {
-			return nil, fmt.Errorf("its kind in Sharding.Kinds: %w", err)
+			return nil, fmt.Errorf("its kind in Kinds of bridge.Sharding: %w", err)
 		}
 		kind = found.GroupKind()
 	}
+	s := newSharded(r.agent.Guard(), nil, next)
+	s.mark = func(ctx context.Context, req request.Request) context.Context {
+		return context.WithValue(ctx, subjectKey{}, subject{kind, req.NamespacedName})
+	}
 	switch {
 	case slices.Contains(r.Singletons, name):
-		if kind.Kind != "" {
-			r.use(kind, "")
-		}
-		return func(request.Request) (int, error) { return 0, nil }, nil
+		r.use(kind, "")
+		s.place = func(request.Request) (int, error) { return 0, nil }
 	case r.By == ByNamespace:
-		return func(req request.Request) (int, error) { return shards.Of(req.Namespace, r.Shards), nil }, nil
+		s.place = func(req request.Request) (int, error) { return shards.Of(req.Namespace, r.Shards), nil }
 	case kind.Kind == "":
 		return nil, fmt.Errorf("the objects whose UIDs divide its requests are not known; set Kinds of bridge.Sharding for %[1]q, or add %[1]q to Singletons if one replica is to reconcile all", name)
+	default:
+		r.use(kind, shards.UID)
+		s.place = func(req request.Request) (int, error) {
+			uid, err := r.cache.uidOf(kind, req.NamespacedName)
+			return shards.Of(uid, r.Shards), err
+		}
 	}
-	r.use(kind, shards.UID)
-	return func(req request.Request) (int, error) {
-		uid, err := r.cache.uidOf(kind, req.NamespacedName)
-		return shards.Of(uid, r.Shards), err
-	}, nil
+	return s, nil
+}
+
+// subject is the object that a reconcile is for.
+type subject struct {
+	kind schema.GroupKind
+	key  client.ObjectKey
+}
+
+type subjectKey struct{}
+
+// absent returns why another replica may have an object that this one's cache does not have; nil: none.
+func (r *replica) absent(ctx context.Context, e *entry, key client.ObjectKey) error {
+	kind, namespace := e.kind.GroupKind(), key.Namespace
+	switch r.dividedBy(kind) {
+	case shards.Namespace:
+		if !e.namespaced || slices.Contains(r.agent.Guard().Held(), shards.Of(namespace, r.Shards)) {
+			return nil
+		}
+		return fmt.Errorf("get %s %s: another replica has the objects of namespace %q; add the kind to Whole of bridge.Sharding, or read with the manager's API reader", kind, key, namespace)
+	case shards.UID:
+		if ctx.Value(subjectKey{}) == (subject{kind, key}) {
+			return nil
+		}
+		return fmt.Errorf("get %s %s: this replica does not have it, and another one may; add the kind to Whole of bridge.Sharding, or read with the manager's API reader", kind, key)
+	}
+	return nil
 }
 
 // Elected implements manager.Manager.

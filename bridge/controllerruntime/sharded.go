@@ -71,6 +71,7 @@ type sharing interface{ synced() <-chan struct{} }
 type sharded[K comparable] struct {
 	next  request.TypedReconciler[K]
 	place place[K]
+	mark  func(ctx context.Context, req K) context.Context // for the program's reconciler; nil: nothing
 	guard *ownership.Guard
 	ready chan struct{} // closed when a worker asks for a request
 	once  sync.Once     // closes ready
@@ -99,6 +100,9 @@ func (s *sharded[K]) Reconcile(ctx context.Context, req K) (request.Result, erro
 		return request.Result{}, nil
 	}
 	defer leave()
+	if s.mark != nil {
+		in = s.mark(in, req)
+	}
 	return s.next.Reconcile(in, req)
 }
 
@@ -250,14 +254,10 @@ func (q plain[K]) GetWithPriority() (req K, priority int, shutdown bool) {
 	return req, 0, shutdown
 }
 
-// uidOf returns the UID of an object of a kind, in whatever form it is cached.
+// uidOf returns the UID of an object of a kind, in whatever form it is cached. It does not block.
 func (c *kinds) uidOf(kind schema.GroupKind, key client.ObjectKey) (uid string, err error) {
 	err = errNoObject
-	for _, s := range c.slotsOf(kind) {
-		e, failed := s.open()
-		if failed != nil {
-			continue
-		}
+	for _, e := range c.openedOf(kind) {
 		obj, failed := e.lister.Get(kube.Key(key))
 		if obj != nil {
 			return string(obj.GetUID()), nil
@@ -269,12 +269,12 @@ func (c *kinds) uidOf(kind schema.GroupKind, key client.ObjectKey) (uid string, 
 	return "", err
 }
 
-func (c *kinds) slotsOf(kind schema.GroupKind) (found []*slot) {
+func (c *kinds) openedOf(kind schema.GroupKind) (found []*entry) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for i, s := range c.mu.entries {
-		if i.kind.GroupKind() == kind {
-			found = append(found, s)
+		if e := s.opened.Load(); e != nil && i.kind.GroupKind() == kind {
+			found = append(found, e)
 		}
 	}
 	return found

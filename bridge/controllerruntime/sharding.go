@@ -253,7 +253,7 @@ func (r *replica) divide(made cache.Cache) error {
 	case r.cache != nil:
 		return errors.New("Options.NewCache was called twice")
 	}
-	r.cache = c
+	r.cache, c.absent = c, r.absent
 	return c.factory.Divide(r.Shards, func(kind schema.GroupKind) string { return string(r.dividedBy(kind)) })
 }
 

@@ -7,8 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,8 +21,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +39,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	flyball "github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -43,6 +50,8 @@ type crowd struct {
 	by     ShardBy
 	work   time.Duration // of a reconcile
 	all    []*sharer
+	does   func(client.Client) reconcile.Func
+	owned  []client.Object // not nil: each ConfigMap has a Secret
 	mu     struct {
 		sync.Mutex
 		busy map[string]int
@@ -92,7 +101,7 @@ func newCrowd(t *testing.T, by ShardBy, objects int) *crowd {
 	for i := range objects {
 		all = append(all, configMap(namespace(i), "a", map[string]string{"content": "one"}))
 	}
-	c := &crowd{t: t, server: simtest.New(t, nil, all...), by: by, work: 20 * time.Millisecond}
+	c := &crowd{t: t, server: simtest.New(t, nil, all...), by: by, work: 20 * time.Millisecond, does: labelling}
 	c.mu.busy, c.mu.last = map[string]int{}, map[string]int{}
 	return c
 }
@@ -136,36 +145,48 @@ func options(t *testing.T) ctrl.Options {
 		log = testr.New(t)
 	}
 	return ctrl.Options{
-		Metrics: server.Options{BindAddress: "0"}, Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
+		Metrics: server.Options{BindAddress: "0"}, Controller: ctrlconfig.Controller{SkipNameValidation: new(true), CacheSyncTimeout: time.Hour},
 		LeaderElectionNamespace: "default", Logger: log,
 	}
 }
 
-// start starts a replica of an operator that notes in a label of each ConfigMap what it has seen.
+// labelling notes in a label of each ConfigMap what it has seen.
+func labelling(cl client.Client) reconcile.Func {
+	return func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+		cm := &corev1.ConfigMap{}
+		err := cl.Get(ctx, req.NamespacedName, cm)
+		if err != nil || cm.Labels["seen"] == cm.Data["content"] {
+			return ctrl.Result{}, client.IgnoreNotFound(err)
+		}
+		cm.Labels["seen"] = cm.Data["content"]
+		return ctrl.Result{}, cl.Update(ctx, cm)
+	}
+}
+
+// start starts a replica of an operator.
 func (c *crowd) start() *sharer {
 	c.t.Helper()
 	o := &sharer{number: len(c.all), done: make(chan struct{})}
 	cfg := rest.CopyConfig(c.server.Config)
 	cfg.Transport = network{cfg.Transport, o}
 	var err error
-	o.Manager, err = Sharded(cfg, options(c.t), Sharding{ID: "op", Shards: 32, By: c.by, Identity: fmt.Sprint("replica-", o.number)})
+	o.Manager, err = Sharded(cfg, options(c.t), Sharding{ID: "op", Shards: 32, By: c.by, Identity: fmt.Sprint("replica-", o.number), Owned: c.owned})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	err = ctrl.NewControllerManagedBy(o).For(&corev1.ConfigMap{}).Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	b := ctrl.NewControllerManagedBy(o).For(&corev1.ConfigMap{})
+	if c.by == ByUID {
+		b = b.WithOptions(controller.Options{NewQueue: NewQueue[reconcile.Request]})
+	}
+	if c.owned != nil {
+		b, c.does = b.Owns(&corev1.Secret{}), right
+	}
+	does := c.does(o.GetClient())
+	if err := b.Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 		defer c.begin(req.String(), o.number)()
-		cm := &corev1.ConfigMap{}
-		if err := o.GetClient().Get(ctx, req.NamespacedName, cm); err != nil {
-			return ctrl.Result{}, client.IgnoreNotFound(err)
-		}
 		time.Sleep(c.work)
-		if cm.Labels["seen"] == cm.Data["content"] {
-			return ctrl.Result{}, nil
-		}
-		cm.Labels["seen"] = cm.Data["content"]
-		return ctrl.Result{}, o.GetClient().Update(ctx, cm)
-	}))
-	if err != nil {
+		return does(ctx, req)
+	})); err != nil {
 		c.t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -200,12 +221,17 @@ func (c *crowd) cached(o *sharer) int {
 func (c *crowd) change(objects int, content string) {
 	c.t.Helper()
 	for i := range objects {
-		err := c.server.Change(schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: namespace(i), Name: "a"}, func(obj metav1.Object) {
-			obj.(interface{ UnstructuredContent() map[string]any }).UnstructuredContent()["data"] = map[string]any{"content": content}
-		})
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		c.changeOne(i, content)
+	}
+}
+
+func (c *crowd) changeOne(i int, content string) {
+	c.t.Helper()
+	err := c.server.Change(schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: namespace(i), Name: "a"}, func(obj metav1.Object) {
+		obj.(*unstructured.Unstructured).Object["data"] = map[string]any{"content": content}
+	})
+	if err != nil {
+		c.t.Fatal(err)
 	}
 }
 
@@ -304,6 +330,128 @@ func TestSharded_FourDoTheWorkOfFour(t *testing.T) {
 	}
 }
 
+// A Lease that somebody edits by hand ends what runs of its shard, and its writes.
+func TestSharded_ALostShardEndsItsReconciles_G18(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		simulated := simtest.New(t, nil, configMap("n-1-team", "a", nil))
+		mgr, err := Sharded(simulated.Config, options(t), Sharding{ID: "op", Shards: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began, ended := make(chan struct{}, 9), make(chan error, 9)
+		err = ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+			began <- struct{}{}
+			<-ctx.Done()
+			err := mgr.GetClient().Create(context.WithoutCancel(ctx), configMap("default", "late", nil))
+			ended <- errors.Join(context.Cause(ctx), err)
+			return ctrl.Result{}, err
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := mgr.Start(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		<-began
+		if err := simulated.Change(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, types.NamespacedName{Namespace: "default", Name: "op-0"}, func(obj metav1.Object) {
+			_ = unstructured.SetNestedField(obj.(*unstructured.Unstructured).Object, "thief", "spec", "holderIdentity")
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; !errors.Is(err, flyball.ErrNotLeading) || !strings.Contains(err.Error(), "another holder") {
+			t.Errorf("a reconcile whose shard was lost, and its write: %v, want why", err)
+		}
+		if err := mgr.GetAPIReader().Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "late"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the late write: %v, want that it was not sent", err)
+		}
+		stop()
+		running.Wait()
+	})
+}
+
+// What a replica reads is there, or the read says that another replica may have it.
+func TestSharded_NoReadMissesWhatExists_G18(t *testing.T) {
+	for _, by := range []ShardBy{ByNamespace, ByUID} {
+		t.Run(string(by), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const objects = 40
+				c := newCrowd(t, by, objects)
+				defer c.end()
+				c.start()
+				c.start()
+				time.Sleep(40 * time.Second)
+				for _, o := range c.all {
+					var found, elsewhere int
+					for i := range objects {
+						switch err := o.GetClient().Get(t.Context(), types.NamespacedName{Namespace: namespace(i), Name: "a"}, &corev1.ConfigMap{}); {
+						case err == nil:
+							found++
+						case strings.Contains(err.Error(), "Whole of bridge.Sharding") && !apierrors.IsNotFound(err):
+							elsewhere++
+						default:
+							t.Error(err)
+						}
+					}
+					if found == 0 || elsewhere == 0 || found+elsewhere != objects {
+						t.Errorf("replica %d found %d objects, and %d are another one's, want %d in all", o.number, found, elsewhere, objects)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Children that ByUID divides are where their owner is, and come back when they are deleted.
+func TestSharded_OwnedObjectsAreWithTheirOwners_G18(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const objects = 60
+		c := newCrowd(t, ByUID, objects)
+		c.owned = []client.Object{&corev1.Secret{}}
+		defer c.end()
+		for range 3 {
+			c.start()
+		}
+		time.Sleep(40 * time.Second)
+		secrets := func() (sum int) {
+			t.Helper()
+			for _, o := range c.all {
+				found := &corev1.SecretList{}
+				if err := o.GetClient().List(t.Context(), found); err != nil {
+					t.Fatal(err)
+				}
+				if n := c.cached(o); len(found.Items) != n || n == 0 {
+					t.Errorf("the cache of replica %d has %d Secrets of %d ConfigMaps", o.number, len(found.Items), n)
+				}
+				sum += len(found.Items)
+			}
+			return sum
+		}
+		person, err := client.New(c.server.Config, client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := secrets(); n != objects {
+			t.Errorf("there are %d Secrets, want %d", n, objects)
+		}
+		for i := range objects {
+			if err := person.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace(i), Name: "a"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.all[0].stop()
+		<-c.all[0].done
+		c.all = c.all[1:]
+		time.Sleep(10 * time.Second)
+		if n := secrets(); n != objects {
+			t.Errorf("after all were deleted and a replica has left there are %d Secrets, want %d", n, objects)
+		}
+	})
+}
+
 func TestSharded_RunnablesOfALeaderRunOnce_G18(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, ByNamespace, 1)
@@ -390,5 +538,94 @@ func TestSharded_Misuse(t *testing.T) {
 	}
 	if err := mgr.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "\"sngleton\"") {
 		t.Errorf("a manager with an unknown singleton: %v, want its name", err)
+	}
+}
+
+// Replicas join, leave and lose their network, people edit and delete Leases, and objects change all the
+// time: no request is reconciled twice at once, and when all is quiet each has been.
+func TestSharded_Seeds_G18(t *testing.T) {
+	seeds := uint64(3)
+	if n, err := strconv.ParseUint(os.Getenv("SEEDS"), 0, 64); err == nil {
+		seeds = n
+	}
+	for seed := range seeds {
+		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { runSeed(t, seed) }) }) {
+			return
+		}
+	}
+}
+
+func runSeed(t *testing.T, seed uint64) {
+	const objects = 60
+	draw := rand.New(rand.NewPCG(seed, 11))
+	c := newCrowd(t, []ShardBy{ByNamespace, ByUID}[draw.IntN(2)], objects)
+	if draw.IntN(2) == 0 && c.by == ByUID {
+		c.owned = []client.Object{&corev1.Secret{}}
+	}
+	defer c.end()
+	c.start()
+	c.start()
+	leases := schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+	person, err := client.New(c.server.Config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := range 40 {
+		one := c.all[draw.IntN(len(c.all))]
+		shard := fmt.Sprint("op-", draw.IntN(32))
+		switch draw.IntN(8) {
+		case 0:
+			if len(c.all) < 5 {
+				c.start()
+			}
+		case 1:
+			if len(c.all) > 2 {
+				one.stop()
+				<-one.done
+				c.all = slices.DeleteFunc(c.all, func(o *sharer) bool { return o == one })
+			}
+		case 2:
+			one.cut.Store(!one.cut.Load())
+		case 3:
+			_ = person.Delete(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: shard}})
+		case 4:
+			_ = c.server.Change(leases, types.NamespacedName{Namespace: "default", Name: shard}, func(obj metav1.Object) {
+				_ = unstructured.SetNestedField(obj.(*unstructured.Unstructured).Object, "thief", "spec", "holderIdentity")
+			})
+		default:
+			for range 20 {
+				c.changeOne(draw.IntN(objects), fmt.Sprint("step ", step))
+				time.Sleep(time.Duration(draw.IntN(100)) * time.Millisecond)
+			}
+		}
+		time.Sleep(time.Duration(draw.IntN(20_000)) * time.Millisecond)
+	}
+	for _, o := range c.all {
+		o.cut.Store(false)
+	}
+	c.change(objects, "last")
+	time.Sleep(3 * time.Minute)
+	synctest.Wait()
+	for i := range objects {
+		cm := &corev1.ConfigMap{}
+		key := types.NamespacedName{Namespace: namespace(i), Name: "a"}
+		if err := person.Get(t.Context(), key, cm); err != nil {
+			t.Fatal(err)
+		}
+		if c.owned != nil {
+			secret := &corev1.Secret{}
+			if err := person.Get(t.Context(), key, secret); err != nil || string(secret.Data["content"]) != "last" {
+				t.Errorf("%s: its Secret has %q, %v", key, secret.Data["content"], err)
+			}
+		} else if cm.Labels["seen"] != "last" {
+			t.Errorf("%s was reconciled last with %q", key, cm.Labels["seen"])
+		}
+	}
+	sum := 0
+	for _, o := range c.all {
+		sum += c.cached(o)
+	}
+	if sum != objects {
+		t.Errorf("the caches of all replicas have %d objects, want %d", sum, objects)
 	}
 }
