@@ -594,7 +594,7 @@ func runSeed(t *testing.T, seed uint64) {
 			})
 		default:
 			for range 20 {
-				c.changeOne(draw.IntN(objects), fmt.Sprint("step ", step))
+				c.changeOne(draw.IntN(objects), fmt.Sprint("step-", step))
 				time.Sleep(time.Duration(draw.IntN(100)) * time.Millisecond)
 			}
 		}
