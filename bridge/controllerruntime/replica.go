@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientqueue "k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,7 +73,8 @@ func (r *replica) name(like client.Object, by shards.By) error {
 	return err
 }
 
-// use sets what decides the shard of a kind's objects. A kind that is to be divided in two ways is not.
+// use sets what decides the shard of a kind's objects. A kind that is to be divided in two ways is
+// not.
 func (r *replica) use(kind schema.GroupKind, by shards.By) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +130,7 @@ func (r *replica) share(runnable manager.Runnable, log logr.Logger) error {
 			}
 		}
 		do, does := fieldOf[request.TypedReconciler[request.Request]](fields, "Do")
-		queue, queues := fieldOf[func(string, clientqueue.TypedRateLimiter[request.Request]) clientqueue.TypedRateLimitingInterface[request.Request]](fields, "NewQueue")
+		queue, queues := fieldOf[queueMaker[request.Request]](fields, "NewQueue")
 		if does && queues {
 			s, err := r.shardedBy(name, log, *do)
 			if err != nil {
@@ -141,7 +141,8 @@ func (r *replica) share(runnable manager.Runnable, log logr.Logger) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("add controller %q: how its requests are divided among the replicas is not known, since it is a %T; make it with options that bridge.ShardedOptions has completed", name, runnable)
+	return fmt.Errorf("add controller %q: how its requests are divided among the replicas is not "+
+		"known, since it is a %T; make it with options that bridge.ShardedOptions has completed", name, runnable)
 }
 
 // fieldOf returns the field of a struct, if it has one of that type.
@@ -162,7 +163,9 @@ func (r *replica) record(name string, s sharing) {
 }
 
 // shardedBy returns next for the requests of held shards. log is the controller's.
-func (r *replica) shardedBy(name string, log logr.Logger, next request.Reconciler) (*sharded[request.Request], error) {
+func (r *replica) shardedBy(
+	name string, log logr.Logger, next request.Reconciler,
+) (*sharded[request.Request], error) {
 	kind := kindIn(log)
 	if like, named := r.Kinds[name]; named {
 		found, err := apiutil.GVKForObject(like, r.GetScheme())
@@ -180,9 +183,12 @@ func (r *replica) shardedBy(name string, log logr.Logger, next request.Reconcile
 		r.use(kind, "")
 		s.place = func(request.Request) (int, error) { return 0, nil }
 	case r.By == ByNamespace:
-		s.place = func(req request.Request) (int, error) { return shards.Of(req.Namespace, r.Shards), nil }
+		s.place = func(req request.Request) (int, error) {
+			return shards.Of(req.Namespace, r.Shards), nil
+		}
 	case kind.Kind == "":
-		return nil, fmt.Errorf("the objects whose UIDs divide its requests are not known; set Kinds of bridge.Sharding for %[1]q, or add %[1]q to Singletons if one replica is to reconcile all", name)
+		return nil, fmt.Errorf("the objects whose UIDs divide its requests are not known; set Kinds of "+
+			"bridge.Sharding for %[1]q, or add %[1]q to Singletons if one replica is to reconcile all", name)
 	default:
 		r.use(kind, shards.UID)
 		s.place = func(req request.Request) (int, error) {
@@ -201,20 +207,24 @@ type subject struct {
 
 type subjectKey struct{}
 
-// absent returns why another replica may have an object that this one's cache does not have; nil: none.
+// absent returns why another replica may have an object that this one's cache does not have; nil:
+// none.
 func (r *replica) absent(ctx context.Context, e *entry, key client.ObjectKey) error {
 	kind, namespace := e.kind.GroupKind(), key.Namespace
 	switch r.dividedBy(kind) {
 	case shards.Namespace:
-		if !e.namespaced || slices.Contains(r.agent.Guard().Held(), shards.Of(namespace, r.Shards)) {
+		held := r.agent.Guard().Held()
+		if !e.namespaced || slices.Contains(held, shards.Of(namespace, r.Shards)) {
 			return nil
 		}
-		return fmt.Errorf("get %s %s: another replica has the objects of namespace %q; add the kind to Whole of bridge.Sharding, or read with the manager's API reader", kind, key, namespace)
+		return fmt.Errorf("get %s %s: another replica has the objects of namespace %q; add the kind "+
+			"to Whole of bridge.Sharding, or read with the manager's API reader", kind, key, namespace)
 	case shards.UID:
 		if ctx.Value(subjectKey{}) == (subject{kind, key}) {
 			return nil
 		}
-		return fmt.Errorf("get %s %s: this replica does not have it, and another one may; add the kind to Whole of bridge.Sharding, or read with the manager's API reader", kind, key)
+		return fmt.Errorf("get %s %s: this replica does not have it, and another one may; add the kind "+
+			"to Whole of bridge.Sharding, or read with the manager's API reader", kind, key)
 	}
 	return nil
 }
@@ -249,7 +259,8 @@ func (r *replica) unknown() error {
 	defer r.mu.Unlock()
 	for _, name := range slices.Concat(r.Singletons, slices.Sorted(maps.Keys(r.Kinds))) {
 		if !r.mu.controllers[name] {
-			return fmt.Errorf("start the manager: bridge.Sharding names the controller %q, which was not added; there are %q", name, slices.Sorted(maps.Keys(r.mu.controllers)))
+			return fmt.Errorf("start the manager: bridge.Sharding names the controller %q, which was not "+
+				"added; there are %q", name, slices.Sorted(maps.Keys(r.mu.controllers)))
 		}
 	}
 	return nil
@@ -260,8 +271,8 @@ func (r *replica) member() manager.Runnable { return member{r} }
 
 type member struct{ of *replica }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable. controller-runtime ends what needs no
-// leader election first: the shards are given away while the controllers still work.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. controller-runtime ends what needs
+// no leader election first: the shards are given away while the controllers still work.
 func (member) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.

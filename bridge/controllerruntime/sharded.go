@@ -24,17 +24,21 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// ShardedOptions returns the options of a controller of mgr, which must be of Sharded, whose requests
-// are of any type: by returns what the shard of a request is the hash of, such as the namespace of its
-// object. Not ok: the request is dropped. Its queue is one of NewQueue unless o has one. Options of a
-// controller.NewUnmanaged may be completed too. With a nil by one replica reconciles all requests.
-func ShardedOptions[K comparable](mgr ctrl.Manager, o controller.TypedOptions[K], by func(req K) (value string, ok bool)) (controller.TypedOptions[K], error) {
+// ShardedOptions returns the options of a controller of mgr, which must be of Sharded, whose
+// requests are of any type: by returns what the shard of a request is the hash of, such as the
+// namespace of its object. Not ok: the request is dropped. Its queue is one of NewQueue unless o
+// has one. Options of a controller.NewUnmanaged may be completed too. With a nil by one replica
+// reconciles all requests.
+func ShardedOptions[K comparable](
+	mgr ctrl.Manager, o controller.TypedOptions[K], by func(req K) (value string, ok bool),
+) (controller.TypedOptions[K], error) {
 	r, is := mgr.(*replica)
 	switch {
 	case !is:
-		return o, fmt.Errorf("complete the options of a controller: the manager is a %T; make it with bridge.Sharded", mgr)
+		return o, fmt.Errorf("complete the options of a controller: "+
+			"the manager is a %T; make it with bridge.Sharded", mgr)
 	case o.Reconciler == nil:
-		return o, errors.New("complete the options of a controller: there is no Reconciler; set it before")
+		return o, errors.New("complete the options of a controller: it has no Reconciler; set it before")
 	}
 	where := func(K) (int, error) { return 0, nil }
 	if by != nil {
@@ -71,20 +75,22 @@ type sharing interface{ synced() <-chan struct{} }
 type sharded[K comparable] struct {
 	next  request.TypedReconciler[K]
 	place place[K]
-	mark  func(ctx context.Context, req K) context.Context // for the program's reconciler; nil: nothing
+	mark  func(ctx context.Context, req K) context.Context // for next; nil: as it is
 	guard *ownership.Guard
 	ready chan struct{} // closed when a worker asks for a request
 	once  sync.Once     // closes ready
 	mu    struct {
 		sync.Mutex
-		// later are requests that came while their shards were not held. It is not always the informers
-		// that bring them when one is: kinds that are not divided stay as they are.
+		// later are requests that came while their shards were not held. It is not always the
+		// informers that bring them when one is: kinds that are not divided stay as they are.
 		later map[K]struct{}
 		add   func(K) // nil: the queue does not run
 	}
 }
 
-func newSharded[K comparable](guard *ownership.Guard, where place[K], next request.TypedReconciler[K]) *sharded[K] {
+func newSharded[K comparable](
+	guard *ownership.Guard, where place[K], next request.TypedReconciler[K],
+) *sharded[K] {
 	s := &sharded[K]{next: next, place: where, guard: guard, ready: make(chan struct{})}
 	s.mu.later = map[K]struct{}{}
 	return s
@@ -173,7 +179,8 @@ func (s *sharded[K]) turn() {
 	s.mu.Unlock()
 	for _, req := range kept {
 		shard, err := s.place(req)
-		if _, pending := errors.AsType[*kube.NotSettledError](err); err == nil && !s.guard.Works(shard) || pending {
+		_, pending := errors.AsType[*kube.NotSettledError](err)
+		if pending || err == nil && !s.guard.Works(shard) {
 			continue
 		}
 		if s.forget(req) && err == nil {
@@ -182,9 +189,16 @@ func (s *sharded[K]) turn() {
 	}
 }
 
-// queueOf returns a function that makes the queues of newQueue hand out only what may be reconciled.
-func (s *sharded[K]) queueOf(newQueue func(string, clientqueue.TypedRateLimiter[K]) clientqueue.TypedRateLimitingInterface[K]) func(string, clientqueue.TypedRateLimiter[K]) clientqueue.TypedRateLimitingInterface[K] {
-	return func(name string, limiter clientqueue.TypedRateLimiter[K]) clientqueue.TypedRateLimitingInterface[K] {
+// queueMaker is the type of NewQueue in a controller's options.
+type queueMaker[K comparable] = func(
+	name string, limiter clientqueue.TypedRateLimiter[K],
+) clientqueue.TypedRateLimitingInterface[K]
+
+// queueOf returns newQueue for queues that hand out only what may be reconciled.
+func (s *sharded[K]) queueOf(newQueue queueMaker[K]) queueMaker[K] {
+	return func(
+		name string, limiter clientqueue.TypedRateLimiter[K],
+	) clientqueue.TypedRateLimitingInterface[K] {
 		made := newQueue(name, limiter)
 		q, is := made.(priorityqueue.PriorityQueue[K])
 		if !is {

@@ -39,12 +39,16 @@ type ShardBy string
 
 const (
 	// ByNamespace divides all namespaced objects by their namespace, and requests by theirs: what a
-	// reconcile reads in the namespace of its request is there. Objects of cluster-scoped kinds are on
-	// every replica; requests without a namespace belong to one shard.
+	// reconcile reads in the namespace of its request is there. Objects of cluster-scoped kinds are
+	// on every replica; requests without a namespace belong to one shard.
+	//
+	// The hash is that of the API server, and hardly depends on the last three characters: of
+	// namespaces whose names differ only there, such as team-1 to team-99, most belong to few
+	// shards. Use ByUID then.
 	ByNamespace ShardBy = "namespace"
 	// ByUID divides the objects that controllers are for by their UIDs, and the objects of
-	// Sharding.Owned by the UID of their controller owner. All others are on every replica. A request
-	// without an object is dropped, so nothing is reconciled after the object is gone.
+	// Sharding.Owned by the UID of their controller owner. All others are on every replica. A
+	// request without an object is dropped, so nothing is reconciled after the object is gone.
 	ByUID ShardBy = "uid"
 )
 
@@ -52,8 +56,9 @@ const (
 type Sharding struct {
 	// ID names the Leases. Empty: LeaderElectionID of the manager's options.
 	ID string
-	// Shards is into how many shards the objects are divided: at least eight for each replica, and the
-	// same for all replicas.
+	// Shards is into how many shards the objects are divided: at least eight for each replica, and
+	// the same for all replicas. A replica with another number takes no shards until no replica
+	// with the old one is left.
 	Shards int
 	// By is what the shard of an object is the hash of. Empty: ByNamespace.
 	By ShardBy
@@ -65,8 +70,8 @@ type Sharding struct {
 	// them for controllers that the builder has not made by For, or that have a LogConstructor.
 	Kinds map[string]client.Object
 	// Singletons are names of controllers whose requests one replica reconciles, that which holds
-	// shard 0. Objects of the kind that such a controller is for are on every replica. Add what else
-	// it reads to Whole.
+	// shard 0. Objects of the kind that such a controller is for are on every replica. Add what
+	// else it reads to Whole.
 	Singletons []string
 	// Whole are kinds whose objects are on every replica, because reconciles read those of other
 	// namespaces, or by UID those of other requests.
@@ -78,29 +83,35 @@ type Sharding struct {
 
 // Sharded returns a manager as ctrl.NewManager does, whose replicas share the objects:
 //
-//	mgr, err := bridge.Sharded(cfg, ctrl.Options{Scheme: scheme}, bridge.Sharding{ID: "website", Shards: 32})
+//	mgr, err := bridge.Sharded(cfg, ctrl.Options{Scheme: scheme},
+//		bridge.Sharding{ID: "website", Shards: 32})
 //
 // Each request belongs to a shard, and each shard to one replica at a time. The replicas divide the
-// shards by Leases, evenly; when one starts, stops or fails, as few move as can. See docs/sharding.md
-// for the Leases and the rights that they need. LeaderElectionID, LeaderElectionNamespace, LeaseDuration
-// and RetryPeriod of opts configure them, and no replica leads. Replace leader election by it at once: a
-// replica waits while an older version leads by the Lease of that name.
+// shards by Leases, evenly; when one starts, stops or fails, as few move as can. See
+// docs/sharding.md for the Leases and the rights that they need. LeaderElectionID,
+// LeaderElectionNamespace, LeaseDuration and RetryPeriod of opts configure them, and no replica
+// leads. Replace leader election by it at once: a replica waits while an older version leads by the
+// Lease of that name.
 //
 // Of each replica:
 //
 //   - The cache, which must be of NewCache, holds the objects of its own shards alone, as By says.
-//   - Its controllers reconcile the requests of those. A request of another one's shard is dropped; it is
-//     reconciled if this replica comes to hold the shard. Objects that come with a shard are created for
-//     handlers, those that go with one are deleted.
-//   - The context of a reconcile ends when its shard is lost, and with it each write in that context.
-//     Writes pass a gate as that of Fence, which is open while the replica's own Lease is valid.
+//   - A read of the cache by a key that another replica may have is an error that says so, and not
+//     NotFound. A list has what this replica holds.
+//   - Its controllers reconcile the requests of those shards. Another one's request is dropped, and
+//     reconciled if this replica comes to hold its shard. Handlers get the objects that come with a
+//     shard as created, and those that go with one as deleted.
+//   - The context of a reconcile ends when its shard is lost, and writes in it are refused from then
+//     on. All writes of the manager's clients are refused while this replica's own Lease
+//     is not valid, as by Fence, which Sharded replaces.
 //   - A shard is given away after its reconciles have ended, and taken after the cache has what was
-//     written before. With a process that has died, its shards are taken after LeaseDuration.
-//   - Other Runnables that need leader election run where shard 0 is held. When that moves, their context
-//     ends, and they are started again where it is held then. Elected is closed when shard 0 is held first.
+//     written before. The shards of a replica that has failed are taken after LeaseDuration.
+//   - Other Runnables that need leader election run where shard 0 is held. When that moves, their
+//     context ends, and their Start is called where it is held next, maybe again. Elected is closed
+//     when this replica holds shard 0 for the first time.
 //
-// A controller for another type of requests, or one of NewUnmanaged, needs ShardedOptions. Without it Add
-// returns an error for the first; the second is not known to the manager and must not run.
+// Add returns an error for a controller whose requests are of another type: complete its options by
+// ShardedOptions. A controller of NewUnmanaged needs that too, and there is no error without it.
 //
 // The objects of opts are not changed. Sharded does not block. It returns an error for misuse.
 func Sharded(cfg *rest.Config, opts ctrl.Options, s Sharding) (ctrl.Manager, error) {
@@ -126,9 +137,12 @@ func share(cfg *rest.Config, opts *ctrl.Options, s Sharding) (*replica, error) {
 	r.mu.divided, r.mu.controllers = map[schema.GroupKind]shards.By{}, map[string]bool{}
 	var err error
 	r.agent, err = ownership.New(ownership.Options{
-		ID: s.ID, Namespace: namespace, Identity: s.Identity, Program: program(), By: shards.By(s.By), Count: s.Shards, Weight: max(s.Weight, 1),
-		LeaseDuration: ptr.Deref(opts.LeaseDuration, defaultLeaseDuration), RetryPeriod: ptr.Deref(opts.RetryPeriod, defaultRetryPeriod),
-		Informers: r, CatchUp: r.catchUp, Written: func(int) map[schema.GroupKind]kube.Version { return nil },
+		ID: s.ID, Namespace: namespace, Identity: s.Identity, Program: program(),
+		By: shards.By(s.By), Count: s.Shards, Weight: max(s.Weight, 1),
+		LeaseDuration: ptr.Deref(opts.LeaseDuration, defaultLeaseDuration),
+		RetryPeriod:   ptr.Deref(opts.RetryPeriod, defaultRetryPeriod),
+		Informers:     r, CatchUp: r.catchUp,
+		Written: func(int) map[schema.GroupKind]kube.Version { return nil },
 	}, cmp.Or(opts.LeaderElectionConfig, cfg), cmp.Or(opts.Logger, log.Log).WithName("sharding"))
 	if err != nil {
 		return nil, err
@@ -166,8 +180,11 @@ func (r *replica) manage(cfg *rest.Config, opts ctrl.Options) error {
 	return r.Manager.Add(r.member())
 }
 
-// behind returns opts for a manager of cfg whose writes pass wrap. Metrics are served by cfg itself.
-func behind(wrap func(http.RoundTripper) http.RoundTripper, cfg *rest.Config, opts ctrl.Options) ctrl.Options {
+// behind returns opts for a manager of cfg whose writes pass wrap. Metrics are served by cfg
+// itself.
+func behind(
+	wrap func(http.RoundTripper) http.RoundTripper, cfg *rest.Config, opts ctrl.Options,
+) ctrl.Options {
 	if given := opts.Client.HTTPClient; given != nil {
 		fenced := *given
 		fenced.Transport = wrap(cmp.Or(fenced.Transport, http.DefaultTransport))
@@ -189,16 +206,19 @@ func behind(wrap func(http.RoundTripper) http.RoundTripper, cfg *rest.Config, op
 func (s *Sharding) check() error {
 	var misuse []error
 	if problems := validation.IsDNS1123Subdomain(s.ID); len(problems) > 0 {
-		misuse = append(misuse, fmt.Errorf("ID is %q: %s; name the Leases by it, as by LeaderElectionID", s.ID, strings.Join(problems, ", ")))
+		misuse = append(misuse, fmt.Errorf("ID is %q: %s; name the Leases by it, as by LeaderElectionID",
+			s.ID, strings.Join(problems, ", ")))
 	}
 	if s.Shards < 1 || s.Shards > shards.Most {
-		misuse = append(misuse, fmt.Errorf("Shards is %d; write a number from 1 to %d, such as 32", s.Shards, shards.Most))
+		misuse = append(misuse,
+			fmt.Errorf("Shards is %d; write a number from 1 to %d, such as 32", s.Shards, shards.Most))
 	}
 	if s.By != ByNamespace && s.By != ByUID {
 		misuse = append(misuse, fmt.Errorf("By is %q; write %q or %q", s.By, ByNamespace, ByUID))
 	}
 	if s.Weight < 0 {
-		misuse = append(misuse, fmt.Errorf("Weight is %d; write a number above zero, or leave it out", s.Weight))
+		misuse = append(misuse,
+			fmt.Errorf("Weight is %d; write a number above zero, or leave it out", s.Weight))
 	}
 	if len(s.Owned) > 0 && s.By != ByUID {
 		misuse = append(misuse, fmt.Errorf("Owned is set, and By is %q; remove one", s.By))
@@ -213,13 +233,18 @@ func checkManager(cfg *rest.Config, opts *ctrl.Options, namespace string) error 
 		misuse = append(misuse, errors.New("the REST configuration is nil"))
 	}
 	if namespace == "" {
-		misuse = append(misuse, errors.New("this process does not run in a Pod; set LeaderElectionNamespace of the manager's options, or POD_NAMESPACE, to the namespace of the Leases"))
+		misuse = append(misuse, errors.New("this process does not run in a Pod; set LeaderElectionNamespace "+
+			"of the manager's options, or POD_NAMESPACE, to the namespace of the Leases"))
 	}
 	if opts.LeaderElectionResourceLockInterface != nil {
-		misuse = append(misuse, errors.New("LeaderElectionResourceLockInterface is set, and the replicas elect no leader; remove it"))
+		misuse = append(misuse,
+			errors.New(
+				"LeaderElectionResourceLockInterface is set, and the replicas elect no leader; remove it"))
 	}
-	if d := ptr.Deref(opts.LeaseDuration, defaultLeaseDuration); d < 2*time.Second || d%time.Second != 0 {
-		misuse = append(misuse, fmt.Errorf("LeaseDuration is %s; write at least 2s, in whole seconds", d))
+	d := ptr.Deref(opts.LeaseDuration, defaultLeaseDuration)
+	if d < 2*time.Second || d%time.Second != 0 {
+		misuse = append(misuse,
+			fmt.Errorf("LeaseDuration is %s; write at least 2s, in whole seconds", d))
 	}
 	return errors.Join(misuse...)
 }
@@ -249,12 +274,15 @@ func (r *replica) divide(made cache.Cache) error {
 	c, ok := made.(*kinds)
 	switch {
 	case !ok || c.shared:
-		return fmt.Errorf("the cache is a %T that is not of bridge.NewCache or bridge.CacheOptions, or is of shared informers; set NewCache of the manager's options to one of them, or remove it", made)
+		return fmt.Errorf("the cache is a %T that is not of bridge.NewCache or bridge.CacheOptions, or "+
+			"is of shared informers; set NewCache of the manager's options to one of them, or remove it", made)
 	case r.cache != nil:
 		return errors.New("Options.NewCache was called twice")
 	}
 	r.cache, c.absent = c, r.absent
-	return c.factory.Divide(r.Shards, func(kind schema.GroupKind) string { return string(r.dividedBy(kind)) })
+	return c.factory.Divide(r.Shards, func(kind schema.GroupKind) string {
+		return string(r.dividedBy(kind))
+	})
 }
 
 // HoldShards implements ownership.Informers.
@@ -268,7 +296,8 @@ func (r *replica) AwaitShards(ctx context.Context, some ...int) error {
 // catchUp makes the cache have what the owners of shards before wrote.
 func (r *replica) catchUp(ctx context.Context, _ []ownership.Taken) error {
 	var behind []error
-	for _, one := range r.cache.factory.CatchUp(ctx, func(schema.GroupKind) informer.Floor { return informer.Floor{Present: true} }) {
+	floor := func(schema.GroupKind) informer.Floor { return informer.Floor{Present: true} }
+	for _, one := range r.cache.factory.CatchUp(ctx, floor) {
 		if one.Err != nil {
 			behind = append(behind, fmt.Errorf("%s: %w", one.Kind.Kind, one.Err))
 		}

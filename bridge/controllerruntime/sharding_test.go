@@ -93,7 +93,8 @@ func (n network) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// namespace returns the name of a namespace. The hash of shards hardly depends on the last characters.
+// namespace returns the name of a namespace. The hash of shards hardly depends on the last
+// characters.
 func namespace(i int) string { return fmt.Sprintf("n-%d-team", i) }
 
 func newCrowd(t *testing.T, by ShardBy, objects int) *crowd {
@@ -541,8 +542,8 @@ func TestSharded_Misuse(t *testing.T) {
 	}
 }
 
-// Replicas join, leave and lose their network, people edit and delete Leases, and objects change all the
-// time: no request is reconciled twice at once, and when all is quiet each has been.
+// Replicas join, leave and lose their network, people edit and delete Leases, and objects change
+// all the time: no request is reconciled twice at once, and when all is quiet each has been.
 func TestSharded_Seeds_G18(t *testing.T) {
 	seeds := uint64(3)
 	if n, err := strconv.ParseUint(os.Getenv("SEEDS"), 0, 64); err == nil {

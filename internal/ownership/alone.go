@@ -8,9 +8,9 @@ import (
 	"net/http"
 )
 
-// Alone calls run whenever this process holds the shard, until ctx ends. The context of run ends when
-// the shard is drained or lost, and carries it. Alone returns what run returns, unless run has ended
-// because of that: then it calls run again when the shard is held again.
+// Alone calls run whenever this process holds the shard, until ctx ends. The context of run ends
+// when the shard is drained or lost, and carries it. Alone returns what run returns, unless run has
+// ended because of that: then it calls run again when the shard is held again.
 func (g *Guard) Alone(ctx context.Context, shard int, run func(ctx context.Context) error) error {
 	changed := make(chan struct{}, 1)
 	defer g.Changed(func() {
@@ -32,7 +32,9 @@ func (g *Guard) Alone(ctx context.Context, shard int, run func(ctx context.Conte
 }
 
 // once calls run if the shard is held. again: it is to run when that is held again.
-func (g *Guard) once(ctx context.Context, shard int, run func(ctx context.Context) error) (again bool, err error) {
+func (g *Guard) once(
+	ctx context.Context, shard int, run func(ctx context.Context) error,
+) (again bool, err error) {
 	in, leave, _ := g.Enter(ctx, shard)
 	if leave == nil {
 		return true, nil
