@@ -30,6 +30,9 @@
 //     refuses it if the objects would take more.
 //   - G17 With AddConsole, the runs of keys of NewQueue are recorded as those of flyball's controllers: causes, times,
 //     outcomes, requests. No worker waits for the console, and only this machine is answered unless Remote says otherwise.
+//   - G18 With Sharded, no request is reconciled by two replicas at once, each is reconciled after its
+//     shard has moved, and no Get misses an object that another replica has. A reconcile that goes on
+//     after the end of its context cannot write in it.
 //   - With ClientOptions.OmitNoOps, only writes that change nothing in the cached object are omitted.
 //
 // # Concurrency

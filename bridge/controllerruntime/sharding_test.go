@@ -342,7 +342,10 @@ func TestSharded_ALostShardEndsItsReconciles_G18(t *testing.T) {
 		began, ended := make(chan struct{}, 9), make(chan error, 9)
 		err = ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 			began <- struct{}{}
-			<-ctx.Done()
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Minute):
+			}
 			err := mgr.GetClient().Create(context.WithoutCancel(ctx), configMap("default", "late", nil))
 			ended <- errors.Join(context.Cause(ctx), err)
 			return ctrl.Result{}, err

@@ -24,7 +24,7 @@ var promises = map[string][]string{
 	"bridge/clientgo/byresource":  {"G6", "G7"},
 	"bridge/clientgo/factory":     {"G12", "G13"},
 	"bridge/clientgo/queues":      {"G8", "G14"},
-	"bridge/controllerruntime":    {"G17"},
+	"bridge/controllerruntime":    {"G17", "G18"},
 	"source":                      {"W10"},
 	"reconcile":                   {"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R15", "R16", "R17", "R18", "R28", "R29", "R30", "R31", "R32"},
 	"manager":                     {"M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M9", "M10", "M11", "M12", "M13", "M14", "M15", "M16", "O6", "O7", "O8"},
