@@ -162,6 +162,13 @@ func (s *sharded[K]) forget(req K) bool {
 	return kept
 }
 
+// follow sets what adds requests to the queue. Nil: it does not run.
+func (s *sharded[K]) follow(add func(K)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.add = add
+}
+
 // push adds req to the queue, if that runs.
 func (s *sharded[K]) push(req K) {
 	s.mu.Lock()
@@ -204,9 +211,7 @@ func (s *sharded[K]) queueOf(newQueue queueMaker[K]) queueMaker[K] {
 		if !is {
 			q = plain[K]{made}
 		}
-		s.mu.Lock()
-		s.mu.add = q.Add
-		s.mu.Unlock()
+		s.follow(q.Add)
 		return &shardedQueue[K]{PriorityQueue: q, of: s, stop: s.guard.Changed(s.turn)}
 	}
 }
@@ -240,6 +245,7 @@ func (q *shardedQueue[K]) GetWithPriority() (req K, priority int, shutdown bool)
 // ShutDown implements priorityqueue.PriorityQueue.
 func (q *shardedQueue[K]) ShutDown() {
 	q.stop()
+	q.of.follow(nil)
 	q.PriorityQueue.ShutDown()
 }
 
