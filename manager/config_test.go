@@ -287,6 +287,8 @@ func defaults(t *testing.T) map[string]string {
 		"leader-elect-retry-period":   "a fifth of the renew deadline",
 		"graceful-shutdown-timeout":   o.GracePeriod.String(),
 		"shard":                       "the objects without the label",
+		"shards":                      "0",
+		"shard-by":                    "uid",
 		"stuck-after":                 newManager(t, manager.Options{}).StuckAfter().String(),
 		"log-format":                  "text",
 		"log-level":                   "info",

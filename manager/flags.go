@@ -196,7 +196,7 @@ var flags = [...]option{
 	{
 		name:  "shards",
 		env:   "SHARDS",
-		usage: "`number` of shards into which the replicas divide the objects; 0: one replica does all the work",
+		usage: "`number` of shards into which the replicas divide the objects; with 0 one replica does all the work",
 		get:   func(o *Options) string { return strconv.Itoa(o.sharding().Shards) },
 		set: func(o *Options, text string) (err error) {
 			s := o.sharding()
@@ -207,7 +207,7 @@ var flags = [...]option{
 	}, {
 		name:  "shard-by",
 		env:   "SHARD_BY",
-		usage: "what decides the shard of an object, `uid` or namespace",
+		usage: "`what` decides the shard of an object: uid or namespace",
 		get:   func(o *Options) string { return string(cmp.Or(o.sharding().By, UID)) },
 		set: func(o *Options, text string) error {
 			s := o.sharding()

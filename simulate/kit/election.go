@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/flyball-dev/flyball/internal/shards"
@@ -48,8 +49,25 @@ func (p *process) leads() bool {
 	return ok && s.Leadership.Leading
 }
 
-// leaderless describes a missing leader; empty: there is one, or no election.
+// leaderless describes a missing leader, or shards that nobody holds; empty: there is one, or no election,
+// and all are held.
 func (w *World) leaderless() string {
+	if sharing := w.cfg.sharing(); sharing != nil {
+		held := 0
+		for _, p := range w.programs.running() {
+			if s, ok := p.snapshot(); ok && s.Sharing != nil {
+				for _, one := range s.Sharing.Shards {
+					if one.Stage == "held" && one.Next == "" {
+						held++
+					}
+				}
+			}
+		}
+		if held < sharing.Count {
+			return fmt.Sprintf("of %d shards %d are held and stay", sharing.Count, held)
+		}
+		return ""
+	}
 	lease := w.cfg.lease()
 	if lease == "" || slices.ContainsFunc(w.programs.running(), (*process).leads) {
 		return ""
