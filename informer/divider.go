@@ -177,11 +177,14 @@ func (d *divider) decide() bool {
 // Run keeps the scopes those of the held shards until ctx ends.
 func (d *divider) Run(ctx context.Context) error {
 	for {
-		turned, due := d.turned(), d.retry
+		turned, due := d.turned(), time.Time{}
+		if d.mayAsk() {
+			due = d.retry
+		}
 		if d.step(ctx); d.misuse != nil {
 			return d.misuse
 		}
-		if d.retry.Equal(due) && d.mayAsk() {
+		if d.retry.Equal(due) {
 			d.retry = time.Time{} // nothing was left to ask
 		}
 		var again <-chan time.Time

@@ -81,7 +81,7 @@ func For[T kube.Object](objects *informer.SharedInformer[T], f func(ctx context.
 	o.Controller = New(name, run, opts)
 	if objects != nil {
 		o.absent = absentIn(o.lister, o.Controller)
-		o.uid = uidIn(o.lister)
+		o.uid = uidIn(o.lister, o.add)
 	}
 	o.Controller.Watch(source.Kind(objects, source.Self, preds...))
 	return o
@@ -190,10 +190,15 @@ func isNotFoundOf(kind schema.GroupVersionKind, obj kube.Object, err error) bool
 	return details != nil && details.Name == obj.GetName() && details.Group == kind.Group && strings.HasPrefix(details.Kind, singular)
 }
 
-// uidIn returns the UID of the object of a key, as far as a Lister has it.
-func uidIn[T kube.Object](lister informer.Lister[T]) func(key Key) (uid string, ok bool) {
+// uidIn returns the UID of the object of a key, as far as a Lister has it. If it is not known whether a
+// write has made the object, the key is added when it is.
+func uidIn[T kube.Object](lister informer.Lister[T], add func(Key, source.Cause)) func(key Key) (uid string, ok bool) {
 	return func(key Key) (string, bool) {
 		obj, err := lister.Get(key)
+		if e, unsettled := errors.AsType[*kube.NotSettledError](err); unsettled && e.When != nil {
+			e.When(func() { add(key, source.Cause{Source: source.Cache}) })
+			return "", false
+		}
 		if err != nil && !is[*kube.UndecodableError](err) || isNil(obj) {
 			return "", false
 		}

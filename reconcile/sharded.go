@@ -80,6 +80,12 @@ func (s *sharded[K]) enter(ctx context.Context, key K) (in context.Context, leav
 			return in, leave
 		}
 		s.keep(key)
+		if s.held.Works(shard) { // since then; what is given keys may not have seen this one
+			if in, leave, _ = s.held.Enter(ctx, shard); leave != nil {
+				s.release(key)
+				return in, leave
+			}
+		}
 	}
 	if !later {
 		s.foreign.Add(1)
@@ -104,6 +110,12 @@ func (s *sharded[K]) keep(key K) {
 		s.mu.later = map[K]struct{}{}
 	}
 	s.mu.later[key] = struct{}{}
+}
+
+func (s *sharded[K]) release(key K) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.later, key)
 }
 
 // follow gives keys to add when their shards are held.

@@ -83,6 +83,9 @@ func (b *book) memberAnnotations() map[string]string {
 // writtenOf returns the record of a shard that is given away; empty: nothing is known.
 func (b *book) writtenOf(shard int, l *coordinationv1.Lease) string {
 	const most = 16 << 10
+	if b.Written == nil {
+		return ""
+	}
 	r := record{By: b.me.identity, Transitions: ptr.Deref(l.Spec.LeaseTransitions, 0), Written: map[string]kube.Version{}}
 	for kind, version := range b.Written(shard) {
 		r.Written[kind.String()] = version
