@@ -75,6 +75,14 @@ func (w *World) leaderless() string {
 	return "no process holds Lease " + lease
 }
 
+// inexact returns why another run of a seed may differ; empty: it may not.
+func (cfg Config) inexact() string {
+	if cfg.Inexact == "" && cfg.sharing() != nil {
+		return "replicas share objects: the informers of a process ask for a shard that has moved in any order"
+	}
+	return cfg.Inexact
+}
+
 // sharing returns how replicas share objects; nil: they do not.
 func (cfg Config) sharing() *sharing {
 	e, s := cfg.Manager.LeaderElection, cfg.Manager.Sharding

@@ -301,7 +301,7 @@ func (w *World) leave() {
 
 // newHistory returns the history of a run that has not begun.
 func newHistory(t *testing.T, cfg Config, seed uint64, plan Plan) *History {
-	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: plan, Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Lease: cfg.lease(), Sharing: cfg.sharing(), Unguarded: cfg.unguarded(), Timed: cfg.Timed, Converted: cfg.converted(), Inexact: cfg.Inexact}
+	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: plan, Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Lease: cfg.lease(), Sharing: cfg.sharing(), Unguarded: cfg.unguarded(), Timed: cfg.Timed, Converted: cfg.converted(), Inexact: cfg.inexact()}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		h.Module = info.Main.Path + " " + info.Main.Version
 		for _, s := range info.Settings {
