@@ -64,7 +64,7 @@ func dividedBy(kind schema.GroupKind, by shards.By, controllers []reconcile.Snap
 		for _, s := range c.Sources {
 			switch {
 			case s.Kind != kind:
-			case c.Singleton:
+			case c.Singleton || c.OwnShards: // its keys are where others than the objects are
 				return ""
 			case s.Self:
 				uses[shards.UID] = true

@@ -74,7 +74,10 @@ func decide(res Result, err, cause error) action {
 	if _, ok := errors.AsType[*DeadlineError](cause); ok {
 		return action{outcome: OutcomeTimeout, backoff: true}
 	}
-	if errors.Is(cause, ErrStopped) || errors.Is(cause, ErrNotLeading) {
+	if errors.Is(cause, ErrNotLeading) {
+		return action{outcome: OutcomeStopped, backoff: true} // the queue keeps the key for when its shard is held again
+	}
+	if errors.Is(cause, ErrStopped) {
 		return action{outcome: OutcomeStopped}
 	}
 	return action{outcome: OutcomeError, backoff: true}

@@ -26,7 +26,7 @@ import (
 
 // ErrAbandoned as the cause of the end of Run's context means that work on shards may go on: their
 // Leases are not given away, and expire.
-var ErrAbandoned = errors.New("work on shards may go on")
+var ErrAbandoned = errors.New("the grace period has passed, and work on shards may go on")
 
 // catchUpWithin bounds the wait for informers. Then the keys of a shard are reconciled with a warning.
 const catchUpWithin = 15 * time.Second
@@ -210,7 +210,6 @@ func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 		}
 		a.begin(ctx, do, now)
 	}
-	a.catchUpLocked(ctx)
 	need := a.mu.needed(d.coming)
 	left = a.mu.me.leaving && a.mu.me.lease == nil && len(a.mu.me.busy) == 0 && a.mu.world.synced
 	asks := fmt.Sprint(need) != a.mu.asked
@@ -222,6 +221,9 @@ func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 			a.log.Error(err, "Cannot make the informers hold the objects of shards", "need", fmt.Sprint(need))
 		}
 	}
+	a.mu.Lock()
+	a.catchUpLocked(ctx) // after the informers know of the shards
+	a.mu.Unlock()
 	timer.Stop()
 	if !d.wake.IsZero() {
 		timer.Reset(time.Until(d.wake))
@@ -260,8 +262,10 @@ func (a *Agent) begin(ctx context.Context, do action, now time.Time) {
 	next := a.mu.next(do, now)
 	a.work.Go(func() {
 		a.instant(ctx, string(do.do)+" "+do.name)
-		a.turns <- struct{}{}
-		defer func() { <-a.turns }()
+		if do.do != join && do.do != renew { // they wait for nothing
+			a.turns <- struct{}{}
+			defer func() { <-a.turns }()
+		}
 		got, err := a.send(ctx, do, next)
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -302,7 +306,8 @@ func (a *Agent) loseAll(why string) {
 // emptyLocked makes a shard empty: its reconciles end, and no more begin.
 func (a *Agent) emptyLocked(s int) {
 	me := &a.mu.me
-	me.shards[s] = emptying
+	delete(a.mu.taken, s)
+	me.worked[s], me.shards[s] = me.shards[s] == working, emptying
 	done, identity := a.guard.drain(s), me.identity
 	a.work.Go(func() {
 		<-done
@@ -335,10 +340,10 @@ func (a *Agent) catchUpLocked(ctx context.Context) {
 	a.mu.catching = true
 	batch := slices.SortedFunc(maps.Values(a.mu.taken), func(x, y Taken) int { return cmp.Compare(x.Shard, y.Shard) })
 	identity := a.mu.me.identity
-	a.mu.taken = map[int]Taken{}
+	clear(a.mu.taken)
 	a.work.Go(func() {
 		begun := time.Now()
-		err := a.catchUp(ctx, batch)
+		batch, err := a.catchUp(ctx, batch)
 		a.instant(ctx, "hold")
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -354,21 +359,42 @@ func (a *Agent) catchUpLocked(ctx context.Context) {
 	})
 }
 
-func (a *Agent) catchUp(ctx context.Context, batch []Taken) error {
+// catchUp waits until the informers have the shards of a batch, and what was written to them. It returns
+// those that are still this process's.
+func (a *Agent) catchUp(ctx context.Context, batch []Taken) (still []Taken, err error) {
 	ctx, cancel := context.WithTimeout(ctx, catchUpWithin)
 	defer cancel()
-	some := make([]int, len(batch))
-	for i, t := range batch {
-		some[i] = t.Shard
+	for {
+		batch = a.stillClaimed(batch)
+		some := make([]int, len(batch))
+		for i, t := range batch {
+			some[i] = t.Shard
+		}
+		// If one of them is lost meanwhile, the others are waited for again.
+		if err = a.Informers.AwaitShards(ctx, some...); err == nil || ctx.Err() != nil || len(a.stillClaimed(batch)) == len(batch) {
+			break
+		}
 	}
-	return errors.Join(a.Informers.AwaitShards(ctx, some...), a.CatchUp(ctx, batch))
+	return batch, errors.Join(err, a.CatchUp(ctx, batch))
+}
+
+// stillClaimed returns those of a batch that this process has claimed, and has not lost and claimed again.
+func (a *Agent) stillClaimed(batch []Taken) (still []Taken) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range batch {
+		if _, again := a.mu.taken[t.Shard]; !again && a.mu.me.shards[t.Shard] == claimed {
+			still = append(still, t)
+		}
+	}
+	return still
 }
 
 // holdLocked opens the shards of a batch that are still this process's.
 func (a *Agent) holdLocked(batch []Taken, took time.Duration) {
 	var open []int
 	for _, t := range batch {
-		if a.mu.me.shards[t.Shard] == claimed {
+		if _, again := a.mu.taken[t.Shard]; !again && a.mu.me.shards[t.Shard] == claimed {
 			a.mu.me.shards[t.Shard] = working
 			open = append(open, t.Shard)
 			a.mu.recordMove(Move{Shard: t.Shard, From: t.Previous, To: a.mu.me.identity, Planned: t.Released, Took: took})

@@ -68,7 +68,7 @@ func newBook(opts *Options, guard *Guard, joined chan struct{}, wake func()) boo
 	return book{
 		Options: opts, guard: guard, joined: joined, wake: wake,
 		world: newWorld(), shown: map[string]kube.Version{},
-		me:      self{shards: make([]stage, opts.Count), busy: map[string]bool{}, former: map[string]bool{}},
+		me:      self{shards: make([]stage, opts.Count), worked: make([]bool, opts.Count), busy: map[string]bool{}, former: map[string]bool{}},
 		refused: map[string]time.Time{}, taken: map[int]Taken{}, claimed: map[int]*seen{},
 		requests: map[string]uint64{string(renew): 0, string(claim): 0, string(release): 0}, // for a rate from the start
 	}
@@ -192,7 +192,7 @@ func (b *book) compare(upTo kube.Version) {
 	}
 	for _, s := range maps.Clone(b.world.shards) {
 		// One that cannot be decoded is there.
-		if _, err := b.leases.Get(kube.KeyOf(s.lease)); apierrors.IsNotFound(err) && s.version <= upTo {
+		if _, err := b.leases.Get(kube.KeyOf(s.lease)); apierrors.IsNotFound(err) && s.shown && s.version <= upTo {
 			b.removed(s.lease)
 		}
 	}
@@ -221,7 +221,7 @@ func (b *book) learn(s *seen) {
 	w, me := &b.world, &b.me
 	if s.shown {
 		delete(w.deleted, s.name())
-	} else if w.deleted[s.name()] == string(s.lease.UID) && s.lease.UID != "" {
+	} else if gone := w.deleted[s.name()]; gone.uid == s.lease.UID && gone.uid != "" && s.version < gone.version {
 		return // an answer that the watch has overtaken
 	}
 	delete(w.missing, s.name())
@@ -287,7 +287,8 @@ func (b *book) planSeen() {
 func (b *book) removed(l *coordinationv1.Lease) {
 	w, me := &b.world, &b.me
 	name := l.Name
-	w.deleted[name] = string(l.UID)
+	w.deleted[name] = deletion{l.UID, kube.ParseVersion(l.ResourceVersion)}
+	delete(b.shown, name)
 	if m := w.members[name]; m != nil && m.lease.UID == l.UID {
 		delete(w.members, name)
 	}

@@ -9,7 +9,10 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -21,11 +24,17 @@ type world struct {
 	members map[string]*seen // by name, which is the identity
 	shards  map[int]*seen
 	missing map[string]time.Time // since when the Lease of a member that holds a shard was not there
-	deleted map[string]string    // the UID of the last Lease of a name that was deleted
+	deleted map[string]deletion  // of the last Lease of a name that the watch has shown to be gone
 }
 
 func newWorld() world {
-	return world{members: map[string]*seen{}, shards: map[int]*seen{}, missing: map[string]time.Time{}, deleted: map[string]string{}}
+	return world{members: map[string]*seen{}, shards: map[int]*seen{}, missing: map[string]time.Time{}, deleted: map[string]deletion{}}
+}
+
+// deletion is the end of a Lease. One whose label was removed ends for the watch, and is there.
+type deletion struct {
+	uid     types.UID
+	version kube.Version // before it
 }
 
 // stage is how far this process is with a shard.
@@ -49,6 +58,7 @@ type self struct {
 	trust    time.Time // when its trust ends; zero: it has none
 	leaving  bool
 	shards   []stage
+	worked   []bool          // of shards that are given away: their keys have been reconciled
 	busy     map[string]bool // names of Leases that a request is under way for
 	former   map[string]bool // identities before, whose Leases may name them
 	idle     bool            // no reconcile of a shard that was lost is in flight
@@ -238,6 +248,11 @@ func (d *decision) isFree(l *seen) bool {
 	if holder == "" {
 		return true
 	}
+	if !strings.HasPrefix(holder, d.ID+"-") {
+		// A person has written it; who held the shard before has seen that by then. A Lease without label
+		// and plan is another program's.
+		return (l.shown || l.annotation(planAnnotation) != "") && d.after(l.since.Add(d.LeaseDuration))
+	}
 	m := d.w.members[holder]
 	if m == nil || m.holder() != "" || holder == d.me.identity {
 		return false
@@ -279,7 +294,7 @@ func (d *decision) fenceDead() {
 	}
 	for _, l := range d.w.shards {
 		name := l.holder()
-		if name == "" || name == d.me.identity || d.w.members[name] != nil {
+		if name == "" || name == d.me.identity || d.w.members[name] != nil || !strings.HasPrefix(name, d.ID+"-") {
 			continue
 		}
 		if d.after(d.missingSince(name).Add(2*d.RetryPeriod + d.turn(name))) {
@@ -365,7 +380,7 @@ func (d *decision) hand() {
 		if at != elsewhere || d.w.shards[s].holder() == d.me.identity {
 			left++
 		}
-		goes := d.me.leaving || d.owners != nil && d.owners[s] != d.me.identity && d.owners[s] != ""
+		goes := d.me.leaving || d.waits != nil && at == elsewhere || d.owners != nil && d.owners[s] != d.me.identity && d.owners[s] != ""
 		switch at {
 		case elsewhere:
 			// It was lost, or claimed by a request whose answer was lost.

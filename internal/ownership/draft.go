@@ -35,7 +35,7 @@ func (b *book) next(do action, now time.Time) *coordinationv1.Lease {
 			b.Sign(l)
 		}
 	case createShard, convert:
-		b.set(l, map[string]string{planAnnotation: b.plan().String()})
+		b.set(l, map[string]string{planAnnotation: b.plan().String(), writtenAnnotation: ""})
 	case join, renew:
 		hold(l, b.me.identity, b.LeaseDuration, wall)
 		b.set(l, b.memberAnnotations())
@@ -57,7 +57,7 @@ func (b *book) planAnnotations(do verb) map[string]string {
 	is := map[string]string{planAnnotation: b.plan().String(), programAnnotation: b.Program, readyAnnotation: ""}
 	switch do {
 	case createPlan, takePlan:
-		for _, s := range b.world.shards { // the plan was deleted or edited by hand
+		if s := b.world.shards[0]; s != nil { // the plan was deleted or edited by hand
 			is[planAnnotation] = cmp.Or(s.annotation(planAnnotation), b.plan().String())
 		}
 	case openPlan:
@@ -83,7 +83,7 @@ func (b *book) memberAnnotations() map[string]string {
 // writtenOf returns the record of a shard that is given away; empty: nothing is known.
 func (b *book) writtenOf(shard int, l *coordinationv1.Lease) string {
 	const most = 16 << 10
-	if b.Written == nil {
+	if b.Written == nil || !b.me.worked[shard] { // what those before have written was not waited for
 		return ""
 	}
 	r := record{By: b.me.identity, Transitions: ptr.Deref(l.Spec.LeaseTransitions, 0), Written: map[string]kube.Version{}}

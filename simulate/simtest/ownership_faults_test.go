@@ -16,6 +16,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -178,7 +179,19 @@ func (r *fleet) disturb(draw *rand.Rand, live *[]*member, lines map[*member]*lin
 			if draw.IntN(3) > 0 {
 				_ = r.server.Remove(leases, key)
 			} else {
-				_ = r.server.Change(leases, key, func(o metav1.Object) { o.SetAnnotations(map[string]string{"edited": "by hand"}) })
+				if len(victim.GetLabels()) == 0 || len(victim.GetAnnotations()) < 2 {
+					return // it could not be told from another program's
+				}
+				edit := []func(metav1.Object){
+					func(o metav1.Object) { o.SetAnnotations(map[string]string{"edited": "by hand"}) },
+					func(o metav1.Object) { o.SetLabels(nil) },
+					func(o metav1.Object) {
+						if l, ok := o.(*unstructured.Unstructured); ok {
+							_ = unstructured.SetNestedField(l.Object, "bob", "spec", "holderIdentity")
+						}
+					},
+				}
+				_ = r.server.Change(leases, key, edit[draw.IntN(len(edit))])
 			}
 		}
 	}

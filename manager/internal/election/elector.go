@@ -21,6 +21,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/codec"
+	"github.com/flyball-dev/flyball/internal/ownership"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/internal/writegate"
@@ -33,7 +34,7 @@ var ErrLeadershipLost = errors.New("leadership lost")
 
 // ErrAbandoned ends the contexts of stages when the grace period has passed: guarded
 // work may continue, so the lease is not released.
-var ErrAbandoned = errors.New("the grace period has passed")
+var ErrAbandoned = ownership.ErrAbandoned
 
 // Options of an Elector. All fields but Identity are set and valid.
 type Options struct {

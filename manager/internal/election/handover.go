@@ -80,7 +80,13 @@ func (h *Handover) catchUp(ctx context.Context, p plan) {
 // process has them. It returns which kinds were waited for, how many lists were sent, and what is behind.
 func (r *Recorder) CatchUp(ctx context.Context, informers Informers, floor func(schema.GroupKind) informer.Floor) (waited []string, lists int, behind []string) {
 	all := informers.CatchUp(ctx, floor)
-	for kind, v := range passedByAll(all, floor) {
+	passed := passedByAll(all, floor)
+	for _, c := range all {
+		if _, has := passed[c.Kind.GroupKind()]; !has {
+			r.disinherit(c.Kind.GroupKind())
+		}
+	}
+	for kind, v := range passed {
 		r.inherit(kind, v)
 	}
 	return summary(all)

@@ -193,6 +193,15 @@ func (r *Recorder) Known() map[schema.GroupKind]kube.Version {
 	return known
 }
 
+// disinherit notes that it is not known what those before have written to kind.
+func (r *Recorder) disinherit(kind schema.GroupKind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.mu.inherited[kind]; ok {
+		r.mu.inherited[kind] = passed{}
+	}
+}
+
 // inherit notes that this leader has passed version of kind.
 func (r *Recorder) inherit(kind schema.GroupKind, version kube.Version) {
 	r.mu.Lock()
