@@ -305,7 +305,7 @@ func shareTheObjects(t *testing.T, by ShardBy) {
 }
 
 func TestSharded_FourDoTheWorkOfFour(t *testing.T) {
-	const objects = 2000
+	const objects = 800
 	took := map[int]time.Duration{}
 	for _, replicas := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
@@ -553,7 +553,7 @@ func TestSharded_Misuse(t *testing.T) {
 // Replicas join, leave and lose their network, people edit and delete Leases, and objects change
 // all the time: no request is reconciled twice at once, and when all is quiet each has been.
 func TestSharded_Seeds_G18(t *testing.T) {
-	seeds := uint64(3)
+	seeds := uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("SEEDS"), 0, 64); err == nil {
 		seeds = n
 	}

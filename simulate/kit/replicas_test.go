@@ -42,7 +42,7 @@ func TestKit_ReplicasShareObjects_V30(t *testing.T) {
 	for _, by := range []manager.ShardBy{manager.UID, manager.Namespace} {
 		t.Run(string(by), func(t *testing.T) {
 			cfg := kit.Config{
-				Seeds: 15,
+				Seeds: 10,
 				Namespaces: func() (all []string) {
 					for i := range 8 {
 						all = append(all, fmt.Sprintf("n-%d-team", i))

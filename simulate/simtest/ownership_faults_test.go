@@ -58,7 +58,7 @@ func (l *line) RoundTrip(req *http.Request) (*http.Response, error) {
 // and people delete and edit Leases. At no moment two members may write for one shard; when all is quiet
 // each shard is held.
 func TestOwnership_NoShardIsOpenTwice_M31(t *testing.T) {
-	seeds := 30
+	seeds := 15
 	if n, err := strconv.Atoi(os.Getenv("SEEDS")); err == nil {
 		seeds = n
 	}
