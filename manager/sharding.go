@@ -73,16 +73,16 @@ func (o *Options) shared() bool { return o.Sharding != nil && o.Sharding.Shards 
 func (s *Sharding) checkShards(e *LeaderElection) error {
 	var misuse []error
 	if s.Shards < 0 || s.Shards > shards.Most {
-		misuse = append(misuse, fmt.Errorf("Shards is %d; write a number from 1 to %d (-shards)", s.Shards, shards.Most))
+		misuse = append(misuse, fmt.Errorf("the field Shards is %d; write a number from 1 to %d (-shards)", s.Shards, shards.Most))
 	}
 	if s.By != UID && s.By != Namespace {
-		misuse = append(misuse, fmt.Errorf("By is %q; write %q or %q (-shard-by)", s.By, UID, Namespace))
+		misuse = append(misuse, fmt.Errorf("the field By is %q; write %q or %q (-shard-by)", s.By, UID, Namespace))
 	}
 	if s.Weight < 0 {
-		misuse = append(misuse, fmt.Errorf("Weight is %d; write a number above zero, or leave it out", s.Weight))
+		misuse = append(misuse, fmt.Errorf("the field Weight is %d; write a number above zero, or leave it out", s.Weight))
 	}
 	if e == nil {
-		misuse = append(misuse, errors.New("Shards needs LeaderElection, whose ID names the Leases; set it (-leader-elect), or leave Shards out"))
+		misuse = append(misuse, errors.New("the field Shards needs LeaderElection, whose ID names the Leases; set it (-leader-elect), or leave Shards out"))
 	}
 	return errors.Join(misuse...)
 }

@@ -211,17 +211,17 @@ func (s *Sharding) check() error {
 	}
 	if s.Shards < 1 || s.Shards > shards.Most {
 		misuse = append(misuse,
-			fmt.Errorf("Shards is %d; write a number from 1 to %d, such as 32", s.Shards, shards.Most))
+			fmt.Errorf("the field Shards is %d; write a number from 1 to %d, such as 32", s.Shards, shards.Most))
 	}
 	if s.By != ByNamespace && s.By != ByUID {
-		misuse = append(misuse, fmt.Errorf("By is %q; write %q or %q", s.By, ByNamespace, ByUID))
+		misuse = append(misuse, fmt.Errorf("the field By is %q; write %q or %q", s.By, ByNamespace, ByUID))
 	}
 	if s.Weight < 0 {
 		misuse = append(misuse,
-			fmt.Errorf("Weight is %d; write a number above zero, or leave it out", s.Weight))
+			fmt.Errorf("the field Weight is %d; write a number above zero, or leave it out", s.Weight))
 	}
 	if len(s.Owned) > 0 && s.By != ByUID {
-		misuse = append(misuse, fmt.Errorf("Owned is set, and By is %q; remove one", s.By))
+		misuse = append(misuse, fmt.Errorf("the field Owned is set, and By is %q; remove one", s.By))
 	}
 	return errors.Join(misuse...)
 }

@@ -168,7 +168,7 @@ func (d *decision) agree() error {
 	p := d.w.plan
 	if p == nil {
 		d.add(createPlan, d.ID, -1, nil)
-		return fmt.Errorf("Lease %s/%s, which has the number of shards, is not there yet", d.Namespace, d.ID)
+		return fmt.Errorf("the Lease %s/%s, which has the number of shards, is not there yet", d.Namespace, d.ID)
 	}
 	if who := p.holder(); who != planHolder {
 		lasts := p.duration()
@@ -182,10 +182,10 @@ func (d *decision) agree() error {
 	}
 	if p.annotation(programAnnotation) == "" || p.annotation(planAnnotation) == "" {
 		d.add(takePlan, d.ID, -1, p)
-		return fmt.Errorf("Lease %s/%s lacks its annotations", d.Namespace, d.ID)
+		return fmt.Errorf("the Lease %s/%s lacks its annotations", d.Namespace, d.ID)
 	}
 	if program := p.annotation(programAnnotation); program != d.Program {
-		return fmt.Errorf("Lease %s/%s is of another program, %q, and this is %q; give each its own LeaderElection.ID, or delete the Lease if the other does not run any more", d.Namespace, d.ID, program, d.Program)
+		return fmt.Errorf("the Lease %s/%s is of another program, %q, and this is %q; give each its own LeaderElection.ID, or delete the Lease if the other does not run any more", d.Namespace, d.ID, program, d.Program)
 	}
 	if p.annotation(planAnnotation) != d.plan().String() {
 		return d.changePlan(p)

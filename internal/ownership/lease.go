@@ -46,12 +46,6 @@ type plan struct {
 
 func (p plan) String() string { return fmt.Sprintf("%d/%s", p.count, p.by) }
 
-func parsePlan(text string) (p plan, ok bool) {
-	count, by, ok := strings.Cut(text, "/")
-	n, err := strconv.Atoi(count)
-	return plan{shards.By(by), n}, ok && err == nil && n > 0 && n <= shards.Most
-}
-
 // seen is a Lease as the watch, or the answer to a request, shows it.
 type seen struct {
 	lease   *coordinationv1.Lease
