@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path"
-	"runtime/debug"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -40,7 +38,7 @@ func share(opts *Options, cfg *rest.Config, informers *informer.SharedInformerFa
 	e, s := opts.LeaderElection, opts.Sharding
 	var err error
 	with := ownership.Options{
-		ID: e.ID, Namespace: e.Namespace, Identity: e.Identity, Program: program(), By: shards.By(s.By), Count: s.Shards,
+		ID: e.ID, Namespace: e.Namespace, Identity: e.Identity, Program: ownership.Program(), By: shards.By(s.By), Count: s.Shards,
 		Weight: max(s.Weight, 1), Address: s.Address, LeaseDuration: e.LeaseDuration, RetryPeriod: e.RetryPeriod,
 		Informers: informers, Written: func(int) map[schema.GroupKind]kube.Version { return recorder.Known() }, CatchUp: r.catchUp,
 	}
@@ -86,14 +84,6 @@ func dividedBy(kind schema.GroupKind, by shards.By, controllers []reconcile.Snap
 		return shards.Owner
 	}
 	return ""
-}
-
-// program returns the name of the program, which all its versions have.
-func program() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Path != "" {
-		return path.Clean(info.Path)
-	}
-	return "unknown"
 }
 
 // catchUp makes the informers have what the owners of shards before wrote.

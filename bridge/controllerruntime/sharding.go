@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -137,7 +135,7 @@ func share(cfg *rest.Config, opts *ctrl.Options, s Sharding) (*replica, error) {
 	r.mu.divided, r.mu.controllers = map[schema.GroupKind]shards.By{}, map[string]bool{}
 	var err error
 	r.agent, err = ownership.New(ownership.Options{
-		ID: s.ID, Namespace: namespace, Identity: s.Identity, Program: program(),
+		ID: s.ID, Namespace: namespace, Identity: s.Identity, Program: ownership.Program(),
 		By: shards.By(s.By), Count: s.Shards, Weight: max(s.Weight, 1),
 		LeaseDuration: ptr.Deref(opts.LeaseDuration, defaultLeaseDuration),
 		RetryPeriod:   ptr.Deref(opts.RetryPeriod, defaultRetryPeriod),
@@ -259,14 +257,6 @@ func ownNamespace() string {
 		return ""
 	}
 	return strings.TrimSpace(string(text))
-}
-
-// program returns the name of the program, which all its versions have.
-func program() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Path != "" {
-		return path.Clean(info.Path)
-	}
-	return "unknown"
 }
 
 // divide makes a cache hold the objects of held shards alone.

@@ -286,9 +286,8 @@ func (d *decision) fenceDead() {
 	for name, m := range d.w.members {
 		switch {
 		case name == d.me.identity || m.holder() == "":
-		case d.me.former[name] && d.me.idle: // this process itself, which does nothing in that name any more
-			d.add(fence, name, -1, m)
-		case d.after(m.since.Add(m.duration() + d.turn(name))):
+		// A former name is of this process itself, which does nothing in it any more.
+		case d.me.former[name] && d.me.idle, d.after(m.since.Add(m.duration() + d.turn(name))):
 			d.add(fence, name, -1, m)
 		}
 	}
@@ -321,7 +320,7 @@ func order(dead, name string) uint64 {
 	return h.Sum64()
 }
 
-// active returns the members that take part, sorted by name.
+// active returns the members that take part.
 func (d *decision) active() []Member {
 	var all []Member
 	for name, m := range d.w.members {
@@ -332,7 +331,6 @@ func (d *decision) active() []Member {
 	if d.me.lease != nil && d.me.trusted(d.now) && !d.me.leaving {
 		all = append(all, Member{Name: d.me.identity, Weight: d.Weight})
 	}
-	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 

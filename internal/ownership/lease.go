@@ -67,7 +67,7 @@ func (s *seen) after(before *seen) *seen {
 	return s
 }
 
-// held reports whether the Lease has had a holder since it was created.
+// everHeld reports whether the Lease has had a holder since it was created.
 func (s *seen) everHeld() bool { return s.lease.Spec.LeaseTransitions != nil }
 
 func (s *seen) name() string { return s.lease.Name }

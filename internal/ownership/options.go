@@ -5,6 +5,8 @@ package ownership
 
 import (
 	"context"
+	"path"
+	"runtime/debug"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -69,6 +71,14 @@ type Taken struct {
 	// it, wrote. A kind that is not in it is not known.
 	Released bool
 	Written  map[schema.GroupKind]kube.Version
+}
+
+// Program returns the name of this program, which all its versions have.
+func Program() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Path != "" {
+		return path.Clean(info.Path)
+	}
+	return "unknown"
 }
 
 func (o *Options) plan() plan { return plan{o.By, o.Count} }

@@ -144,9 +144,9 @@ func (s stage) String() string {
 	case claimed:
 		return "claimed"
 	case working:
-		return "held"
+		return ShardHeld
 	case emptying, emptied, releasing:
-		return "draining"
+		return ShardDraining
 	}
 	return ""
 }
