@@ -63,7 +63,7 @@ type Agent struct {
 func New(opts Options, cfg *rest.Config, log logr.Logger) (*Agent, error) {
 	gate := writegate.New(opts.trusted())
 	a := &Agent{
-		Options: &opts, gate: gate, guard: newGuard(opts.By, opts.Count, gate),
+		Options: &opts, gate: gate, guard: newGuard(opts.By, opts.Count, gate, opts.LeaseDuration),
 		joined: make(chan struct{}), first: make(chan struct{}), signal: make(chan struct{}, 1), turns: make(chan struct{}, atOnce),
 	}
 	a.mu.book = newBook(&opts, a.guard, a.joined, a.wake)
@@ -154,8 +154,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	for !a.step(running, timer) {
 		select {
 		case <-late:
+			why := a.unsettled()
 			a.loseAll("this process has stopped")
-			textlog.Warn(a.log, nil, "Cannot give all shards away; the Lease of this replica will expire", "within", leaveWithin)
+			textlog.Warn(a.log, nil, "Cannot give all shards away; the Lease of this replica will expire", "within", leaveWithin, "reason", why)
 			return nil
 		case <-ended:
 			ended, late = nil, time.After(leaveWithin)
@@ -170,6 +171,18 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// unsettled returns why some shards have not been given away.
+func (a *Agent) unsettled() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for s, at := range a.mu.me.shards {
+		if at == emptied && time.Now().Before(a.mu.me.arrives[s]) {
+			return "a write was cut off shortly before, and may still arrive"
+		}
+	}
+	return "requests for their Leases were not answered, or reconciles have not ended"
 }
 
 func (a *Agent) stopped() {
@@ -197,6 +210,7 @@ func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 	idle := a.guard.idle()
 	a.mu.Lock()
 	a.mu.me.idle = idle
+	a.mu.me.arrives, a.mu.me.quiet = a.guard.arriving(now)
 	d := a.decide(&a.mu.world, &a.mu.me, now)
 	a.mu.report(d)
 	a.mu.owners = d.owners
@@ -324,6 +338,12 @@ func (a *Agent) emptyLocked(s int) {
 func (a *Agent) releasesLocked(do action) bool {
 	me := &a.mu.me
 	a.guard.lose([]int{do.shard}, "it is given to another replica")
+	if now := time.Now(); do.base.holder() == me.identity && me.shards[do.shard] == emptied {
+		if arrives, _ := a.guard.arriving(now); now.Before(arrives[do.shard]) { // one has begun since
+			a.wake()
+			return false
+		}
+	}
 	if do.base == nil || do.base.holder() != me.identity {
 		me.shards[do.shard] = elsewhere
 		return false

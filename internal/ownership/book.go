@@ -68,7 +68,7 @@ func newBook(opts *Options, guard *Guard, joined chan struct{}, wake func()) boo
 	return book{
 		Options: opts, guard: guard, joined: joined, wake: wake,
 		world: newWorld(), shown: map[string]kube.Version{},
-		me:      self{shards: make([]stage, opts.Count), worked: make([]bool, opts.Count), busy: map[string]bool{}, former: map[string]bool{}},
+		me:      self{shards: make([]stage, opts.Count), worked: make([]bool, opts.Count), arrives: make([]time.Time, opts.Count), busy: map[string]bool{}, former: map[string]bool{}},
 		refused: map[string]time.Time{}, taken: map[int]Taken{}, claimed: map[int]*seen{},
 		requests: map[string]uint64{string(renew): 0, string(claim): 0, string(release): 0}, // for a rate from the start
 	}

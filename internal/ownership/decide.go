@@ -62,6 +62,8 @@ type self struct {
 	busy     map[string]bool // names of Leases that a request is under way for
 	former   map[string]bool // identities before, whose Leases may name them
 	idle     bool            // no reconcile of a shard that was lost is in flight
+	quiet    time.Time       // until when writes of shards that were lost may arrive
+	arrives  []time.Time     // until when writes of each shard may arrive
 }
 
 func (me *self) trusted(now time.Time) bool { return now.Before(me.trust) }
@@ -287,7 +289,7 @@ func (d *decision) fenceDead() {
 		switch {
 		case name == d.me.identity || m.holder() == "":
 		// A former name is of this process itself, which does nothing in it any more.
-		case d.me.former[name] && d.me.idle, d.after(m.since.Add(m.duration() + d.turn(name))):
+		case d.me.former[name] && d.me.idle && d.after(d.me.quiet), d.after(m.since.Add(m.duration() + d.turn(name))):
 			d.add(fence, name, -1, m)
 		}
 	}
@@ -390,7 +392,9 @@ func (d *decision) hand() {
 				d.add(empty, "", s, nil)
 			}
 		case emptied, releasing:
-			d.add(release, name, s, d.w.shards[s])
+			if at == releasing || d.after(d.me.arrives[s]) {
+				d.add(release, name, s, d.w.shards[s])
+			}
 		}
 	}
 	if d.me.leaving && left == 0 && d.me.lease != nil && len(d.me.busy) == 0 {

@@ -35,13 +35,14 @@ type Guard struct {
 	by    shards.By
 	count int
 	gate  *writegate.Gate
+	lasts time.Duration // for how long the server may carry out a write that was cut off
 	mu    struct {
 		sync.Mutex
 		shards  []guarded
 		changed []*func()
 		entered uint64
 		lost    int    // reconciles in flight whose shard was lost
-		ended   func() // called when there is none any more
+		ended   func() // called when there is none any more, and when a write ends whose shard is not held
 		// cutOff calls cancel, which ends the context of a reconcile, at an instant of its own. Nil: there
 		// is no simulation.
 		cutOff func(number uint64, cancel func())
@@ -53,9 +54,11 @@ type guarded struct {
 	phase   phase
 	term    uint64
 	inside  map[*entry]struct{}
-	emptied chan struct{} // closed when inside is empty; nil: nobody waits
-	why     string        // it is foreign
-	drains  time.Time     // since when it is draining
+	emptied chan struct{}  // closed when inside is empty; nil: nobody waits
+	why     string         // it is foreign
+	drains  time.Time      // since when it is draining
+	writes  map[uint64]int // in flight, by term
+	unsure  time.Time      // until when a write of unknown outcome may arrive
 }
 
 // entry is a reconcile in flight.
@@ -65,10 +68,13 @@ type entry struct {
 	lost   bool // its shard was lost
 }
 
-func newGuard(by shards.By, count int, gate *writegate.Gate) *Guard {
-	g := &Guard{by: by, count: count, gate: gate}
+// newGuard returns a guard that holds no shard. lasts is for how long the server may carry out a write
+// that was cut off.
+func newGuard(by shards.By, count int, gate *writegate.Gate, lasts time.Duration) *Guard {
+	g := &Guard{by: by, count: count, gate: gate, lasts: lasts}
 	g.mu.shards = make([]guarded, count)
 	gate.Also(g.allows)
+	gate.Follow(g.writeBegun, g.writeEnded)
 	return g
 }
 
@@ -121,6 +127,65 @@ func (g *Guard) idle() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.lost == 0
+}
+
+// writeBegun records that a write is in flight.
+func (g *Guard) writeBegun(ctx context.Context) {
+	shard, ok := contextvalues.ShardOf(ctx)
+	if !ok {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := &g.mu.shards[shard.Number]
+	if s.writes == nil {
+		s.writes = map[uint64]int{}
+	}
+	s.writes[shard.Term]++
+}
+
+// writeEnded records that a write is not in flight any more. The server may still carry out one that is
+// not sure.
+func (g *Guard) writeEnded(ctx context.Context, sure bool) {
+	shard, ok := contextvalues.ShardOf(ctx)
+	if !ok {
+		return
+	}
+	now := time.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := &g.mu.shards[shard.Number]
+	if s.writes[shard.Term]--; s.writes[shard.Term] == 0 {
+		delete(s.writes, shard.Term)
+	}
+	if !sure {
+		s.unsure = now.Add(g.lasts)
+	}
+	if s.phase != held && g.mu.ended != nil {
+		g.mu.ended()
+	}
+}
+
+// arriving returns until when writes may still arrive at the server: of each shard, and of those that were
+// lost. A time that has passed: none may. One in flight could be cut off now.
+func (g *Guard) arriving(now time.Time) (of []time.Time, lost time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	of = make([]time.Time, len(g.mu.shards))
+	for shard := range g.mu.shards {
+		s := &g.mu.shards[shard]
+		of[shard] = s.unsure
+		if s.unsure.After(lost) {
+			lost = s.unsure
+		}
+		for term := range s.writes {
+			of[shard] = now.Add(g.lasts)
+			if term != s.term || s.phase != held && s.phase != draining {
+				lost = of[shard]
+			}
+		}
+	}
+	return of, lost
 }
 
 // Changed implements contextvalues.Shards.

@@ -4,8 +4,11 @@
 package ownership
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/flyball-dev/flyball/internal/shards"
@@ -17,7 +20,7 @@ import (
 // the process holds the shard again.
 func TestGuard_WritesOfALostShardAreRefused_M31(t *testing.T) {
 	gate := writegate.New(time.Hour)
-	g := newGuard(shards.UID, 2, gate)
+	g := newGuard(shards.UID, 2, gate, 15*time.Second)
 	gate.Open(gate.Now())
 	if _, leave, later := g.Enter(t.Context(), 1); leave != nil || later {
 		t.Error("a reconcile of a shard that is not held begins")
@@ -64,4 +67,54 @@ func TestGuard_WritesOfALostShardAreRefused_M31(t *testing.T) {
 	if err := g.allows(t.Context()); err != nil {
 		t.Errorf("a write of no reconcile: %v", err)
 	}
+}
+
+// hanging is a transport that answers when the context of a request ends: then nobody knows what the
+// server does.
+type hanging struct{}
+
+func (hanging) RoundTrip(req *http.Request) (*http.Response, error) {
+	<-req.Context().Done()
+	return nil, req.Context().Err()
+}
+
+// A write that was cut off may arrive for a lease duration, also when its shard was lost meanwhile.
+func TestGuard_KnowsUntilWhenAWriteMayArrive_M31(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := writegate.New(time.Hour)
+		g := newGuard(shards.UID, 3, gate, 15*time.Second)
+		gate.Open(gate.Now())
+		g.hold([]int{1, 2})
+		begin := time.Now()
+		for _, shard := range []int{1, 2} {
+			in, leave, _ := g.Enter(t.Context(), shard)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(in), 2*time.Second)
+			req, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://server/api", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				defer cancel()
+				_, _ = g.Wrap(hanging{}).RoundTrip(req)
+			}()
+			synctest.Wait()
+			leave()
+		}
+		g.lose([]int{2}, "a test says so")
+		g.hold([]int{2})
+		for _, c := range []struct{ after, shard0, shard1, shard2, lost time.Duration }{
+			{time.Second, 0, 15 * time.Second, 15 * time.Second, 15 * time.Second}, // in flight
+			{3 * time.Second, 0, 14 * time.Second, 14 * time.Second, 14 * time.Second},
+			{17 * time.Second, 0, 0, 0, 0},
+		} {
+			time.Sleep(time.Until(begin.Add(c.after)))
+			now := time.Now()
+			of, lost := g.arriving(now)
+			for i, want := range []time.Duration{c.shard0, c.shard1, c.shard2, c.lost} {
+				if got := max(append(of, lost)[i].Sub(now), 0); got != want {
+					t.Errorf("after %s, writes of %d (the last: of what was lost) may arrive for %s, want %s", c.after, i, got, want)
+				}
+			}
+		}
+	})
 }

@@ -22,6 +22,8 @@ type Gate struct {
 	refused atomic.Uint64 // number of writes
 	writes  writes
 	also    func(ctx context.Context) error // nil: nothing
+	begun   func(ctx context.Context)       // nil: nobody follows writes
+	ended   func(ctx context.Context, sure bool)
 
 	mu struct {
 		sync.Mutex
@@ -41,6 +43,13 @@ func New(span time.Duration) *Gate {
 // Also sets what else allows a write, before the first request: check gets the request's context and
 // returns why not. It must not block.
 func (g *Gate) Also(check func(ctx context.Context) error) { g.also = check }
+
+// Follow sets who learns of writes, before the first request. begun is called with the request's
+// context before the gate is checked, and ended, once for each, when it is not in flight any more. sure
+// means that its outcome is known: otherwise the server may still carry it out. Neither may block.
+func (g *Gate) Follow(begun func(ctx context.Context), ended func(ctx context.Context, sure bool)) {
+	g.begun, g.ended = begun, ended
+}
 
 // Now returns the present, for Open.
 func (g *Gate) Now() Moment {
@@ -103,13 +112,23 @@ func (g *Gate) Drain(window time.Duration) (sure bool) { return g.writes.awaitEn
 // found shut.
 func (g *Gate) begin(ctx context.Context) (context.Context, *watched) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watched{gate: g, cancel: cancel}
+	w := &watched{ask: func() (time.Duration, error) { return g.askIn(ctx) }, cancel: cancel}
+	w.left = func(sure bool) {
+		g.writes.end(w, sure)
+		if g.ended != nil {
+			g.ended(ctx, sure)
+		}
+	}
+	if g.begun != nil {
+		g.begun(ctx)
+	}
 	g.writes.begin(w)
 	return ctx, w
 }
 
 type watched struct {
-	gate   *Gate
+	ask    func() (left time.Duration, late error) // the gate
+	left   func(sure bool)                         // it is not in flight any more; see writes.end
 	cancel context.CancelCauseFunc
 	mu     struct {
 		sync.Mutex
@@ -127,7 +146,7 @@ func (w *watched) bound(left time.Duration) {
 }
 
 func (w *watched) look() {
-	left, late := w.gate.Ask()
+	left, late := w.ask()
 	if late != nil {
 		w.cancel(late)
 		return
@@ -138,9 +157,6 @@ func (w *watched) look() {
 		w.mu.timer.Reset(left)
 	}
 }
-
-// left removes the write from those in flight; see writes.end.
-func (w *watched) left(sure bool) { w.gate.writes.end(w, sure) }
 
 // end releases the context.
 func (w *watched) end() {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -225,6 +226,25 @@ func TestGate_RepeatedBodyIsHeldToo_M3(t *testing.T) {
 		g.Shut("another has it")
 		if text, err := io.ReadAll(again); !errors.Is(err, reconcile.ErrNotLeading) {
 			t.Errorf("a body that is sent again is read as %q, %v, want it refused", text, err)
+		}
+	})
+}
+
+func TestGate_SaysHowEachWriteEnds_M3(t *testing.T) {
+	gated(t, func(t *testing.T, g *Gate, w *wire, send func(string) error) {
+		var got []string
+		g.Follow(
+			func(context.Context) { got = append(got, "begun") },
+			func(_ context.Context, sure bool) { got = append(got, fmt.Sprint("ended ", sure)) },
+		)
+		_ = send(http.MethodPut) // is refused
+		g.Open(g.Now())
+		_ = send(http.MethodPut)
+		_ = send(http.MethodGet)
+		w.hangs = true
+		_ = send(http.MethodPut)
+		if want := "begun, ended true, begun, ended true, begun, ended false"; strings.Join(got, ", ") != want {
+			t.Errorf("followed: %q, want %q", got, want)
 		}
 	})
 }

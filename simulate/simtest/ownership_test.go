@@ -220,6 +220,76 @@ func TestOwnership_WaitsForALeader_M31(t *testing.T) {
 	})
 }
 
+// hanging is a transport that answers when the context of a request ends.
+type hanging struct{}
+
+func (hanging) RoundTrip(req *http.Request) (*http.Response, error) {
+	<-req.Context().Done()
+	return nil, req.Context().Err()
+}
+
+// cutOff lets a member send a write of a shard that is cut off: the server may carry it out later.
+func (r *fleet) cutOff(m *member, shard int) {
+	r.t.Helper()
+	in, leave, _ := m.Guard().Enter(r.t.Context(), shard)
+	if leave == nil {
+		r.t.Fatalf("shard %d is not held", shard)
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(in, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://server/api", strings.NewReader("body"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err = m.Guard().Wrap(hanging{}).RoundTrip(req); err == nil {
+		r.t.Fatal("a write that hangs was answered")
+	}
+}
+
+// A shard is given away when no write can arrive any more that its owner has sent, and the others at once. A
+// process that ends does not wait for that: its Lease expires.
+func TestOwnership_AShardWaitsForWritesThatWereCutOff_M31(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newFleet(t, 4)
+			defer r.end()
+			m := r.start()
+			time.Sleep(20 * time.Second)
+			r.cutOff(m, 2)
+			other := r.start()
+			if m.Leave(); ends {
+				m.stop(nil)
+			}
+			time.Sleep(6 * time.Second)
+			synctest.Wait()
+			if got := other.Guard().Held(); !slices.Equal(got, []int{0, 1, 3}) {
+				t.Errorf("six seconds later the other member holds %v, want all but shard 2", got)
+			}
+			select {
+			case <-m.done:
+				if !ends {
+					t.Error("the member has left, though its write may arrive")
+				}
+			default:
+				if ends {
+					t.Error("the member has not ended after its grace period")
+				}
+			}
+			time.Sleep(8 * time.Second)
+			synctest.Wait()
+			if got := other.Guard().Held(); len(got) != 3 {
+				t.Errorf("14 s after the write was cut off the other member holds %v, want all but shard 2", got)
+			}
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			if got := other.Guard().Held(); len(got) != 4 {
+				t.Errorf("when the write cannot arrive any more the other member holds %v, want all", got)
+			}
+		})
+	}
+}
+
 // Without the right to write Leases a process holds nothing, and is not ready after two minutes.
 func TestOwnership_ForbiddenIsSaid_M31(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -20,6 +20,12 @@ waits for has lapsed, which is the protocol's assumption about time:
   - RIPE(i, s): D has passed since the incarnation (uid) of Lease s that i has seen was created.
     All trust that rests on renewals sent before has lapsed, and late answers to these give none.
 
+REQUESTS of reconciles have no state. A gate is open, too, while one that has passed may arrive. So
+a member that gives a shard away is DRAINING until each write has been answered, or D has passed
+since it was cut off; and one that ends its own former identity waits as long. Both are later steps,
+which the schedules have. That a write which is cut off as trust lapses arrives within the rest of D,
+or never, is an assumption about time.
+
 VERSIONS are unbounded. An update carries the version that it replaces, and is a conflict if the
 Lease was written since. So the model drops updates in flight when their Lease is written.
 

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/internal/shards"
+)
+
+// scene is what a process has seen, and what it knows about itself.
+type scene struct {
+	*Options
+	w   world
+	me  self
+	now time.Time
+	n   int // versions of Leases
+}
+
+// newScene returns a process that has joined, beside a plan that is ready and free shards of which each
+// was held before.
+func newScene(count int) *scene {
+	c := &scene{now: time.Now()}
+	c.Options = &Options{
+		ID: "op", Namespace: "default", Program: "test", By: shards.UID, Count: count, Weight: 1,
+		LeaseDuration: 15 * time.Second, RetryPeriod: 2 * time.Second,
+	}
+	c.w = newWorld()
+	c.w.synced = true
+	c.w.plan = c.lease("op", planHolder, planAnnotation, c.plan().String(), programAnnotation, "test", readyAnnotation, "true")
+	for s := range count {
+		c.w.shards[s] = c.shard(s, "")
+	}
+	c.me = self{
+		identity: "op-me-1", trust: c.now.Add(13 * time.Second), renewAt: c.now.Add(10 * time.Second), shards: make([]stage, count), worked: make([]bool, count),
+		arrives: make([]time.Time, count), busy: map[string]bool{}, former: map[string]bool{}, idle: true,
+	}
+	c.me.lease = c.member("op-me-1", 15)
+	return c
+}
+
+// lease returns a Lease that the watch has shown now.
+func (c *scene) lease(name, holder string, annotations ...string) *seen {
+	l := &coordinationv1.Lease{}
+	c.n++
+	l.Namespace, l.Name, l.UID, l.ResourceVersion = "default", name, types.UID(name), strconv.Itoa(c.n)
+	l.Labels, l.Annotations = map[string]string{Label: labelValue(c.ID)}, map[string]string{}
+	for i := 0; i < len(annotations); i += 2 {
+		l.Annotations[annotations[i]] = annotations[i+1]
+	}
+	l.Spec.HolderIdentity, l.Spec.LeaseTransitions = &holder, new(int32(0))
+	s := see(l, c.now)
+	s.shown = true
+	return s
+}
+
+func (c *scene) shard(s int, holder string) *seen {
+	return c.lease(shardName(c.ID, s), holder, planAnnotation, c.plan().String())
+}
+
+// member returns the Lease of a member that lives, and lets the process see it.
+func (c *scene) member(name string, seconds int32) *seen {
+	m := c.lease(name, name, planAnnotation, c.plan().String(), stateAnnotation, stateActive)
+	m.lease.Spec.LeaseDurationSeconds = &seconds
+	c.w.members[name] = m
+	return m
+}
+
+// does returns whether the process does something to a Lease so long from now.
+func (c *scene) does(after time.Duration, do verb, name string) bool {
+	c.me.trust, c.me.renewAt = c.now.Add(after+13*time.Second), c.now.Add(after+10*time.Second)
+	for _, a := range c.decide(&c.w, &c.me, c.now.Add(after)).actions {
+		if a.do == do && (a.name == name || name == "") {
+			return true
+		}
+	}
+	return false
+}
+
+// first returns the second, from now on, at which the process does something to a Lease.
+func (c *scene) first(t *testing.T, do verb, name string) string {
+	t.Helper()
+	for s := range 10 * 60 {
+		if c.does(time.Duration(s)*time.Second, do, name) {
+			return fmt.Sprint(s, " s")
+		}
+	}
+	return "never"
+}
+
+// A process ends its own former identity once nothing of it can arrive any more, and gives a shard away
+// once no write of that can.
+func TestDecide_WaitsForWritesThatWereCutOff_M31(t *testing.T) {
+	c := newScene(2)
+	c.member("op-me-0", 60)
+	c.me.former["op-me-0"] = true
+	c.me.quiet = c.now.Add(7 * time.Second)
+	if got := c.first(t, fence, "op-me-0"); got != "7 s" {
+		t.Errorf("a former identity is ended after %s, want 7 s, when its writes have arrived or never will", got)
+	}
+	c.me.idle = false
+	if got := c.first(t, fence, "op-me-0"); got != "60 s" {
+		t.Errorf("a former identity that reconciles is ended after %s, want its lease duration", got)
+	}
+	c = newScene(2)
+	c.me.leaving = true
+	for s := range 2 {
+		c.w.shards[s], c.me.shards[s] = c.shard(s, "op-me-1"), emptied
+	}
+	c.me.arrives[1] = c.now.Add(9 * time.Second)
+	for s, want := range []string{"0 s", "9 s"} {
+		if got := c.first(t, release, shardName("op", s)); got != want {
+			t.Errorf("shard %d is given away after %s, want %s", s, got, want)
+		}
+	}
+}
