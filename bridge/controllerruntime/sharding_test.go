@@ -366,7 +366,7 @@ func TestSharded_ALostShardEndsItsReconciles_G18(t *testing.T) {
 			}
 		})
 		<-began
-		if err := simulated.Change(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, types.NamespacedName{Namespace: "default", Name: "op-0"}, func(obj metav1.Object) {
+		if err := simulated.Change(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, types.NamespacedName{Namespace: "default", Name: "op-shard-0"}, func(obj metav1.Object) {
 			_ = unstructured.SetNestedField(obj.(*unstructured.Unstructured).Object, "thief", "spec", "holderIdentity")
 		}); err != nil {
 			t.Fatal(err)

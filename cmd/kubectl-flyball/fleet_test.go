@@ -47,7 +47,7 @@ func TestFind_ReplicasThatShareObjects(t *testing.T) {
 		shares("shop-"+long[:60]+"-cdefghij", "shop-"+long[:60]+"-cdefghij", stateAnnotation, "leaving"),
 		shares("shop-shop-3-defghijk", "shop-shop-3-defghijk", stateAnnotation, "active"),
 		shares("shop-shop-2-efghijkl", "", stateAnnotation, "active"), // it has ended
-		shares("shop-0", "shop-shop-1-abcdefgh"), shares("shop-1", "shop-node-7-bcdefghi"),
+		shares("shop-shard-0", "shop-shop-1-abcdefgh"), shares("shop-shard-1", "shop-node-7-bcdefghi"),
 		deployment("shop-system", "web"),
 	)
 	every := fmt.Sprintf("Pod shop-system/%s, which shares the Lease shop-system/shop; Pod shop-system/shop-1, which shares the Lease shop-system/shop; "+
@@ -56,7 +56,7 @@ func TestFind_ReplicasThatShareObjects(t *testing.T) {
 		{"shop", "", every}, {"", "", every}, {"web", "", every}, {"", "app=shop", every},
 		{"shop-system/shop-2", "", "Pod shop-system/shop-2"},
 		{"shop-node-7-bcdefghi", "", "Pod shop-system/shop-2, which shares the Lease shop-system/shop"},
-		{"shop-0", "", "Pod shop-system/shop-1, which shares the Lease shop-system/shop"},
+		{"shop-shard-0", "", "Pod shop-system/shop-1, which shares the Lease shop-system/shop"},
 	} {
 		f, err := newFinder(server.Config, "default")
 		if err != nil {

@@ -211,6 +211,7 @@ func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 	a.mu.Lock()
 	a.mu.me.idle = idle
 	a.mu.me.arrives, a.mu.me.quiet = a.guard.arriving(now)
+	a.mu.reportForeign(now)
 	d := a.decide(&a.mu.world, &a.mu.me, now)
 	a.mu.report(d)
 	a.mu.owners = d.owners

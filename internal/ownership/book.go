@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -50,6 +51,7 @@ type book struct {
 	moves     []Move
 	requests  map[string]uint64
 	owners    []string
+	foreigns  map[int]types.UID // Leases of other programs that have the names of shards'
 	running   bool
 	begun     time.Time
 	// forbidden is why the server refuses the last requests of this process, since then; nil: it does not.
@@ -69,7 +71,7 @@ func newBook(opts *Options, guard *Guard, joined chan struct{}, wake func()) boo
 		Options: opts, guard: guard, joined: joined, wake: wake,
 		world: newWorld(), shown: map[string]kube.Version{},
 		me:      self{shards: make([]stage, opts.Count), worked: make([]bool, opts.Count), arrives: make([]time.Time, opts.Count), busy: map[string]bool{}, former: map[string]bool{}},
-		refused: map[string]time.Time{}, taken: map[int]Taken{}, claimed: map[int]*seen{},
+		refused: map[string]time.Time{}, taken: map[int]Taken{}, claimed: map[int]*seen{}, foreigns: map[int]types.UID{},
 		requests: map[string]uint64{string(renew): 0, string(claim): 0, string(release): 0}, // for a rate from the start
 	}
 }
@@ -344,6 +346,25 @@ func (b *book) recordMove(m Move) {
 		b.moves = slices.Delete(b.moves, 0, 1)
 	}
 	b.moves = append(b.moves, m)
+}
+
+// reportForeign logs which shards this process cannot take, because Leases of other programs have their
+// names, and forgets these Leases after a while: then they are read again.
+func (b *book) reportForeign(now time.Time) {
+	for s := range b.Count {
+		l := b.world.shards[s]
+		switch {
+		case l == nil:
+		case !b.foreign(l):
+			delete(b.foreigns, s)
+		case b.foreigns[s] != l.lease.UID:
+			b.foreigns[s] = l.lease.UID
+			textlog.Warn(b.log, nil, "Cannot take a shard, because another program has the Lease of its name; delete that Lease, or give one of the two programs another LeaderElection.ID",
+				"shard", s, "lease", b.Namespace+"/"+l.name(), "holder", l.holder())
+		case !now.Before(l.since.Add(lookAgain)):
+			delete(b.world.shards, s)
+		}
+	}
 }
 
 // report logs why this process takes no shard, when that changes.

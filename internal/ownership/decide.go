@@ -37,6 +37,9 @@ type deletion struct {
 	version kube.Version // before it
 }
 
+// lookAgain is how often a Lease is read of which no watch tells, because it is another program's.
+const lookAgain = time.Minute
+
 // stage is how far this process is with a shard.
 type stage uint8
 
@@ -212,6 +215,9 @@ func (d *decision) prepareShards() (all bool) {
 		switch {
 		case l == nil:
 			d.add(createShard, name, s, nil)
+		case d.foreign(l): // the others are taken nevertheless
+			d.after(l.since.Add(lookAgain))
+			continue
 		case d.planOf(l) == d.plan().String():
 			continue
 		case d.isFree(l):
@@ -244,6 +250,14 @@ func (d *decision) planOf(l *seen) string {
 	return cmp.Or(l.annotation(planAnnotation), d.w.plan.annotation(planAnnotation))
 }
 
+// holderOf returns who holds a shard; empty: nobody, or another program has the Lease of its name.
+func (d *decision) holderOf(s int) string {
+	if l := d.w.shards[s]; !d.foreign(l) {
+		return l.holder()
+	}
+	return ""
+}
+
 // isFree reports whether nobody holds the Lease of a shard.
 func (d *decision) isFree(l *seen) bool {
 	holder := l.holder()
@@ -251,9 +265,8 @@ func (d *decision) isFree(l *seen) bool {
 		return true
 	}
 	if !strings.HasPrefix(holder, d.ID+"-") {
-		// A person has written it; who held the shard before has seen that by then. A Lease without label
-		// and plan is another program's.
-		return (l.shown || l.annotation(planAnnotation) != "") && d.after(l.since.Add(d.LeaseDuration))
+		// A person has written it; who held the shard before has seen that by then.
+		return d.after(l.since.Add(d.LeaseDuration))
 	}
 	m := d.w.members[holder]
 	if m == nil || m.holder() != "" || holder == d.me.identity {
@@ -293,8 +306,8 @@ func (d *decision) fenceDead() {
 			d.add(fence, name, -1, m)
 		}
 	}
-	for _, l := range d.w.shards {
-		name := l.holder()
+	for s := range d.w.shards {
+		name := d.holderOf(s)
 		if name == "" || name == d.me.identity || d.w.members[name] != nil || !strings.HasPrefix(name, d.ID+"-") {
 			continue
 		}
@@ -340,11 +353,11 @@ func (d *decision) active() []Member {
 func (d *decision) divide() {
 	holders := make([]string, d.Count)
 	for s := range holders {
-		holders[s] = d.w.shards[s].holder()
+		holders[s] = d.holderOf(s)
 	}
 	d.owners = Assign(d.active(), d.Count, holders)
 	for s, owner := range d.owners {
-		if owner != d.me.identity {
+		if owner != d.me.identity || d.foreign(d.w.shards[s]) {
 			continue
 		}
 		if d.me.shards[s] < working {

@@ -3,9 +3,9 @@
 
 // Package ownership divides shards among the replicas of a program, by Leases alone.
 //
-//	Lease of the plan        how many shards there are, and what divides objects
-//	Lease of each member     its identity, renewed; empty once it has ended, for ever
-//	Lease of each shard      the identity of the member that holds it, or empty; not renewed
+//	<id>                   of the plan: how many shards there are, and what divides objects
+//	<id>-<host>-<random>   of each member: its identity, renewed; empty once it has ended, for ever
+//	<id>-shard-<number>    of each shard: the identity of the member that holds it, or empty; not renewed
 //
 //	watch of the Leases ──▶ world ──▶ decide ──▶ actions ──▶ requests that compare and swap
 //	                          │

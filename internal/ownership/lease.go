@@ -111,13 +111,26 @@ func labelValue(id string) string {
 	return fmt.Sprintf("%s-%016x", strings.TrimRight(id[:most-17], "-."), h.Sum64())
 }
 
-func shardName(id string, shard int) string { return fmt.Sprintf("%s-%d", id, shard) }
+func shardName(id string, shard int) string { return fmt.Sprintf("%s-shard-%d", id, shard) }
 
 // shardOf returns the number in the name of a shard's Lease.
 func shardOf(id, name string) (shard int, ok bool) {
-	digits, ok := strings.CutPrefix(name, id+"-")
+	digits, ok := strings.CutPrefix(name, id+"-shard-")
 	shard, err := strconv.Atoi(digits)
 	return shard, ok && err == nil && shard >= 0 && shard < shards.Most && shardName(id, shard) == name
+}
+
+// foreign reports whether the Lease of a shard's name is another program's: it has the label of another
+// one, or neither the label nor a plan. People may remove one of the two.
+func (o *Options) foreign(l *seen) bool {
+	if l == nil {
+		return false
+	}
+	label, labelled := l.lease.Labels[Label]
+	if labelled {
+		return label != labelValue(o.ID)
+	}
+	return l.annotation(planAnnotation) == ""
 }
 
 // blank returns a Lease that nobody holds.

@@ -75,7 +75,7 @@ func (h *holders) begin(e Event) (wrong string) {
 
 // change records a change of an object, and says what is wrong with it.
 func (h *holders) change(e Event) (wrong string) {
-	if shard, err := strconv.Atoi(strings.TrimPrefix(e.Key, h.Lease+"-")); h.has(e) && err == nil {
+	if shard, err := strconv.Atoi(strings.TrimPrefix(e.Key, h.Lease+"-shard-")); h.has(e) && err == nil {
 		h.of[shard] = h.of[shard].after(e)
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 // Only who changes the holder of a shard's Lease changes who may write.
 func TestShardHolder_StaysWhenOthersWriteTheLease_V30(t *testing.T) {
 	lease := func(who, name, holder string) Event {
-		return Event{What: Changed, Who: who, Kind: leases, Name: name, Key: "n/l-0", Holder: holder}
+		return Event{What: Changed, Who: who, Kind: leases, Name: name, Key: "n/l-shard-0", Holder: holder}
 	}
 	write := []Event{
 		{What: Changed, Who: "user", Kind: "ConfigMap", Name: "created", Key: "n/k", UID: "u"},

@@ -17,10 +17,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/go-logr/logr/testr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/ownership"
@@ -40,6 +42,7 @@ type fleet struct {
 	t      *testing.T
 	server *simtest.Server
 	count  int
+	log    func(line string) // nil: nobody reads it
 	all    []*member
 	work   sync.WaitGroup
 }
@@ -57,6 +60,9 @@ func (r *fleet) startWith(cfg *rest.Config, change ...func(*ownership.Options)) 
 	log := logr.Discard()
 	if testing.Verbose() {
 		log = testr.New(r.t)
+	}
+	if r.log != nil {
+		log = funcr.New(func(_, line string) { r.log(line) }, funcr.Options{})
 	}
 	opts := ownership.Options{
 		ID: "op", Namespace: "default", Identity: fmt.Sprint("r", len(r.all)), Program: "test", By: shards.UID, Count: r.count, Weight: 1,
@@ -186,6 +192,60 @@ func TestOwnership_AnotherPlanWaits_M31(t *testing.T) {
 			t.Errorf("when the first two have left, the members hold %v shards, want 16 of the third", got)
 		}
 	})
+}
+
+// A Lease of another program that has the name of a shard's is left alone. The log says why that shard is
+// not taken; the others are. Once the Lease is gone, so is the shard.
+func TestOwnership_LeasesOfOtherProgramsAreLeft_M31(t *testing.T) {
+	for name, labels := range map[string]map[string]string{"another operator's": {ownership.Label: "op-shard-1"}, "a leader's": nil} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newFleet(t, 4)
+				defer r.end()
+				var mu sync.Mutex
+				said := 0
+				r.log = func(line string) {
+					mu.Lock()
+					defer mu.Unlock()
+					if strings.Contains(line, `"lease"="default/op-shard-1"`) && strings.Contains(line, "another program") {
+						said++
+					}
+				}
+				theirs := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "op-shard-1", Labels: labels}}
+				if labels != nil {
+					theirs.Spec.HolderIdentity = new("op-shard-1-host-abcdefgh")
+				}
+				if err := r.server.Client.Create(t.Context(), theirs); err != nil {
+					t.Fatal(err)
+				}
+				m := r.start()
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				if got := m.Guard().Held(); !slices.Equal(got, []int{0, 2, 3}) {
+					t.Errorf("beside another program's Lease %v are held, want all shards but 1", got)
+				}
+				if mu.Lock(); said != 1 {
+					t.Errorf("the log names the Lease %d times, want once", said)
+				}
+				mu.Unlock()
+				now := &coordinationv1.Lease{}
+				if err := r.server.Client.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "op-shard-1"}, now); err != nil || now.ResourceVersion != theirs.ResourceVersion {
+					t.Errorf("the other program's Lease: %v, written: %v", err, now.ResourceVersion != theirs.ResourceVersion)
+				}
+				if n := len(r.server.Objects(leases)); n != 1+4+1 {
+					t.Errorf("there are %d Leases, want the plan, 4 with names of shards and a member", n)
+				}
+				if err := r.server.Client.Delete(t.Context(), theirs); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(80 * time.Second)
+				synctest.Wait()
+				if got := m.Guard().Held(); len(got) != 4 {
+					t.Errorf("when the other program's Lease is gone %v are held, want all", got)
+				}
+			})
+		})
+	}
 }
 
 // A leader of a version without shards is not disturbed, and cannot lead any more afterwards.

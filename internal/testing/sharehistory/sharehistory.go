@@ -50,7 +50,7 @@ type write struct {
 // Lease records that the Lease of that name has a holder since a version, or nobody.
 func (h *History) Lease(name, holder string, version kube.Version) {
 	var shard int
-	if n, err := fmt.Sscanf(strings.TrimPrefix(name, h.ID+"-")+"\n", "%d\n", &shard); n != 1 || err != nil {
+	if n, err := fmt.Sscanf(strings.TrimPrefix(name, h.ID+"-shard-")+"\n", "%d\n", &shard); n != 1 || err != nil {
 		return
 	}
 	h.mu.Lock()
