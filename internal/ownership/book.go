@@ -134,16 +134,17 @@ func (b *book) living() int {
 	return max(n, 1)
 }
 
-// ownDeleted makes the next renewal create the Lease of this process, which was deleted.
+// ownDeleted records that the Lease of this process was deleted. That is the end of its identity: one that
+// is created again could be the effect of an older request, and others may count it as ended.
 func (b *book) ownDeleted() {
-	me := &b.me
-	if me.lease == nil {
-		return
+	switch {
+	case b.me.lease == nil:
+	case b.me.leaving: // by its own request, most often
+		b.loseAll("this process has left")
+		b.me.lease = nil
+	default:
+		b.rejoin("its Lease was deleted")
 	}
-	l := me.lease.lease.DeepCopy()
-	l.ResourceVersion, l.UID = "", ""
-	me.lease, me.renewAt = &seen{lease: l, since: me.lease.since}, time.Now()
-	delete(b.refused, me.identity)
 }
 
 // ownSeen records a state of this process's Lease that another client may have written.
@@ -155,6 +156,8 @@ func (b *book) ownSeen(s *seen) {
 		b.onceJoined()
 	case s.holder() != me.identity:
 		b.rejoin("another replica has ended it")
+	case me.lease.lease.UID != s.lease.UID:
+		b.ownDeleted()
 	case s.version > me.version:
 		me.lease, me.version = s, s.version
 	}

@@ -172,6 +172,9 @@ func (r *fleet) disturb(draw *rand.Rand, live *[]*member, lines map[*member]*lin
 		m, _ := one()
 		lines[m].blind.Store(!lines[m].blind.Load())
 		r.server.CloseWatches(leases)
+	case what == 10: // somebody deletes the Lease of a member
+		m, _ := one()
+		_ = r.server.Remove(leases, types.NamespacedName{Namespace: "default", Name: m.State().Identity})
 	case what < 10:
 		if all := r.server.Objects(leases); len(all) > 0 {
 			victim := all[draw.IntN(len(all))]

@@ -21,6 +21,7 @@ import (
 	"github.com/go-logr/logr/testr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -246,6 +247,35 @@ func TestOwnership_LeasesOfOtherProgramsAreLeft_M31(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A member whose Lease somebody deletes ends, and joins again under another name. Its shards are held again a
+// lease duration later.
+func TestOwnership_ADeletedMemberIsAnotherOne_M31(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFleet(t, 8)
+		defer r.end()
+		m, other := r.start(), r.start()
+		time.Sleep(40 * time.Second)
+		before := m.State().Identity
+		if err := r.server.Remove(leases, types.NamespacedName{Namespace: "default", Name: before}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if now := m.State().Identity; now == before || len(m.Guard().Held()) != 0 || len(other.Guard().Held()) != 4 {
+			t.Errorf("a second later it is %s and was %s, and %v shards are held; want another name, and none held", now, before, r.held())
+		}
+		r.watchFor(30 * time.Second)
+		if got := r.held(); !slices.Equal(got, []int{4, 4}) {
+			t.Errorf("31 s after a member's Lease was deleted the members hold %v shards, want 4 each", got)
+		}
+		for _, l := range r.server.Objects(leases) {
+			if holder, _, _ := unstructured.NestedString(l.(*unstructured.Unstructured).Object, "spec", "holderIdentity"); holder == before {
+				t.Errorf("the Lease %s names the identity that has ended", l.GetName())
+			}
+		}
+	})
 }
 
 // A leader of a version without shards is not disturbed, and cannot lead any more afterwards.

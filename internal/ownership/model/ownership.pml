@@ -5,7 +5,8 @@
 The protocol of package ownership, for SPIN. Explored are N identities and S shards. Each name in
 capitals behind #ifdef removes a rule; SPIN then has to find a run that breaks safety.
 
-IDENTITIES. A process that joins again is another identity. A slot that nothing remembers any more
+IDENTITIES. A process that joins again is another identity. It does so, too, if its member Lease is
+deleted by hand: nobody creates that again for a live member. A slot that nothing remembers any more
 is used again, so a run has any number of identities, N of them at a time.
 
 CRASH AND FREEZE need no state. A member that has crashed takes no more steps; one that is frozen
