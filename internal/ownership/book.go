@@ -206,7 +206,12 @@ func (b *book) compare(upTo kube.Version) {
 // startOver forgets all, since the state of the server has gone back, as when a backup is restored.
 func (b *book) startOver() {
 	b.rejoin("the state of the server has gone back")
+	before := b.world
+	for _, m := range before.members {
+		before.remove(m, time.Now())
+	}
 	b.world = newWorld()
+	b.world.gone = before.gone
 	b.world.synced, b.shown = true, map[string]kube.Version{}
 	b.learnListed()
 }
@@ -295,7 +300,7 @@ func (b *book) removed(l *coordinationv1.Lease) {
 	w.deleted[name] = deletion{l.UID, kube.ParseVersion(l.ResourceVersion)}
 	delete(b.shown, name)
 	if m := w.members[name]; m != nil && m.lease.UID == l.UID {
-		delete(w.members, name)
+		w.remove(m, time.Now())
 	}
 	if name == me.identity && me.lease != nil && me.lease.lease.UID == l.UID {
 		b.ownDeleted()

@@ -25,6 +25,34 @@ type world struct {
 	shards  map[int]*seen
 	missing map[string]time.Time // since when the Lease of a member that holds a shard was not there
 	deleted map[string]deletion  // of the last Lease of a name that the watch has shown to be gone
+	gone    []gone               // members whose Leases were deleted
+}
+
+// gone is a member whose Lease was deleted. It may not know, and trust itself.
+type gone struct {
+	until    time.Time // it does not any more
+	duration time.Duration
+}
+
+// remove forgets the Lease of a member, but for how long that may trust itself.
+func (w *world) remove(m *seen, now time.Time) {
+	w.gone = slices.DeleteFunc(w.gone, func(g gone) bool { return !now.Before(g.until) })
+	w.gone = append(w.gone, gone{now.Add(m.duration()), m.duration()})
+	delete(w.members, m.name())
+}
+
+// longest returns for how long, from now on, a member may trust itself that has not seen what this process
+// sees: the longest lease duration of all that may be there. Replicas of two versions may have two.
+func (w *world) longest(own time.Duration, now time.Time) time.Duration {
+	for _, m := range w.members {
+		own = max(own, m.duration())
+	}
+	for _, g := range w.gone {
+		if now.Before(g.until) {
+			own = max(own, g.duration)
+		}
+	}
+	return own
 }
 
 func newWorld() world {
@@ -111,14 +139,15 @@ type decision struct {
 	waits   error     // why this process takes no shard; nil: it does
 
 	*Options
-	w   *world
-	me  *self
-	now time.Time
+	w       *world
+	me      *self
+	now     time.Time
+	longest time.Duration // for which another member may trust itself
 }
 
 // decide returns what this process is to do. It is pure but for world.missing.
 func (o *Options) decide(w *world, me *self, now time.Time) *decision {
-	d := &decision{Options: o, w: w, me: me, now: now}
+	d := &decision{Options: o, w: w, me: me, now: now, longest: w.longest(o.LeaseDuration, now)}
 	if !w.synced {
 		d.waits = fmt.Errorf("the Leases of namespace %q have not been listed yet", o.Namespace)
 		return d
@@ -178,7 +207,7 @@ func (d *decision) agree() error {
 	if who := p.holder(); who != planHolder {
 		lasts := p.duration()
 		if p.annotation(planAnnotation) != "" {
-			lasts = d.LeaseDuration // somebody has edited it, and it does not last for ever
+			lasts = d.longest // somebody has edited it, and it does not last for ever
 		}
 		if who == "" || d.after(p.since.Add(lasts)) {
 			d.add(takePlan, d.ID, -1, p)
@@ -200,7 +229,7 @@ func (d *decision) agree() error {
 		return nil
 	}
 	// Whoever works by an older plan has seen this one by then, or does not trust its Lease any more.
-	if all && d.after(p.since.Add(d.LeaseDuration)) {
+	if all && d.after(p.since.Add(d.longest)) {
 		d.add(openPlan, d.ID, -1, p)
 	}
 	return fmt.Errorf("the division into %s is new, and older ones end", d.plan())
@@ -266,14 +295,14 @@ func (d *decision) isFree(l *seen) bool {
 	}
 	if !strings.HasPrefix(holder, d.ID+"-") {
 		// A person has written it; who held the shard before has seen that by then.
-		return d.after(l.since.Add(d.LeaseDuration))
+		return d.after(l.since.Add(max(d.longest, l.duration())))
 	}
 	m := d.w.members[holder]
 	if m == nil || m.holder() != "" || holder == d.me.identity {
 		return false
 	}
 	// A request that created the Lease of an ended member may have been under way for any time.
-	return m.everHeld() || d.after(m.born.Add(d.LeaseDuration))
+	return m.everHeld() || d.after(m.born.Add(max(d.longest, l.duration())))
 }
 
 // keepAlive joins, and renews.
@@ -378,7 +407,7 @@ func (d *decision) claim(s int) {
 		if l.shown {
 			d.add(adopt, name, s, l)
 		}
-	case !l.everHeld() && !d.after(l.born.Add(d.LeaseDuration)):
+	case !l.everHeld() && !d.after(l.born.Add(d.longest)):
 		// Somebody may have held the one before, which was deleted by hand.
 	case d.isFree(l):
 		d.add(claim, name, s, l)

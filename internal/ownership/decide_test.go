@@ -121,3 +121,43 @@ func TestDecide_WaitsForWritesThatWereCutOff_M31(t *testing.T) {
 		}
 	}
 }
+
+// Replicas of two versions have two lease durations. What waits until others do not trust older states of
+// Leases waits for the longest.
+func TestDecide_WaitsForTheLongestLeaseDuration_M31(t *testing.T) {
+	cases := []struct {
+		name  string
+		set   func(c *scene)
+		do    verb
+		lease string
+	}{
+		{"a plan is opened", func(c *scene) { delete(c.w.plan.lease.Annotations, readyAnnotation) }, openPlan, "op"},
+		{"a plan whose holder was edited is taken", func(c *scene) { c.w.plan.lease.Spec.HolderIdentity = new("bob") }, takePlan, "op"},
+		{"a shard that nobody has held is claimed", func(c *scene) { c.w.shards[0].lease.Spec.LeaseTransitions = nil }, claim, "op-shard-0"},
+		{"a shard whose holder was edited is claimed", func(c *scene) { c.w.shards[0] = c.shard(0, "bob") }, claim, "op-shard-0"},
+		{"a shard is claimed from a member that was not there", func(c *scene) {
+			c.w.shards[0] = c.shard(0, "op-gone-1")
+			c.w.members["op-gone-1"] = c.lease("op-gone-1", "")
+			c.w.members["op-gone-1"].lease.Spec.LeaseTransitions = nil
+		}, claim, "op-shard-0"},
+	}
+	for _, one := range cases {
+		alone := newScene(1)
+		one.set(alone)
+		if got := alone.first(t, one.do, one.lease); got != "15 s" {
+			t.Errorf("%s after %s by a process that is alone, want 15 s", one.name, got)
+		}
+		beside := newScene(1)
+		beside.member("op-other-1", 60).lease.Annotations[stateAnnotation] = stateWaiting
+		one.set(beside)
+		if got := beside.first(t, one.do, one.lease); got != "60 s" {
+			t.Errorf("%s after %s beside a member with a minute, want 60 s", one.name, got)
+		}
+		deleted := newScene(1)
+		deleted.w.remove(deleted.member("op-other-1", 60), deleted.now.Add(-10*time.Second))
+		one.set(deleted)
+		if got := deleted.first(t, one.do, one.lease); got != "50 s" {
+			t.Errorf("%s after %s, 10 s after such a member was deleted, want 50 s", one.name, got)
+		}
+	}
+}

@@ -24,8 +24,8 @@
 //
 // So a member's shards are free once its Lease is empty, and not before. A Lease can be created at any
 // time by a request that was under way for long, so a shard's is created free, and one that nobody has
-// held since it was created is claimed only a lease duration after it was seen; the same holds for the
-// Lease of an ended member, and for a plan.
+// held since it was created is claimed only a lease duration after it was seen, the longest of all
+// members; the same holds for the Lease of an ended member, and for a plan.
 //
 //	free ──claim──▶ claimed ──informers have what the holder before wrote──▶ held
 //	  ▲                                                                       │ assigned to another

@@ -144,7 +144,7 @@ func (o *Options) blank(name string) *coordinationv1.Lease {
 // hold makes holder the one who holds l from now on.
 func hold(l *coordinationv1.Lease, holder string, duration time.Duration, now time.Time) {
 	before, at := ptr.Deref(l.Spec.HolderIdentity, ""), metav1.NewMicroTime(now)
-	l.Spec.LeaseDurationSeconds, l.Spec.RenewTime = new(int32(duration/time.Second)), &at
+	l.Spec.LeaseDurationSeconds, l.Spec.RenewTime = new(int32((duration+time.Second-1)/time.Second)), &at
 	if before == holder {
 		return
 	}

@@ -73,6 +73,37 @@ func TestOwnership_NoShardIsOpenTwice_M31(t *testing.T) {
 	}
 }
 
+// A member with a lease duration of a minute that is cut off trusts itself for longer than one with 15 s
+// lasts. Shards whose Leases were deleted are not taken from it before.
+func TestOwnership_WaitsForTheLongestLeaseDuration_M31(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFleet(t, 4)
+		l := &line{next: r.server.Config.Transport}
+		cfg := rest.CopyConfig(r.server.Config)
+		cfg.Transport = l
+		r.startWith(cfg, func(o *ownership.Options) { o.LeaseDuration = time.Minute })
+		time.Sleep(62 * time.Second)
+		if got := r.held(); got[0] != 4 {
+			t.Fatalf("%v shards are held, want 4", got)
+		}
+		l.cut.Store(true)
+		r.server.CloseWatches(leases)
+		r.start()
+		time.Sleep(2 * time.Second)
+		for s := range 4 {
+			if err := r.server.Remove(leases, types.NamespacedName{Namespace: "default", Name: fmt.Sprint("op-shard-", s)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.watchFor(80 * time.Second)
+		if got := r.held(); got[1] != 4 {
+			t.Errorf("when the member that was cut off has ended %v shards are held, want 4 by the other", got)
+		}
+		l.cut.Store(false)
+		r.end()
+	})
+}
+
 func runSeed(t *testing.T, seed uint64) {
 	draw := rand.New(rand.NewPCG(seed, 7))
 	r := newFleet(t, 6)
