@@ -211,12 +211,13 @@ func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 	a.mu.Lock()
 	a.mu.me.idle = idle
 	a.mu.me.arrives, a.mu.me.quiet = a.guard.arriving(now)
+	_, a.mu.me.barred = a.mu.forbidden["update"]
 	a.mu.reportForeign(now)
 	d := a.decide(&a.mu.world, &a.mu.me, now)
 	a.mu.report(d)
 	a.mu.owners = d.owners
 	for _, do := range d.actions {
-		if until := a.mu.refused[do.name]; do.name != "" && now.Before(until) {
+		if until := a.mu.pausedUntil(do); now.Before(until) {
 			d.after(until)
 			continue
 		}

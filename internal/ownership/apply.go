@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -43,8 +42,7 @@ func (a *Agent) applyLocked(ctx context.Context, do action, got *coordinationv1.
 		a.failedLocked(do, err, now)
 		return
 	}
-	a.mu.forbidden = nil
-	delete(a.mu.refused, do.name)
+	a.mu.succeeded(attemptOf(do))
 	if do.do == quit {
 		me.lease = nil
 		a.gate.Shut("this process has left")
@@ -100,21 +98,17 @@ func (a *Agent) followLocked(ctx context.Context, version kube.Version) {
 // failedLocked records that the request of an action failed.
 func (a *Agent) failedLocked(do action, err error, now time.Time) {
 	me := &a.mu.me
-	again := a.RetryPeriod
-	if a.sim != nil {
-		again = again/2 + simhook.Duration(a.sim, "shards retry", again)
-	}
 	log := a.log.V(1)
 	if apierrors.IsForbidden(err) {
 		log = a.log
-		if a.mu.forbidden == nil {
-			a.mu.forbiddenSince = now
-		}
-		a.mu.forbidden = err
 	}
 	log.Info("Cannot write a Lease", "lease", do.name, "to", string(do.do), "reason", err.Error())
+	again := a.RetryPeriod
 	if overtaken := isConflict(err) && a.mu.known(do.name) > versionOf(do.base); !overtaken {
-		a.mu.refused[do.name] = now.Add(again)
+		again = a.mu.failed(attemptOf(do), err, now)
+	}
+	if do.do == renew {
+		again = min(again, a.RetryPeriod) // while it is trusted
 	}
 	// The watch does not show a Lease without the label, such as that of a leader, or one whose label was
 	// removed.
@@ -141,7 +135,10 @@ func (a *Agent) failedLocked(do action, err error, now time.Time) {
 
 // readLocked reads a Lease that another client has written, and that the watch does not show, or not yet.
 func (a *Agent) readLocked(name string, found func(*seen), gone func()) {
-	identity := a.mu.me.identity
+	identity, reads := a.mu.me.identity, attempt{name, "get"}
+	if time.Now().Before(a.mu.paused[reads].until) {
+		return
+	}
 	a.mu.me.busy[name] = true
 	a.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), a.LeaseDuration)
@@ -151,6 +148,12 @@ func (a *Agent) readLocked(name string, found func(*seen), gone func()) {
 		defer a.mu.Unlock()
 		defer a.wake()
 		a.mu.requests["get"]++
+		if err == nil || apierrors.IsNotFound(err) {
+			a.mu.succeeded(reads)
+			a.mu.changed(name)
+		} else {
+			a.mu.failed(reads, err, time.Now())
+		}
 		if identity != a.mu.me.identity {
 			return
 		}

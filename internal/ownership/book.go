@@ -40,7 +40,7 @@ type book struct {
 	me       self
 	shown    map[string]kube.Version // of each Lease, by the watch
 	renewals []renewal               // that the watch has not shown
-	refused  map[string]time.Time
+	refusals
 	claimed  map[int]*seen // the Leases of shards before the claims of this process
 	taken    map[int]Taken
 	catching bool
@@ -54,9 +54,6 @@ type book struct {
 	foreigns  map[int]types.UID // Leases of other programs that have the names of shards'
 	running   bool
 	begun     time.Time
-	// forbidden is why the server refuses the last requests of this process, since then; nil: it does not.
-	forbidden      error
-	forbiddenSince time.Time
 }
 
 // renewal is one that was answered.
@@ -70,8 +67,8 @@ func newBook(opts *Options, guard *Guard, joined chan struct{}, wake func()) boo
 	return book{
 		Options: opts, guard: guard, joined: joined, wake: wake,
 		world: newWorld(), shown: map[string]kube.Version{},
-		me:      self{shards: make([]stage, opts.Count), worked: make([]bool, opts.Count), arrives: make([]time.Time, opts.Count), busy: map[string]bool{}, former: map[string]bool{}},
-		refused: map[string]time.Time{}, taken: map[int]Taken{}, claimed: map[int]*seen{}, foreigns: map[int]types.UID{},
+		me:       self{shards: make([]stage, opts.Count), worked: make([]bool, opts.Count), arrives: make([]time.Time, opts.Count), busy: map[string]bool{}, former: map[string]bool{}},
+		refusals: newRefusals(), taken: map[int]Taken{}, claimed: map[int]*seen{}, foreigns: map[int]types.UID{},
 		requests: map[string]uint64{string(renew): 0, string(claim): 0, string(release): 0}, // for a rate from the start
 	}
 }
@@ -333,7 +330,7 @@ func (b *book) known(name string) kube.Version {
 
 // watched records what the watch shows. Only that confirms renewals.
 func (b *book) watched(s *seen) {
-	delete(b.refused, s.name())
+	b.changed(s.name())
 	s.shown = true
 	if s.version < b.shown[s.name()] {
 		b.startOver()

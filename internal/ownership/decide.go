@@ -92,6 +92,7 @@ type self struct {
 	worked   []bool          // of shards that are given away: their keys have been reconciled
 	busy     map[string]bool // names of Leases that a request is under way for
 	former   map[string]bool // identities before, whose Leases may name them
+	barred   bool            // the server forbids to update Leases
 	idle     bool            // no reconcile of a shard that was lost is in flight
 	quiet    time.Time       // until when writes of shards that were lost may arrive
 	arrives  []time.Time     // until when writes of each shard may arrive
@@ -143,6 +144,8 @@ type decision struct {
 	me      *self
 	now     time.Time
 	longest time.Duration // for which another member may trust itself
+	// endsFormer: a Lease of this process's identities before is to be ended.
+	endsFormer bool
 }
 
 // decide returns what this process is to do. It is pure but for world.missing.
@@ -157,8 +160,8 @@ func (o *Options) decide(w *world, me *self, now time.Time) *decision {
 		return d
 	}
 	d.waits = d.agree()
-	d.keepAlive()
 	d.fenceDead()
+	d.keepAlive()
 	if d.waits == nil {
 		d.divide()
 	}
@@ -310,7 +313,9 @@ func (d *decision) keepAlive() {
 	switch {
 	case d.me.lease == nil && d.me.leaving:
 	case d.me.lease == nil:
-		if d.after(d.me.renewAt) {
+		// Without the right to renew and to end Leases each one would stay. That of the identity before is ended
+		// as soon as the right is there.
+		if d.after(d.me.renewAt) && !(d.me.barred && d.endsFormer) {
 			d.add(join, d.me.identity, -1, nil)
 		}
 	case d.after(d.me.renewAt):
@@ -321,25 +326,35 @@ func (d *decision) keepAlive() {
 	}
 }
 
-// fenceDead ends the members whose Leases have not changed for their duration, and those that are
-// named by a shard and not there.
+// fenceDead ends the members whose Leases have not changed for their duration, those that are named by a
+// shard and not there, and this process's own former ones.
 func (d *decision) fenceDead() {
-	if d.me.lease == nil || !d.me.trusted(d.now) {
-		return
-	}
+	trusted := d.me.lease != nil && d.me.trusted(d.now)
 	for name, m := range d.w.members {
 		switch {
 		case name == d.me.identity || m.holder() == "":
-		// A former name is of this process itself, which does nothing in it any more.
-		case d.me.former[name] && d.me.idle && d.after(d.me.quiet), d.after(m.since.Add(m.duration() + d.turn(name))):
+		case d.me.former[name] && d.me.idle && d.after(d.me.quiet):
+			// It is of this process itself, which does nothing in that name any more.
+			d.endsFormer = true
+			d.add(fence, name, -1, m)
+		case trusted && d.after(m.since.Add(m.duration()+d.turn(name))):
 			d.add(fence, name, -1, m)
 		}
 	}
+	if trusted {
+		d.fenceMissing()
+	}
+}
+
+// fenceMissing ends the members that are named by a shard and not there.
+func (d *decision) fenceMissing() {
+	known := map[string]bool{"": true, d.me.identity: true}
 	for s := range d.w.shards {
 		name := d.holderOf(s)
-		if name == "" || name == d.me.identity || d.w.members[name] != nil || !strings.HasPrefix(name, d.ID+"-") {
+		if known[name] || d.w.members[name] != nil || !strings.HasPrefix(name, d.ID+"-") {
 			continue
 		}
+		known[name] = true
 		if d.after(d.missingSince(name).Add(2*d.RetryPeriod + d.turn(name))) {
 			d.add(fenceAbsent, name, -1, nil)
 		}

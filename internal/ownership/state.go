@@ -71,13 +71,10 @@ func (a *Agent) Trouble() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	switch {
-	case a.mu.forbidden != nil && now.Sub(a.mu.forbiddenSince) >= troubleAfter:
-		return fmt.Errorf("this replica cannot take part since %s: %w", a.mu.forbiddenSince.Format(time.RFC3339), a.mu.forbidden)
-	case a.mu.running && !a.mu.world.synced && now.Sub(a.mu.begun) >= troubleAfter:
+	if a.mu.running && !a.mu.world.synced && now.Sub(a.mu.begun) >= troubleAfter {
 		return fmt.Errorf("the Leases of namespace %q have not been listed since %s; is the verb list, and watch, allowed in its Role?", a.Namespace, a.mu.begun.Format(time.RFC3339))
 	}
-	return nil
+	return a.mu.trouble(now)
 }
 
 // Progress shows whether an Agent makes progress.

@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -386,7 +388,7 @@ func TestOwnership_ForbiddenIsSaid_M31(t *testing.T) {
 		r := newFleet(t, 8)
 		defer r.end()
 		cfg := rest.CopyConfig(r.server.Config)
-		forbid := &forbidding{next: r.server.Config.Transport}
+		forbid := &forbidding{next: r.server.Config.Transport, verbs: []string{"create", "update", "delete"}}
 		forbid.on.Store(true)
 		cfg.Transport = forbid
 		m := r.startWith(cfg)
@@ -399,7 +401,7 @@ func TestOwnership_ForbiddenIsSaid_M31(t *testing.T) {
 			t.Errorf("Trouble = %v after three minutes, want the rule that is missing", err)
 		}
 		forbid.on.Store(false)
-		time.Sleep(30 * time.Second)
+		time.Sleep(90 * time.Second) // a request that was refused is repeated after a minute
 		synctest.Wait()
 		if err := m.Trouble(); err != nil || len(m.Guard().Held()) != 8 {
 			t.Errorf("when it is allowed: Trouble = %v, and %v are held", err, m.Guard().Held())
@@ -407,14 +409,119 @@ func TestOwnership_ForbiddenIsSaid_M31(t *testing.T) {
 	})
 }
 
-// forbidding refuses writes.
+// Without a right a process repeats what needs it ever more rarely, says which right it lacks, and leaves no
+// Leases behind for ever. With it all is well again.
+func TestOwnership_WhatIsForbiddenIsTriedRarely_M31(t *testing.T) {
+	for _, verb := range []string{"get", "list", "watch", "create", "update", "delete"} {
+		t.Run(verb, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newFleet(t, 4)
+				defer r.end()
+				// An ended member is to be deleted, and to learn of the Lease of another program it is read.
+				for name, labels := range map[string]map[string]string{"op-dead-abcdefgh": {ownership.Label: "op"}, "op-shard-1": nil} {
+					l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: labels}}
+					if err := r.server.Client.Create(t.Context(), l); err != nil {
+						t.Fatal(err)
+					}
+				}
+				cfg := rest.CopyConfig(r.server.Config)
+				forbid := &forbidding{next: r.server.Config.Transport, verbs: []string{verb}, refused: map[string]int{}}
+				cfg.Transport = forbid
+				forbid.on.Store(true)
+				all := []*member{r.startWith(cfg), r.startWith(cfg)}
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				before := len(r.server.Objects(leases))
+				for what, n := range forbid.counts() {
+					t.Logf("refused: %d times %s", n, what)
+					most := 2 * 16
+					if what == "list " || what == "watch " {
+						most = 200 // of informers, which have a pace of their own
+					}
+					if n > most {
+						t.Errorf("in ten minutes two members try %d times to %s, want at most %d", n, what, most)
+					}
+				}
+				for _, m := range all {
+					if err := m.Trouble(); (err == nil || !strings.Contains(err.Error(), verb)) && verb != "watch" {
+						t.Errorf("Trouble = %v, want that the right to %s is missing", err, verb)
+					}
+				}
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				if verb == "watch" {
+					before += 8 // nothing is trusted, so members join again and again, and collect what they were
+				}
+				if after := len(r.server.Objects(leases)); after > before {
+					t.Errorf("there are %d Leases after ten minutes and %d after 20", before, after)
+				}
+				forbid.on.Store(false)
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				if got := r.held(); !slices.Contains([]string{"[1 2]", "[2 1]"}, fmt.Sprint(got)) {
+					t.Errorf("when the right is there the members hold %v shards, want all but the one whose name another program has", got)
+				}
+				for _, m := range all {
+					if err := m.Trouble(); err != nil {
+						t.Errorf("when the right is there: Trouble = %v", err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// forbidding refuses requests of some verbs.
 type forbidding struct {
-	next http.RoundTripper
-	on   atomic.Bool
+	next  http.RoundTripper
+	verbs []string
+	on    atomic.Bool
+
+	mu      sync.Mutex
+	refused map[string]int // by verb and Lease; nil: nobody counts
+}
+
+// counts returns how many requests were refused, by verb and Lease.
+func (f *forbidding) counts() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.refused)
+}
+
+// identities have a member of the tests and a random end.
+var identities = regexp.MustCompile(`^(op-r\d+)-.*`)
+
+// tries returns the verb of a request, and the name of the Lease, without what is random.
+func tries(req *http.Request) (verb, name string) {
+	defer func() { name = identities.ReplaceAllString(name, "$1") }()
+	_, name, named := strings.Cut(req.URL.Path, "/leases/")
+	switch {
+	case req.Method == http.MethodPost:
+		if body, err := req.GetBody(); err == nil {
+			defer body.Close()
+			text, _ := io.ReadAll(body)
+			name = string(regexp.MustCompile(`op-[a-z0-9-]*|op`).Find(text))
+		}
+		return "create", name
+	case req.Method == http.MethodPut:
+		return "update", name
+	case req.Method == http.MethodDelete:
+		return "delete", name
+	case req.URL.Query().Get("watch") != "":
+		return "watch", ""
+	case named:
+		return "get", name
+	}
+	return "list", ""
 }
 
 func (f *forbidding) RoundTrip(req *http.Request) (*http.Response, error) {
-	if f.on.Load() && req.Method != http.MethodGet {
+	if verb, name := tries(req); f.on.Load() && slices.Contains(f.verbs, verb) {
+		f.mu.Lock()
+		if f.refused != nil {
+			f.refused[verb+" "+name]++
+		}
+		f.mu.Unlock()
 		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"leases is forbidden"}`
 		return &http.Response{
 			StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
