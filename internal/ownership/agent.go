@@ -103,11 +103,17 @@ func (a *Agent) FirstHeld() <-chan struct{} { return a.first }
 // block. The end of Run's context does it too.
 func (a *Agent) Leave() {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	if !a.mu.me.leaving {
 		a.mu.me.leaving, a.mu.me.renewAt = true, time.Now()
 		a.wake()
 	}
+}
+
+// unlock releases the lock of mu, and then tells others what has changed for them.
+func (a *Agent) unlock() {
+	a.mu.Unlock()
+	a.guard.tell()
 }
 
 func (a *Agent) wake() {
@@ -176,7 +182,7 @@ func (a *Agent) Run(ctx context.Context) error {
 // unsettled returns why some shards have not been given away.
 func (a *Agent) unsettled() string {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	for s, at := range a.mu.me.shards {
 		if at == emptied && time.Now().Before(a.mu.me.arrives[s]) {
 			return "a write was cut off shortly before, and may still arrive"
@@ -187,7 +193,7 @@ func (a *Agent) unsettled() string {
 
 func (a *Agent) stopped() {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	a.mu.running = false
 }
 
@@ -197,7 +203,7 @@ func (a *Agent) awaitList(ctx context.Context) {
 		return
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	a.mu.learnListed() // handlers may be told later
 	a.mu.world.synced = true
 	a.wake()
@@ -230,8 +236,8 @@ func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 	left = a.mu.me.leaving && a.mu.me.lease == nil && len(a.mu.me.busy) == 0 && a.mu.world.synced
 	asks := fmt.Sprint(need) != a.mu.asked
 	a.mu.asked = fmt.Sprint(need)
-	a.mu.Unlock()
 	a.guard.expect(d.coming)
+	a.unlock()
 	if asks {
 		if err := a.Informers.HoldShards(need...); err != nil {
 			a.log.Error(err, "Cannot make the informers hold the objects of shards", "need", fmt.Sprint(need))
@@ -239,7 +245,7 @@ func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 	}
 	a.mu.Lock()
 	a.catchUpLocked(ctx) // after the informers know of the shards
-	a.mu.Unlock()
+	a.unlock()
 	timer.Stop()
 	if !d.wake.IsZero() {
 		timer.Reset(time.Until(d.wake))
@@ -284,7 +290,7 @@ func (a *Agent) begin(ctx context.Context, do action, now time.Time) {
 		}
 		got, err := a.send(ctx, do, next)
 		a.mu.Lock()
-		defer a.mu.Unlock()
+		defer a.unlock()
 		defer a.wake()
 		delete(a.mu.me.busy, do.name)
 		a.mu.requests[string(do.do)]++
@@ -315,7 +321,7 @@ func (a *Agent) send(ctx context.Context, do action, next *coordinationv1.Lease)
 // loseAll shuts all shards.
 func (a *Agent) loseAll(why string) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	a.mu.loseAll(why)
 }
 
@@ -328,7 +334,7 @@ func (a *Agent) emptyLocked(s int) {
 	a.work.Go(func() {
 		<-done
 		a.mu.Lock()
-		defer a.mu.Unlock()
+		defer a.unlock()
 		if a.mu.me.shards[s] == emptying && a.mu.me.identity == identity {
 			a.mu.me.shards[s] = emptied
 			a.wake()
@@ -368,7 +374,7 @@ func (a *Agent) catchUpLocked(ctx context.Context) {
 		batch, err := a.catchUp(ctx, batch)
 		a.instant(ctx, "hold")
 		a.mu.Lock()
-		defer a.mu.Unlock()
+		defer a.unlock()
 		a.mu.catching = false
 		a.wake()
 		if identity != a.mu.me.identity || ctx.Err() != nil {
@@ -403,7 +409,7 @@ func (a *Agent) catchUp(ctx context.Context, batch []Taken) (still []Taken, err 
 // stillClaimed returns those of a batch that this process has claimed, and has not lost and claimed again.
 func (a *Agent) stillClaimed(batch []Taken) (still []Taken) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	for _, t := range batch {
 		if _, again := a.mu.taken[t.Shard]; !again && a.mu.me.shards[t.Shard] == claimed {
 			still = append(still, t)

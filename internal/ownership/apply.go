@@ -90,7 +90,7 @@ func (a *Agent) followLocked(ctx context.Context, version kube.Version) {
 		defer cancel()
 		a.watched.CatchUp(ctx, func(schema.GroupKind) informer.Floor { return informer.Floor{Version: version} })
 		a.mu.Lock()
-		defer a.mu.Unlock()
+		defer a.unlock()
 		a.mu.following = false
 	})
 }
@@ -145,7 +145,7 @@ func (a *Agent) readLocked(name string, found func(*seen), gone func()) {
 		defer cancel()
 		got, err := a.sender.get(ctx, name)
 		a.mu.Lock()
-		defer a.mu.Unlock()
+		defer a.unlock()
 		defer a.wake()
 		a.mu.requests["get"]++
 		if err == nil || apierrors.IsNotFound(err) {
@@ -170,7 +170,7 @@ func (a *Agent) readLocked(name string, found func(*seen), gone func()) {
 // observeEvent handles an event of the watch.
 func (a *Agent) observeEvent(e kube.Event[*coordinationv1.Lease]) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	defer a.wake()
 	if e.Type == kube.Deleted {
 		a.mu.removed(e.Old)

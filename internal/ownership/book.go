@@ -75,19 +75,23 @@ func newBook(opts *Options, guard *Guard, joined chan struct{}, wake func()) boo
 
 func (b *book) loseAll(why string) {
 	b.guard.gate.Shut(why)
+	var all []int
 	for s, at := range b.me.shards {
 		if at != elsewhere {
-			b.lose(s, why)
+			all = append(all, s)
 		}
 	}
+	b.lose(why, all...)
 }
 
-// lose records that a shard is not this process's any more.
-func (b *book) lose(s int, why string) {
-	b.me.shards[s] = elsewhere
-	delete(b.taken, s)
-	delete(b.claimed, s)
-	b.guard.lose([]int{s}, why)
+// lose records that shards are not this process's any more.
+func (b *book) lose(why string, some ...int) {
+	for _, s := range some {
+		b.me.shards[s] = elsewhere
+		delete(b.taken, s)
+		delete(b.claimed, s)
+	}
+	b.guard.lose(some, why)
 }
 
 // rejoin ends this member, and begins another one.
@@ -271,7 +275,7 @@ func (b *book) shardSeen(shard int, s *seen) {
 		if at != releasing {
 			textlog.Warn(b.log, nil, "A shard was taken away from this replica", "shard", shard, "holder", s.holder())
 		}
-		b.lose(shard, "its Lease names another holder")
+		b.lose("its Lease names another holder", shard)
 	}
 }
 
@@ -282,11 +286,15 @@ func (b *book) planSeen() {
 	if p == "" || p == b.plan().String() {
 		return
 	}
+	var all []int
 	for s, at := range b.me.shards {
 		if at != elsewhere && at != releasing {
-			b.lose(s, "the plan has changed to "+p)
-			b.me.shards[s] = emptied
+			all = append(all, s)
 		}
+	}
+	b.lose("the plan has changed to "+p, all...)
+	for _, s := range all {
+		b.me.shards[s] = emptied
 	}
 }
 
@@ -312,7 +320,7 @@ func (b *book) removed(l *coordinationv1.Lease) {
 	delete(w.shards, shard)
 	if shard < len(me.shards) && me.shards[shard] != elsewhere {
 		textlog.Warn(b.log, nil, "The Lease of a shard was deleted", "shard", shard)
-		b.lose(shard, "its Lease was deleted")
+		b.lose("its Lease was deleted", shard)
 	}
 }
 

@@ -30,7 +30,7 @@ const (
 )
 
 // Guard admits reconciles of the keys of held shards, and their requests. Its methods are safe for
-// concurrent use and do not block.
+// concurrent use and do not block. Those that change it call nothing that Changed was given: tell does.
 type Guard struct {
 	by    shards.By
 	count int
@@ -40,6 +40,7 @@ type Guard struct {
 		sync.Mutex
 		shards  []guarded
 		changed []*func()
+		untold  bool // what changed has, since something did
 		entered uint64
 		lost    int    // reconciles in flight whose shard was lost
 		ended   func() // called when there is none any more, and when a write ends whose shard is not held
@@ -242,7 +243,7 @@ func (g *Guard) in(is func(phase) bool) []int {
 
 // expect makes exactly these shards, of those that are not held, about to be held.
 func (g *Guard) expect(some []int) {
-	if g.set(func(shard int, s *guarded) (changed bool) {
+	g.set(func(shard int, s *guarded) (changed bool) {
 		switch {
 		case s.phase == foreign && slices.Contains(some, shard):
 			s.phase = coming
@@ -251,34 +252,30 @@ func (g *Guard) expect(some []int) {
 			return true
 		}
 		return false
-	}) {
-		g.tell()
-	}
+	})
 }
 
 // hold opens shards.
 func (g *Guard) hold(some []int) {
-	if g.set(func(shard int, s *guarded) bool {
+	g.set(func(shard int, s *guarded) bool {
 		if !slices.Contains(some, shard) || s.phase == held {
 			return false
 		}
 		s.phase = held
 		s.term++
 		return true
-	}) {
-		g.tell()
-	}
+	})
 }
 
 // drain makes the guard admit no reconcile of a shard any more. done is closed when the last one has
 // ended.
 func (g *Guard) drain(shard int) (done <-chan struct{}) {
-	defer g.tell()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := &g.mu.shards[shard]
 	if s.phase == held {
 		s.phase, s.drains = draining, time.Now()
+		g.mu.untold = true
 	}
 	if len(s.inside) == 0 {
 		ended := make(chan struct{})
@@ -294,7 +291,7 @@ func (g *Guard) drain(shard int) (done <-chan struct{}) {
 // lose shuts shards, and ends the contexts of their reconciles.
 func (g *Guard) lose(some []int, why string) {
 	var late []*entry
-	changed := g.set(func(shard int, s *guarded) bool {
+	g.set(func(shard int, s *guarded) bool {
 		if s.phase == foreign || !slices.Contains(some, shard) {
 			return false
 		}
@@ -321,9 +318,6 @@ func (g *Guard) lose(some []int, why string) {
 			apart(e.number, end)
 		}
 	}
-	if changed {
-		g.tell()
-	}
 }
 
 // observe sets what is called when no reconcile is in flight any more whose shard was lost. It does not
@@ -334,20 +328,24 @@ func (g *Guard) observe(ended func(), cutOff func(number uint64, cancel func()))
 	g.mu.ended, g.mu.cutOff = ended, cutOff
 }
 
-// set calls f for each shard, and reports whether it returned true for one.
-func (g *Guard) set(f func(shard int, s *guarded) bool) (any bool) {
+// set calls f for each shard. True: the shard has changed, and tell is to be called.
+func (g *Guard) set(f func(shard int, s *guarded) (changed bool)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for shard := range g.mu.shards {
-		any = f(shard, &g.mu.shards[shard]) || any
+		g.mu.untold = f(shard, &g.mu.shards[shard]) || g.mu.untold
 	}
-	return any
 }
 
-// tell calls what Changed was given.
+// tell calls what Changed was given, if something has changed since. No lock may be held: these functions
+// belong to others.
 func (g *Guard) tell() {
 	g.mu.Lock()
-	all := slices.Clone(g.mu.changed)
+	var all []*func()
+	if g.mu.untold {
+		all = slices.Clone(g.mu.changed)
+	}
+	g.mu.untold = false
 	g.mu.Unlock()
 	for _, f := range all {
 		(*f)()
