@@ -81,7 +81,7 @@ func (a *Agent) Trouble() error {
 type Progress struct {
 	Lease       string
 	Tries       uint64 // requests that were answered, or failed
-	Campaigning bool
+	Campaigning bool   // it has listed the Leases, and sends requests
 	Watch       []informer.Progress // of the Leases
 
 	LeaseDuration time.Duration
@@ -91,7 +91,7 @@ type Progress struct {
 func (a *Agent) Progress() Progress {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := Progress{Lease: a.Namespace + "/" + a.ID, Campaigning: a.mu.running, Watch: a.watched.Progress(), LeaseDuration: a.LeaseDuration}
+	p := Progress{Lease: a.Namespace + "/" + a.ID, Campaigning: a.mu.running && a.mu.world.synced, Watch: a.watched.Progress(), LeaseDuration: a.LeaseDuration}
 	for _, n := range a.mu.requests {
 		p.Tries += n
 	}

@@ -443,6 +443,9 @@ func TestOwnership_WhatIsForbiddenIsTriedRarely_M31(t *testing.T) {
 					}
 				}
 				for _, m := range all {
+					if got := m.Progress().Campaigning; got != (verb != "list") {
+						t.Errorf("the member campaigns: %v; without a list it does not, and a new start would change nothing", got)
+					}
 					if err := m.Trouble(); (err == nil || !strings.Contains(err.Error(), verb)) && verb != "watch" {
 						t.Errorf("Trouble = %v, want that the right to %s is missing", err, verb)
 					}
