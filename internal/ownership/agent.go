@@ -282,13 +282,17 @@ func (a *Agent) begin(ctx context.Context, do action, now time.Time) {
 	sent := a.gate.Now()
 	identity := me.identity
 	next := a.mu.next(do, now)
+	within := max(a.LeaseDuration/5, time.Second)
+	if do.do == renew && me.trusted(now) {
+		within = a.renewalTime(me.trust.Sub(now), me.took)
+	}
 	a.work.Go(func() {
 		a.instant(ctx, string(do.do)+" "+do.name)
 		if do.do != join && do.do != renew { // they wait for nothing
 			a.turns <- struct{}{}
 			defer func() { <-a.turns }()
 		}
-		got, err := a.send(ctx, do, next)
+		got, err := a.send(ctx, do, next, within)
 		a.mu.Lock()
 		defer a.unlock()
 		defer a.wake()
@@ -302,8 +306,8 @@ func (a *Agent) begin(ctx context.Context, do action, now time.Time) {
 }
 
 // send sends the request of an action.
-func (a *Agent) send(ctx context.Context, do action, next *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-	ctx, cancel := context.WithTimeout(ctx, max(a.LeaseDuration/5, time.Second)) // one that hangs leaves time for another
+func (a *Agent) send(ctx context.Context, do action, next *coordinationv1.Lease, within time.Duration) (*coordinationv1.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var got *coordinationv1.Lease
 	var err error

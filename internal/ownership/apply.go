@@ -56,7 +56,7 @@ func (a *Agent) applyLocked(ctx context.Context, do action, got *coordinationv1.
 	switch do.do {
 	case join, renew:
 		me.lease, me.version = s, s.version
-		me.renewAt = now.Add(a.renewEvery(a.mu.living()))
+		me.renewAt, me.took = sent.at.Add(a.renewEvery(a.mu.living())), now.Sub(sent.at)
 		if s.annotation(stateAnnotation) != a.mu.memberAnnotations()[stateAnnotation] {
 			me.renewAt = now // the state has changed since the request was made
 		}
@@ -108,7 +108,7 @@ func (a *Agent) failedLocked(do action, err error, now time.Time) {
 		again = a.mu.failed(attemptOf(do), err, now)
 	}
 	if do.do == renew {
-		again = min(again, a.RetryPeriod) // while it is trusted
+		again = a.renewAgain(me.trust.Sub(now), again, isAnswer(err))
 	}
 	// The watch does not show a Lease without the label, such as that of a leader, or one whose label was
 	// removed.

@@ -85,8 +85,9 @@ type self struct {
 	identity string
 	lease    *seen // its own; nil: none
 	version  kube.Version
-	renewAt  time.Time // when it is due
-	trust    time.Time // when its trust ends; zero: it has none
+	renewAt  time.Time     // when it is due
+	took     time.Duration // the last renewal that was answered
+	trust    time.Time     // when its trust ends; zero: it has none
 	leaving  bool
 	shards   []stage
 	worked   []bool          // of shards that are given away: their keys have been reconciled
@@ -167,6 +168,7 @@ func (o *Options) decide(w *world, me *self, now time.Time) *decision {
 	}
 	d.hand()
 	d.collectEnded()
+	d.collectLeft()
 	slices.SortStableFunc(d.actions, func(a, b action) int { // for a simulation
 		return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.name, b.name))
 	})
@@ -479,5 +481,26 @@ func (d *decision) collectEnded() {
 		if !named[name] {
 			d.add(collect, name, -1, m)
 		}
+	}
+}
+
+// collectLeft deletes the Leases of shards that a plan with more shards has left, some at a time.
+func (d *decision) collectLeft() {
+	if d.waits != nil || len(d.w.shards) <= d.Count || d.me.lease == nil || d.me.leaving || !d.me.trusted(d.now) {
+		return
+	}
+	n := 0
+	for _, s := range slices.Sorted(maps.Keys(d.w.shards)) {
+		l := d.w.shards[s]
+		if s < d.Count || d.foreign(l) || !l.shown || !d.isFree(l) {
+			continue
+		}
+		if !d.after(l.since.Add(d.LeaseDuration)) || !d.after(l.since.Add(d.LeaseDuration+d.turn(l.name()))) {
+			continue
+		}
+		if n++; n > atOnce { // without the right to delete no more are tried either
+			return
+		}
+		d.add(collect, l.name(), -1, l)
 	}
 }

@@ -161,3 +161,42 @@ func TestDecide_WaitsForTheLongestLeaseDuration_M31(t *testing.T) {
 		}
 	}
 }
+
+// The Leases of shards that a plan with more shards has left are deleted once nobody holds them.
+func TestDecide_CollectsLeasesOfALargerPlan_M31(t *testing.T) {
+	c := newScene(4)
+	c.member("op-other-1", 60)
+	for s, holder := range map[int]string{4: "", 5: "op-other-1", 6: ""} {
+		c.w.shards[s] = c.shard(s, holder)
+	}
+	c.w.shards[6].lease.Labels[Label] = "another"
+	for s, want := range []bool{false, false, false, false, true, false, false} {
+		if got := c.does(30*time.Second, collect, shardName("op", s)); got != want {
+			t.Errorf("the Lease of shard %d is deleted: %v, want %v: of four, shard 5 is held, and 6 is another program's", s, got, want)
+		}
+	}
+	delete(c.w.plan.lease.Annotations, readyAnnotation)
+	if c.does(30*time.Second, collect, "op-shard-4") {
+		t.Error("a Lease is deleted before the plan is ready")
+	}
+}
+
+// A renewal that hangs leaves time for another before trust ends, whatever the number of members.
+func TestOptions_TwoRenewalsFitIntoTheTrust_M33(t *testing.T) {
+	for _, members := range []int{1, 4, 8, 50} {
+		for _, lease := range []time.Duration{10 * time.Second, 15 * time.Second, time.Minute} {
+			o := &Options{Count: 32, LeaseDuration: lease, RetryPeriod: 2 * time.Second}
+			left := o.trusted() - o.renewEvery(members)
+			first := o.renewalTime(left, 20*time.Millisecond)
+			pause := o.renewAgain(left-first, o.RetryPeriod, false)
+			second := left - first - pause
+			t.Logf("%d members, %s: %s are left; a renewal has %s, then a pause of %s, and %s for another", members, lease, left, first, pause, second)
+			if first < time.Second || second < time.Second {
+				t.Errorf("%d members, %s: a renewal has %s and the next one %s, want a second at least", members, lease, first, second)
+			}
+			if slow := o.renewalTime(left, lease/10); slow < lease/5 {
+				t.Errorf("%d members, %s: a renewal has %s where they take %s", members, lease, slow, lease/10)
+			}
+		}
+	}
+}

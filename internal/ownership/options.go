@@ -96,3 +96,24 @@ func (o *Options) renewEvery(members int) time.Duration {
 	part := 8 * float64(members) / (8*float64(members) + float64(o.Count))
 	return time.Duration(min(max(part, 0.2), 2./3) * float64(o.LeaseDuration))
 }
+
+// renewalTime bounds a renewal that is sent when so much of the trust is left. One that hangs leaves as
+// much time for another. took is how long the last one took that was answered: a slow
+// server is not cut off.
+func (o *Options) renewalTime(left, took time.Duration) time.Duration {
+	most := max(o.LeaseDuration/5, time.Second)
+	return min(max(left*9/20, 2*took, time.Second), most)
+}
+
+// renewAgain returns the pause after a renewal that has failed, when so much of the trust is left. pause is
+// what it is without trust.
+func (o *Options) renewAgain(left, pause time.Duration, answered bool) time.Duration {
+	part := left / 8
+	switch {
+	case left <= 0:
+		return pause
+	case answered: // it may fail again
+		part = left / 2
+	}
+	return min(pause, o.RetryPeriod, max(part, o.RetryPeriod/8))
+}

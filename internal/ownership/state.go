@@ -80,8 +80,8 @@ func (a *Agent) Trouble() error {
 // Progress shows whether an Agent makes progress.
 type Progress struct {
 	Lease       string
-	Tries       uint64 // requests that were answered, or failed
-	Campaigning bool   // it has listed the Leases, and sends requests
+	Tries       uint64              // requests that were answered, or failed
+	Campaigning bool                // it has listed the Leases, and sends requests
 	Watch       []informer.Progress // of the Leases
 
 	LeaseDuration time.Duration

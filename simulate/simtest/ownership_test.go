@@ -280,6 +280,62 @@ func TestOwnership_ADeletedMemberIsAnotherOne_M31(t *testing.T) {
 	})
 }
 
+// stuck lets the first update hang that is sent from a time on.
+type stuck struct {
+	next http.RoundTripper
+	from time.Time
+	once atomic.Bool
+}
+
+func (s *stuck) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodPut && time.Now().After(s.from) && s.once.CompareAndSwap(false, true) {
+		return hanging{}.RoundTrip(req)
+	}
+	return s.next.RoundTrip(req)
+}
+
+// One renewal that hangs, sent late since there are few shards for each member, costs nothing.
+func TestOwnership_ARenewalThatHangsIsRepeatedInTime_M33(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFleet(t, 1)
+		defer r.end()
+		cfg := rest.CopyConfig(r.server.Config)
+		once := &stuck{next: r.server.Config.Transport, from: time.Now().Add(30 * time.Second)}
+		cfg.Transport = once
+		m := r.startWith(cfg)
+		time.Sleep(29 * time.Second)
+		before, begin := m.State().Identity, time.Now()
+		for time.Since(begin) < time.Minute {
+			time.Sleep(50 * time.Millisecond)
+			if now := m.State().Identity; now != before || !m.Guard().Open(0) {
+				t.Fatalf("%s after a renewal could hang the member is %s and was %s, and its shard is open: %v", time.Since(begin), now, before, m.Guard().Open(0))
+			}
+		}
+		if !once.once.Load() {
+			t.Error("no renewal hung")
+		}
+	})
+}
+
+// A plan with fewer shards leaves no Leases of the one before.
+func TestOwnership_LeasesOfALargerPlanGo_M31(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFleet(t, 40)
+		defer r.end()
+		m := r.start()
+		time.Sleep(20 * time.Second)
+		m.stop(nil)
+		<-m.done
+		r.count = 4
+		r.start()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if got, n := r.held(), len(r.server.Objects(leases)); got[1] != 4 || n != 1+4+1 {
+			t.Errorf("with 4 shards instead of 40 the member holds %d, and there are %d Leases, want the plan, 4 shards and a member", got[1], n)
+		}
+	})
+}
+
 // A leader of a version without shards is not disturbed, and cannot lead any more afterwards.
 func TestOwnership_WaitsForALeader_M31(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
