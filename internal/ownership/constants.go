@@ -14,18 +14,8 @@ const (
 	CollectAfter = 10
 )
 
-// The states of a member, as its Lease shows them.
-const (
-	// MemberLive is a member whose Lease names it.
-	MemberLive = "live"
-	// MemberEnded is a member whose Lease names nobody. It stays ended.
-	MemberEnded = "ended"
-)
-
 // The states of a shard, as a member sees it.
 const (
-	// ShardFree is a shard that this member does not work on.
-	ShardFree = "free"
 	// ShardHeld is a shard whose keys this member picks, and whose requests it sends.
 	ShardHeld = "held"
 	// ShardDraining is a shard whose keys this member no longer picks. Requests of reconciles in

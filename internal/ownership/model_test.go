@@ -46,7 +46,9 @@ func TestModel_HasTheConstantsOfTheCode(t *testing.T) {
 		}
 	}
 	states := map[string]bool{
-		MemberLive: true, MemberEnded: true, ShardFree: true, ShardHeld: true, ShardDraining: true,
+		ShardHeld: true, ShardDraining: true,
+		"live": true, "ended": true, // members whose Leases name them, and nobody
+		"free":      true, // a shard that this process does not work on
 		"none":      true, // no Lease
 		"releasing": true, // of the model alone: free, and the release is in flight
 	}

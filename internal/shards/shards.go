@@ -88,29 +88,6 @@ func SetOf(some ...int) Set {
 	return Set(text.String())
 }
 
-// Parse returns the set of a text such as "0-7,9", or an error. count is the number of all shards.
-func Parse(text string, count int) (Set, error) {
-	var all []int
-	for part := range strings.SplitSeq(text, ",") {
-		if text == "" {
-			break
-		}
-		first, last, isRange := strings.Cut(part, "-")
-		if !isRange {
-			last = first
-		}
-		from, err := strconv.Atoi(first)
-		to, err2 := strconv.Atoi(last)
-		if err != nil || err2 != nil || from < 0 || to < from || to >= count {
-			return "", fmt.Errorf("read shards %q: %q is not a shard or a range of shards below %d, such as 0-7,9", text, part, count)
-		}
-		for s := from; s <= to; s++ {
-			all = append(all, s)
-		}
-	}
-	return SetOf(all...), nil
-}
-
 // All returns the shards of s, ascending.
 func (s Set) All() []int {
 	var all []int
