@@ -37,7 +37,8 @@
 //     whose shard is not held. Members may end, stop, be cut off from the server and get late answers;
 //     people may delete and edit Leases.
 //   - M33: a shard of a member that ends is held by another after the lease duration and a few requests;
-//     one that moves while both live waits only for its reconciles and some requests. When nothing changes,
+//     one that moves while both live waits only for its reconciles and some requests, and for a lease duration
+//     after a write was cut off, since the server may still carry it out. When nothing changes,
 //     all members together write at most as many renewals in a lease duration as there are members and an
 //     eighth of the shards, if there are four shards for each member.
 //   - M34: when a member comes or goes, at most as many shards move as one member has, and one.
