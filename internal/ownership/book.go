@@ -232,7 +232,7 @@ func (b *book) learn(s *seen) {
 	w, me := &b.world, &b.me
 	if s.shown {
 		delete(w.deleted, s.name())
-	} else if gone := w.deleted[s.name()]; gone.uid == s.lease.UID && gone.uid != "" && s.version < gone.version {
+	} else if gone := w.deleted[s.name()]; gone.uid == s.lease.UID && gone.uid != "" && s.version <= gone.version {
 		return // an answer that the watch has overtaken
 	}
 	delete(w.missing, s.name())
