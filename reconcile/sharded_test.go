@@ -34,7 +34,7 @@ func (h *held) Enter(ctx context.Context, shard int) (context.Context, func(), b
 		return nil, nil, h.state[shard] == "later"
 	}
 	h.inside++
-	return contextvalues.WithShard(ctx, contextvalues.Shard{Number: shard}), func() {
+	return contextvalues.WithShard(ctx, h, contextvalues.Shard{Number: shard}), func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.inside--
@@ -136,13 +136,13 @@ func TestController_KeyOfNoKnownShardIsMisuse_R32(t *testing.T) {
 func TestController_SingletonAndLostShard_R32(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fed, ran := make(keys, 10), make(chan int, 10)
+		h := &held{state: [2]string{"held", "held"}}
 		c := reconcile.New("test", func(ctx context.Context, _ string) (reconcile.Result, error) {
-			shard, _ := contextvalues.ShardOf(ctx)
+			shard, _ := contextvalues.ShardOf(ctx, h)
 			ran <- shard.Number
 			return reconcile.Result{}, errors.Join(reconcile.ErrNotLeading)
 		}, reconcile.KeyedOptions[string]{Singleton: true})
 		c.Watch(fed.source())
-		h := &held{state: [2]string{"held", "held"}}
 		ctx, cancel := context.WithCancel(contextvalues.WithInstruments(t.Context(), contextvalues.Instruments{Shards: h}))
 		var running sync.WaitGroup
 		running.Go(func() { _ = c.Run(ctx) })

@@ -31,15 +31,18 @@ type Shard struct {
 	Term uint64
 }
 
-type shardKey struct{}
+// shardKey is the context key of a Shard. A context may carry one of each Shards: two managers of a
+// process hold shards of their own, and a reconcile of the one may run in work of the other.
+type shardKey struct{ of Shards }
 
-// WithShard returns ctx for the work on a shard.
-func WithShard(ctx context.Context, s Shard) context.Context {
-	return context.WithValue(ctx, shardKey{}, s)
+// WithShard returns ctx for the work on a shard of those of a process. of is comparable.
+func WithShard(ctx context.Context, of Shards, s Shard) context.Context {
+	return context.WithValue(ctx, shardKey{of}, s)
 }
 
-// ShardOf returns the shard that ctx's work is on. ok is false if it is on none.
-func ShardOf(ctx context.Context) (s Shard, ok bool) {
-	s, ok = ctx.Value(shardKey{}).(Shard)
+// ShardOf returns the shard, of those of a process, that ctx's work is on. ok is false if it is on
+// none of them, whatever it does of others.
+func ShardOf(ctx context.Context, of Shards) (s Shard, ok bool) {
+	s, ok = ctx.Value(shardKey{of}).(Shard)
 	return s, ok
 }

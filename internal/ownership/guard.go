@@ -101,9 +101,10 @@ func (g *Guard) Enter(ctx context.Context, shard int) (in context.Context, leave
 	}
 	g.mu.entered++
 	e := &entry{number: g.mu.entered}
-	ctx, e.cancel = context.WithCancelCause(contextvalues.WithShard(ctx, contextvalues.Shard{Number: shard, Term: s.term}))
+	in = contextvalues.WithShard(ctx, g, contextvalues.Shard{Number: shard, Term: s.term})
+	in, e.cancel = context.WithCancelCause(in)
 	s.inside[e] = struct{}{}
-	return ctx, func() { g.leave(shard, e) }, false
+	return in, func() { g.leave(shard, e) }, false
 }
 
 func (g *Guard) leave(shard int, e *entry) {
@@ -132,7 +133,7 @@ func (g *Guard) idle() bool {
 
 // writeBegun records that a write is in flight.
 func (g *Guard) writeBegun(ctx context.Context) {
-	shard, ok := contextvalues.ShardOf(ctx)
+	shard, ok := contextvalues.ShardOf(ctx, g)
 	if !ok {
 		return
 	}
@@ -148,7 +149,7 @@ func (g *Guard) writeBegun(ctx context.Context) {
 // writeEnded records that a write is not in flight any more. The server may still carry out one that is
 // not sure.
 func (g *Guard) writeEnded(ctx context.Context, sure bool) {
-	shard, ok := contextvalues.ShardOf(ctx)
+	shard, ok := contextvalues.ShardOf(ctx, g)
 	if !ok {
 		return
 	}
@@ -353,8 +354,11 @@ func (g *Guard) tell() {
 }
 
 // allows returns why a write in ctx is not allowed. One that is not of a reconcile needs no shard.
+// Nor does one of a reconcile of another manager in this process, whose shards are not those of g:
+// a client of g's configuration asks g alone, as one of another cluster asks nobody. What stops
+// such a write is that the context of the reconcile ends when its shard is lost.
 func (g *Guard) allows(ctx context.Context) error {
-	shard, ok := contextvalues.ShardOf(ctx)
+	shard, ok := contextvalues.ShardOf(ctx, g)
 	if !ok {
 		return nil
 	}

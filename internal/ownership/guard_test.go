@@ -118,3 +118,36 @@ func TestGuard_KnowsUntilWhenAWriteMayArrive_M31(t *testing.T) {
 		}
 	})
 }
+
+// Two managers in one process: a write of a client of the one in a reconcile of the other needs no
+// shard of the one, whatever its number. A reconcile of the one that runs in work of the other has
+// a shard of each.
+func TestGuard_ShardsOfOthersAreNotItsOwn_M31(t *testing.T) {
+	var both [2]*Guard
+	for i, count := range []int{4, 1} {
+		gate := writegate.New(time.Hour)
+		both[i] = newGuard(shards.UID, count, gate, 15*time.Second)
+		gate.Open(gate.Now())
+	}
+	one, other := both[0], both[1]
+	one.hold([]int{3})
+	other.hold([]int{0})
+	ctx, leave, _ := one.Enter(t.Context(), 3)
+	defer leave()
+	for range 2 {
+		if err := other.allows(ctx); err != nil {
+			t.Errorf("a write of another manager's reconcile is refused: %v", err)
+		}
+		other.lose([]int{0}, "a test says so")
+	}
+	other.hold([]int{0})
+	ctx, leave, _ = other.Enter(ctx, 0)
+	defer leave()
+	if err := errors.Join(one.allows(ctx), other.allows(ctx)); err != nil {
+		t.Errorf("a write of a reconcile that has a shard of both managers: %v", err)
+	}
+	one.lose([]int{3}, "a test says so")
+	if err := one.allows(ctx); !errors.Is(err, reconcile.ErrNotLeading) || other.allows(ctx) != nil {
+		t.Errorf("the one has lost its shard and says %v, the other %v", err, other.allows(ctx))
+	}
+}
