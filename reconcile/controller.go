@@ -105,9 +105,10 @@ type KeyedOptions[K comparable] struct {
 	// full, the keys that have not run for longest keep only their last run, and then none.
 	RecordBytes int
 	// ShardBy returns the value by whose hash the replicas of a program divide the keys of this
-	// controller, if manager.Sharding divides its objects, such as a namespace or a UID. It is called
-	// before each reconcile. Not ok: the key is of no object that this replica has, and is dropped.
-	// Nil: what Sharding divides by, the namespace of a Key or the UID of the object of reconcile.For.
+	// controller, if manager.Sharding divides its objects, such as a namespace or a UID. It is
+	// called before each reconcile; if it panics, the reconcile does. It must not block. Not ok:
+	// the key is of no object that this replica has, and is dropped. Nil: what Sharding divides by,
+	// the namespace of a Key or the UID of the object of reconcile.For.
 	ShardBy func(key K) (value string, ok bool)
 	// Singleton makes one replica reconcile all keys of this controller, even if manager.Sharding
 	// divides those of others: the one that holds shard 0.

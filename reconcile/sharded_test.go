@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/internal/shards"
@@ -156,6 +158,47 @@ func TestController_SingletonAndLostShard_R32(t *testing.T) {
 		}
 		if s := c.Snapshot(); s.Outcomes[reconcile.OutcomeStopped] == 0 || s.Outcomes[reconcile.OutcomeError] != 0 {
 			t.Errorf("the outcomes are %v, want stopped", s.Outcomes)
+		}
+	})
+}
+
+// A panic of ShardBy is one of the reconcile: it is counted, the key is retried, and other keys
+// run. What waits for a shard does not ask again.
+func TestController_APanicOfShardByIsTheReconciles_R32(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		first, second := keysIn()
+		var broken atomic.Bool
+		broken.Store(true)
+		c, fed := noting(t, &j, reconcile.KeyedOptions[string]{ShardBy: func(key string) (string, bool) {
+			if broken.Load() && key == first[0] {
+				panic("a test says so")
+			}
+			return key, true
+		}})
+		h := &held{state: [2]string{"held", "later"}}
+		ctx, cancel := context.WithCancel(contextvalues.WithInstruments(t.Context(), contextvalues.Instruments{Shards: h}))
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := c.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		defer running.Wait()
+		defer cancel()
+		for _, key := range []string{first[0], second[0], first[1]} {
+			fed <- key
+			synctest.Wait()
+		}
+		if got, s := j.notes(), c.Snapshot(); got != first[1] || s.Outcomes[reconcile.OutcomePanic] == 0 || s.Failing != 1 {
+			t.Errorf("reconciled %q, and the outcomes are %v; want %s, and a panic", got, s.Outcomes, first[1])
+		}
+		h.set(1, "held")
+		synctest.Wait()
+		broken.Store(false)
+		time.Sleep(time.Minute)
+		if got, s := j.notes(), c.Snapshot(); len(strings.Fields(got)) != 3 || s.Failing != 0 {
+			t.Errorf("reconciled %q, and %d keys fail; want %s too, by a retry", got, s.Failing, first[0])
 		}
 	})
 }

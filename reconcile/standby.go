@@ -92,6 +92,7 @@ func (c *Controller[K]) prepare(ctx context.Context) {
 	if given.Shards != nil {
 		if err := c.sharded.set(given.Shards, c.singleton, c.shardBy, c.uid); err != nil {
 			c.misused(err)
+			return
 		}
 		c.sharded.repeatable = c.sim != nil
 		c.sharded.dropped = func(key K, later bool) {

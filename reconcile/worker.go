@@ -74,7 +74,7 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 		keys = c.known.next(ctx, sim, c.name)
 	}
 	for key := range keys {
-		in, leave := c.sharded.enter(drained, key)
+		in, leave, unplaced := c.sharded.enter(drained, key)
 		if leave == nil {
 			continue
 		}
@@ -90,13 +90,14 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 			leave()
 			break // waiting keys come again after the next start
 		}
-		c.handle(in, key, w, leave)
+		c.handle(in, key, w, leave, unplaced)
 	}
 	ended = true
 }
 
-// handle reconciles a key that the worker w has taken, and then calls leave.
-func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K], leave func()) {
+// handle reconciles a key that the worker w has taken, and then calls leave. With a panic that came
+// before the reconcile fails by it.
+func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K], leave func(), before *PanicError) {
 	defer leave()
 	c.waits.end(key)
 	r := c.newRun(ctx, key)
@@ -119,7 +120,11 @@ func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K], leave f
 			panic(p.Value)
 		}
 	}()
-	res, err = c.call(r)
+	if before != nil {
+		err = before
+	} else {
+		res, err = c.call(r)
+	}
 	returned = true
 }
 

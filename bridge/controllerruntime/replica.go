@@ -174,27 +174,27 @@ func (r *replica) shardedBy(
 		}
 		kind = found.GroupKind()
 	}
-	s := newSharded(r.agent.Guard(), nil, next)
-	s.mark = func(ctx context.Context, req request.Request) context.Context {
-		return context.WithValue(ctx, subjectKey{}, subject{kind, req.NamespacedName})
-	}
+	var s *sharded[request.Request]
+	var place func(request.Request) (int, bool)
 	switch {
 	case slices.Contains(r.Singletons, name):
 		r.use(kind, "")
-		s.place = func(request.Request) (int, error) { return 0, nil }
+		place = func(request.Request) (int, bool) { return 0, true }
 	case r.By == ByNamespace:
-		s.place = func(req request.Request) (int, error) {
-			return shards.Of(req.Namespace, r.Shards), nil
-		}
+		place = func(req request.Request) (int, bool) { return shards.Of(req.Namespace, r.Shards), true }
 	case kind.Kind == "":
 		return nil, fmt.Errorf("the objects whose UIDs divide its requests are not known; set Kinds of "+
 			"bridge.Sharding for %[1]q, or add %[1]q to Singletons if one replica is to reconcile all", name)
 	default:
 		r.use(kind, shards.UID)
-		s.place = func(req request.Request) (int, error) {
-			uid, err := r.cache.uidOf(kind, req.NamespacedName)
-			return shards.Of(uid, r.Shards), err
+		place = func(req request.Request) (int, bool) {
+			uid, ok := r.cache.uidOf(kind, req.NamespacedName, func() { s.keys.Add(req) })
+			return shards.Of(uid, r.Shards), ok
 		}
+	}
+	s = newSharded(r, place, next)
+	s.mark = func(ctx context.Context, req request.Request) context.Context {
+		return context.WithValue(ctx, subjectKey{}, subject{kind, req.NamespacedName})
 	}
 	return s, nil
 }

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	request "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flyball-dev/flyball/internal/ownership"
 	"github.com/flyball-dev/flyball/internal/shards"
 	"github.com/flyball-dev/flyball/kube"
 )
@@ -40,29 +37,20 @@ func ShardedOptions[K comparable](
 	case o.Reconciler == nil:
 		return o, errors.New("complete the options of a controller: it has no Reconciler; set it before")
 	}
-	where := func(K) (int, error) { return 0, nil }
+	where := func(K) (int, bool) { return 0, true }
 	if by != nil {
-		where = func(req K) (int, error) {
+		where = func(req K) (int, bool) {
 			value, ok := by(req)
-			if !ok {
-				return 0, errNoObject
-			}
-			return shards.Of(value, r.Shards), nil
+			return shards.Of(value, r.Shards), ok
 		}
 	}
 	if o.NewQueue == nil {
 		o.NewQueue = NewQueue[K]
 	}
-	s := newSharded(r.agent.Guard(), where, o.Reconciler)
+	s := newSharded(r, where, o.Reconciler)
 	o.Reconciler, o.NewQueue = s, s.queueOf(o.NewQueue)
 	return o, nil
 }
-
-// errNoObject means that a request is of no object that this replica has.
-var errNoObject = errors.New("no object")
-
-// place returns the shard of a request.
-type place[K comparable] func(req K) (shard int, err error)
 
 // sharing is a *sharded for any type of requests.
 type sharing interface{ synced() <-chan struct{} }
@@ -71,29 +59,21 @@ type sharing interface{ synced() <-chan struct{} }
 //
 //	queue: Get ── admits ──▶ worker ──▶ Reconcile ── enter ──▶ the program's reconciler
 //	                │                                  │
-//	                └─ the shard is not held ──▶ later ◀┘ ── held ──▶ queue: Add
+//	                └─ the shard is not held ──▶ kept ◀─┘ ── held ──▶ queue: Add
 type sharded[K comparable] struct {
 	next  request.TypedReconciler[K]
-	place place[K]
 	mark  func(ctx context.Context, req K) context.Context // for next; nil: as it is
-	guard *ownership.Guard
+	keys  *shards.Keys[K]
 	ready chan struct{} // closed when a worker asks for a request
 	once  sync.Once     // closes ready
-	mu    struct {
-		sync.Mutex
-		// later are requests that came while their shards were not held. It is not always the
-		// informers that bring them when one is: kinds that are not divided stay as they are.
-		later map[K]struct{}
-		add   func(K) // nil: the queue does not run
-	}
 }
 
 func newSharded[K comparable](
-	guard *ownership.Guard, where place[K], next request.TypedReconciler[K],
+	r *replica, where func(req K) (shard int, ok bool), next request.TypedReconciler[K],
 ) *sharded[K] {
-	s := &sharded[K]{next: next, place: where, guard: guard, ready: make(chan struct{})}
-	s.mu.later = map[K]struct{}{}
-	return s
+	return &sharded[K]{
+		next: next, keys: shards.NewKeys(r.agent.Guard(), where), ready: make(chan struct{}),
+	}
 }
 
 // synced is closed when the sources of the controller have synced: its workers begin then.
@@ -101,7 +81,7 @@ func (s *sharded[K]) synced() <-chan struct{} { return s.ready }
 
 // Reconcile implements reconcile.TypedReconciler.
 func (s *sharded[K]) Reconcile(ctx context.Context, req K) (request.Result, error) {
-	in, leave := s.enter(ctx, req)
+	in, leave, _ := s.keys.Enter(ctx, req)
 	if leave == nil {
 		return request.Result{}, nil
 	}
@@ -112,88 +92,20 @@ func (s *sharded[K]) Reconcile(ctx context.Context, req K) (request.Result, erro
 	return s.next.Reconcile(in, req)
 }
 
-// admits reports whether req may be reconciled now.
-func (s *sharded[K]) admits(req K) bool {
-	_, leave := s.enter(context.Background(), req)
+// admits reports whether req may be reconciled now. A panic of the program's function that places req is
+// left to Reconcile, whose panics controller-runtime expects.
+func (s *sharded[K]) admits(req K) (admitted bool) {
+	defer func() {
+		if recover() != nil {
+			admitted = true
+		}
+	}()
+	_, leave, _ := s.keys.Enter(context.Background(), req)
 	if leave == nil {
 		return false
 	}
 	leave()
 	return true
-}
-
-// enter begins the reconcile of req. A nil leave: this replica must not reconcile it now.
-func (s *sharded[K]) enter(ctx context.Context, req K) (in context.Context, leave func()) {
-	shard, err := s.place(req)
-	if err != nil {
-		s.await(req, err)
-		return nil, nil
-	}
-	for {
-		if in, leave, _ = s.guard.Enter(ctx, shard); leave != nil {
-			return in, leave
-		}
-		s.keep(req)
-		if !s.guard.Works(shard) || !s.forget(req) {
-			return nil, nil // it is added when the shard is held, or has been
-		}
-	}
-}
-
-// await adds req again when the state of its object is known, if that is why it has no place.
-func (s *sharded[K]) await(req K, err error) {
-	if pending, is := errors.AsType[*kube.NotSettledError](err); is && pending.When != nil {
-		pending.When(func() { s.push(req) })
-	}
-}
-
-func (s *sharded[K]) keep(req K) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.later[req] = struct{}{}
-}
-
-// forget ends keep. It reports whether req was kept.
-func (s *sharded[K]) forget(req K) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, kept := s.mu.later[req]
-	delete(s.mu.later, req)
-	return kept
-}
-
-// follow sets what adds requests to the queue. Nil: it does not run.
-func (s *sharded[K]) follow(add func(K)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.add = add
-}
-
-// push adds req to the queue, if that runs.
-func (s *sharded[K]) push(req K) {
-	s.mu.Lock()
-	add := s.mu.add
-	s.mu.Unlock()
-	if add != nil {
-		add(req)
-	}
-}
-
-// turn adds what was kept for shards that are held now, and forgets what has no object any more.
-func (s *sharded[K]) turn() {
-	s.mu.Lock()
-	kept := slices.Collect(maps.Keys(s.mu.later))
-	s.mu.Unlock()
-	for _, req := range kept {
-		shard, err := s.place(req)
-		_, pending := errors.AsType[*kube.NotSettledError](err)
-		if pending || err == nil && !s.guard.Works(shard) {
-			continue
-		}
-		if s.forget(req) && err == nil {
-			s.push(req)
-		}
-	}
 }
 
 // queueMaker is the type of NewQueue in a controller's options.
@@ -211,8 +123,12 @@ func (s *sharded[K]) queueOf(newQueue queueMaker[K]) queueMaker[K] {
 		if !is {
 			q = plain[K]{made}
 		}
-		s.follow(q.Add)
-		return &shardedQueue[K]{PriorityQueue: q, of: s, stop: s.guard.Changed(s.turn)}
+		stop := s.keys.Follow(func(reqs []K) {
+			for _, req := range reqs {
+				q.Add(req)
+			}
+		})
+		return &shardedQueue[K]{PriorityQueue: q, of: s, stop: stop}
 	}
 }
 
@@ -245,7 +161,6 @@ func (q *shardedQueue[K]) GetWithPriority() (req K, priority int, shutdown bool)
 // ShutDown implements priorityqueue.PriorityQueue.
 func (q *shardedQueue[K]) ShutDown() {
 	q.stop()
-	q.of.follow(nil)
 	q.PriorityQueue.ShutDown()
 }
 
@@ -274,19 +189,23 @@ func (q plain[K]) GetWithPriority() (req K, priority int, shutdown bool) {
 	return req, 0, shutdown
 }
 
-// uidOf returns the UID of an object of a kind, in whatever form it is cached. It does not block.
-func (c *kinds) uidOf(kind schema.GroupKind, key client.ObjectKey) (uid string, err error) {
-	err = errNoObject
+// uidOf returns the UID of an object of a kind, in whatever form it is cached; not ok: there is none. If that
+// depends on a write whose outcome is not known yet, again is called when it is. It does not block.
+func (c *kinds) uidOf(kind schema.GroupKind, key client.ObjectKey, again func()) (uid string, ok bool) {
+	var pending *kube.NotSettledError
 	for _, e := range c.openedOf(kind) {
-		obj, failed := e.lister.Get(kube.Key(key))
+		obj, err := e.lister.Get(kube.Key(key))
 		if obj != nil {
-			return string(obj.GetUID()), nil
+			return string(obj.GetUID()), true
 		}
-		if _, pending := errors.AsType[*kube.NotSettledError](failed); pending {
-			err = failed
+		if e, is := errors.AsType[*kube.NotSettledError](err); is {
+			pending = e
 		}
 	}
-	return "", err
+	if pending != nil && pending.When != nil {
+		pending.When(again)
+	}
+	return "", false
 }
 
 func (c *kinds) openedOf(kind schema.GroupKind) (found []*entry) {

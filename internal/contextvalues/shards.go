@@ -13,15 +13,9 @@ import (
 type Shards interface {
 	// By says what the keys of objects are divided by, and among how many shards.
 	By() (by shards.By, count int)
-	// Enter begins a reconcile of a key of a shard, if that is held. Its context ends when the shard
-	// is lost, and carries it: see ShardOf. leave must be called when the reconcile has ended. A nil
-	// leave: the shard is not held; later tells whether it is about to be.
-	Enter(ctx context.Context, shard int) (in context.Context, leave func(), later bool)
-	// Works reports whether the shard is held, and not drained.
-	Works(shard int) bool
-	// Changed calls f whenever a shard is held from now on, drained or lost, or is not about to be held
-	// any more, until stop. f does not block, and may be called from any goroutine.
-	Changed(f func()) (stop func())
+	// Held are those that it works on. The context of what Enter begins carries the shard: see
+	// ShardOf.
+	shards.Held
 }
 
 // Shard is a shard that a process holds, for one time.

@@ -8,5 +8,5 @@
 //
 //	shards 0, 1 and 5 of 8 ──▶ shardRange(object.metadata.uid, '0x00…', '0x40…') || shardRange(…)
 //
-// All of it is pure.
+// All of it is pure, but for Keys, which admits the keys of held shards.
 package shards
