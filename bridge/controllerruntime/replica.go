@@ -4,13 +4,16 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,8 +42,12 @@ type replica struct {
 	agent   *ownership.Agent
 	cache   *kinds        // set while the manager is made
 	elected chan struct{} // closed when shard 0 is held first
-	sim     atomic.Value  // the Hooks of a simulation
-	mu      struct {
+	grace   time.Duration // of GracefulShutdownTimeout; negative: for ever
+	// endWork ends the contexts of reconciles in flight, and whenWorkEnds calls a function then.
+	endWork      context.CancelCauseFunc
+	whenWorkEnds func(func()) (stop func() bool)
+	sim          atomic.Value // the Hooks of a simulation
+	mu           struct {
 		sync.Mutex
 		divided     map[schema.GroupKind]shards.By // what is not as By says
 		controllers map[string]bool                // by name
@@ -49,6 +56,15 @@ type replica struct {
 }
 
 var _ ctrl.Manager = (*replica)(nil)
+
+func newReplica(s Sharding, grace time.Duration) *replica {
+	r := &replica{Sharding: s, elected: make(chan struct{}), grace: grace}
+	work, end := context.WithCancelCause(context.Background())
+	r.endWork = end
+	r.whenWorkEnds = func(f func()) (stop func() bool) { return context.AfterFunc(work, f) }
+	r.mu.divided, r.mu.controllers = map[schema.GroupKind]shards.By{}, map[string]bool{}
+	return r
+}
 
 // dividedBy returns what decides the shard of a kind's objects; empty: each replica has all.
 func (r *replica) dividedBy(kind schema.GroupKind) shards.By {
@@ -272,7 +288,8 @@ func (r *replica) member() manager.Runnable { return member{r} }
 type member struct{ of *replica }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. controller-runtime ends what needs
-// no leader election first: the shards are given away while the controllers still work.
+// no leader election first, and then the controllers: the shards are given away while these still
+// work.
 func (member) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
@@ -298,7 +315,51 @@ func (m member) Start(ctx context.Context) error {
 			once.Do(func() { close(r.elected) })
 		}
 	})()
-	return r.agent.Run(logr.NewContext(ctx, r.Manager.GetLogger().WithName("sharding")))
+	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	var leaving sync.WaitGroup
+	defer leaving.Wait()
+	defer end(nil)
+	leaving.Go(func() {
+		select {
+		case <-ctx.Done():
+			end(r.leave(running))
+		case <-running.Done():
+		}
+	})
+	return r.agent.Run(logr.NewContext(running, r.Manager.GetLogger().WithName("sharding")))
+}
+
+// errStopping is the cause of the end of a reconcile's context.
+var errStopping = errors.New("the manager is stopping")
+
+// leave gives each shard away when its reconciles have ended. Their contexts end after two thirds
+// of the time that controller-runtime gives them. It returns when none is in flight, or why the
+// Leases must be kept: that time has passed, and reconciles go on.
+func (r *replica) leave(ctx context.Context) error {
+	guard, changed := r.agent.Guard(), make(chan struct{}, 1)
+	defer guard.Changed(func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})()
+	r.agent.Leave()
+	soon, over := time.After(cmp.Or(max(r.grace, 0), defaultGrace)*2/3), (<-chan time.Time)(nil)
+	if r.grace >= 0 {
+		over = time.After(r.grace)
+	}
+	for len(guard.Held()) > 0 {
+		select {
+		case <-changed:
+		case <-soon:
+			r.endWork(errStopping)
+		case <-over:
+			return ownership.ErrAbandoned
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
 }
 
 // single is a Runnable that runs where shard 0 is held.

@@ -23,9 +23,9 @@ import (
 
 // ShardedOptions returns the options of a controller of mgr, which must be of Sharded, whose
 // requests are of any type: by returns what the shard of a request is the hash of, such as the
-// namespace of its object. Not ok: the request is dropped. Its queue is one of NewQueue unless o
-// has one. Options of a controller.NewUnmanaged may be completed too. With a nil by one replica
-// reconciles all requests.
+// namespace of its object. Not ok: the request is dropped. If by panics, the reconcile does. Its
+// queue is one of NewQueue unless o has one. Options of a controller.NewUnmanaged may be completed
+// too. With a nil by one replica reconciles all requests.
 func ShardedOptions[K comparable](
 	mgr ctrl.Manager, o controller.TypedOptions[K], by func(req K) (value string, ok bool),
 ) (controller.TypedOptions[K], error) {
@@ -64,6 +64,7 @@ type sharded[K comparable] struct {
 	next  request.TypedReconciler[K]
 	mark  func(ctx context.Context, req K) context.Context // for next; nil: as it is
 	keys  *shards.Keys[K]
+	of    *replica
 	ready chan struct{} // closed when a worker asks for a request
 	once  sync.Once     // closes ready
 }
@@ -72,7 +73,7 @@ func newSharded[K comparable](
 	r *replica, where func(req K) (shard int, ok bool), next request.TypedReconciler[K],
 ) *sharded[K] {
 	return &sharded[K]{
-		next: next, keys: shards.NewKeys(r.agent.Guard(), where), ready: make(chan struct{}),
+		next: next, keys: shards.NewKeys(r.agent.Guard(), where), of: r, ready: make(chan struct{}),
 	}
 }
 
@@ -86,14 +87,17 @@ func (s *sharded[K]) Reconcile(ctx context.Context, req K) (request.Result, erro
 		return request.Result{}, nil
 	}
 	defer leave()
+	in, end := context.WithCancelCause(in)
+	defer end(nil)
+	defer s.of.whenWorkEnds(func() { end(errStopping) })()
 	if s.mark != nil {
 		in = s.mark(in, req)
 	}
 	return s.next.Reconcile(in, req)
 }
 
-// admits reports whether req may be reconciled now. A panic of the program's function that places req is
-// left to Reconcile, whose panics controller-runtime expects.
+// admits reports whether req may be reconciled now. A panic of the program's function that places
+// req is left to Reconcile, whose panics controller-runtime expects.
 func (s *sharded[K]) admits(req K) (admitted bool) {
 	defer func() {
 		if recover() != nil {
@@ -189,8 +193,9 @@ func (q plain[K]) GetWithPriority() (req K, priority int, shutdown bool) {
 	return req, 0, shutdown
 }
 
-// uidOf returns the UID of an object of a kind, in whatever form it is cached; not ok: there is none. If that
-// depends on a write whose outcome is not known yet, again is called when it is. It does not block.
+// uidOf returns the UID of an object of a kind, in whatever form it is cached; not ok: there is
+// none. If that depends on a write whose outcome is not known yet, again is called when it is. It
+// does not block.
 func (c *kinds) uidOf(kind schema.GroupKind, key client.ObjectKey, again func()) (uid string, ok bool) {
 	var pending *kube.NotSettledError
 	for _, e := range c.openedOf(kind) {

@@ -29,8 +29,12 @@ import (
 	"github.com/flyball-dev/flyball/kube"
 )
 
-// defaultRetryPeriod is that of controller-runtime's leader election.
-const defaultRetryPeriod = 2 * time.Second
+const (
+	// defaultRetryPeriod is that of controller-runtime's leader election.
+	defaultRetryPeriod = 2 * time.Second
+	// defaultGrace is controller-runtime's GracefulShutdownTimeout.
+	defaultGrace = 30 * time.Second
+)
 
 // ShardBy is what decides the shard of an object, by a hash.
 type ShardBy string
@@ -104,6 +108,9 @@ type Sharding struct {
 //     is not valid, as by Fence, which Sharded replaces.
 //   - A shard is given away after its reconciles have ended, and taken after the cache has what was
 //     written before. The shards of a replica that has failed are taken after LeaseDuration.
+//   - At the end of Start's context reconciles in flight go on. Their contexts end after two thirds
+//     of GracefulShutdownTimeout. Those that run when it has passed may write no more, and their
+//     shards are taken after LeaseDuration.
 //   - Other Runnables that need leader election run where shard 0 is held. When that moves, their
 //     context ends, and their Start is called where it is held next, maybe again. Elected is closed
 //     when this replica holds shard 0 for the first time.
@@ -131,8 +138,7 @@ func share(cfg *rest.Config, opts *ctrl.Options, s Sharding) (*replica, error) {
 		return nil, err
 	}
 	*opts = Options(*opts)
-	r := &replica{Sharding: s, elected: make(chan struct{})}
-	r.mu.divided, r.mu.controllers = map[schema.GroupKind]shards.By{}, map[string]bool{}
+	r := newReplica(s, ptr.Deref(opts.GracefulShutdownTimeout, defaultGrace))
 	var err error
 	r.agent, err = ownership.New(ownership.Options{
 		ID: s.ID, Namespace: namespace, Identity: s.Identity, Program: ownership.Program(),

@@ -67,6 +67,7 @@ var starters = map[string]string{
 	"informer/internal/restclient/stream.go": "decode the frames that have arrived together, which waits for them",
 
 	"bridge/controllerruntime/console.go": "the mirrors of workers join the run of the console",
+	"bridge/controllerruntime/replica.go": "gives the shards away at the end, which Start waits for",
 	"bridge/controllerruntime/reader.go":  "copies the parts of a long list, and waits for them",
 
 	"envtest/build.go":   "the go command, while its progress is shown",
