@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/flyball-dev/flyball/internal/ownership"
 	"github.com/flyball-dev/flyball/internal/writegate"
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager/internal/election"
@@ -58,7 +59,7 @@ func (e LeaderElection) complete() (LeaderElection, error) {
 	e.RenewDeadline = cmp.Or(e.RenewDeadline, e.LeaseDuration*2/3)
 	e.RetryPeriod = cmp.Or(e.RetryPeriod, e.RenewDeadline/5)
 	if e.Namespace == "" {
-		e.Namespace = ownNamespace()
+		e.Namespace = ownership.PodNamespace()
 	}
 	switch {
 	case e.ID == "":

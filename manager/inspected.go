@@ -144,8 +144,8 @@ func (i inspected) actor(opts Options) *actions.Actor {
 	case m.elector != nil && m.pauses != nil:
 		with.Lease, with.LeaseKey = m.elector, kube.Key{Namespace: opts.LeaderElection.Namespace, Name: opts.LeaderElection.ID}
 	}
-	if host, err := os.Hostname(); err == nil && inPod() && ownNamespace() != "" {
-		with.Pod = kube.Key{Namespace: ownNamespace(), Name: host}
+	if host, err := os.Hostname(); err == nil && inPod() && ownership.PodNamespace() != "" {
+		with.Pod = kube.Key{Namespace: ownership.PodNamespace(), Name: host}
 	}
 	return actions.New(acting{i}, with)
 }

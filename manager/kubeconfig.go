@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/homedir"
 
+	"github.com/flyball-dev/flyball/internal/ownership"
 	"github.com/flyball-dev/flyball/internal/redact"
 )
 
@@ -26,25 +27,6 @@ import (
 // file was given, there is none in the home directory, no context was requested, and
 // the process is not in a Pod.
 var ErrNoCluster = errors.New("no configuration found")
-
-// serviceAccount is the directory of a Pod's token.
-const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
-
-// podNamespace is the variable with the Pod's namespace, for Pods whose token is
-// elsewhere or that have none.
-const podNamespace = "POD_NAMESPACE"
-
-// ownNamespace returns the namespace of the Pod; empty: not in a Pod.
-func ownNamespace() string {
-	if named := os.Getenv(podNamespace); named != "" {
-		return named
-	}
-	text, err := os.ReadFile(serviceAccount + "/namespace")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
-}
 
 // inPod reports whether this is a Pod, by what rest.InClusterConfig looks for first. A
 // Pod need not have a token to have probes.
@@ -84,8 +66,8 @@ func FindConfig(kubeconfig, context string) (*rest.Config, error) {
 func inCluster() (*rest.Config, error) {
 	cfg, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
-		if _, missing := os.Stat(serviceAccount); missing == nil {
-			err = fmt.Errorf("%s exists, but KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set", serviceAccount)
+		if _, missing := os.Stat(ownership.ServiceAccount); missing == nil {
+			err = fmt.Errorf("%s exists, but KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set", ownership.ServiceAccount)
 		}
 	}
 	return cfg, err

@@ -23,6 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/health"
+	"github.com/flyball-dev/flyball/internal/ownership"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/manager/internal/crdinstall"
 	"github.com/flyball-dev/flyball/resource/builtin"
@@ -196,7 +197,7 @@ func (o *Options) complete() error {
 	}
 	if m := o.Webhooks.Managed; m != nil && m.Namespace == "" {
 		managed := *m
-		managed.Namespace = ownNamespace()
+		managed.Namespace = ownership.PodNamespace()
 		o.Webhooks.Managed = &managed
 	}
 	misuse = append(misuse, drainMisuse(o.Webhooks.DrainDelay, o.GracePeriod), o.readCRDs(), o.Record.misuse())

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -133,7 +132,7 @@ func Sharded(cfg *rest.Config, opts ctrl.Options, s Sharding) (ctrl.Manager, err
 // share returns this process as one of the replicas, and completes opts for its manager.
 func share(cfg *rest.Config, opts *ctrl.Options, s Sharding) (*replica, error) {
 	s.ID, s.By = cmp.Or(s.ID, opts.LeaderElectionID), cmp.Or(s.By, ByNamespace)
-	namespace := cmp.Or(opts.LeaderElectionNamespace, ownNamespace())
+	namespace := cmp.Or(opts.LeaderElectionNamespace, ownership.PodNamespace())
 	if err := errors.Join(s.check(), checkManager(cfg, opts, namespace)); err != nil {
 		return nil, err
 	}
@@ -251,18 +250,6 @@ func checkManager(cfg *rest.Config, opts *ctrl.Options, namespace string) error 
 			fmt.Errorf("LeaseDuration is %s; write at least 2s, in whole seconds", d))
 	}
 	return errors.Join(misuse...)
-}
-
-// ownNamespace returns the namespace of the Pod; empty: this process is in none.
-func ownNamespace() string {
-	if named := os.Getenv("POD_NAMESPACE"); named != "" {
-		return named
-	}
-	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
 }
 
 // divide makes a cache hold the objects of held shards alone.
