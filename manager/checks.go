@@ -52,6 +52,9 @@ func (m *Manager) readyChecks() []health.Check {
 			if m.elector != nil && g.stage == StageControllers && r.waits() {
 				c.Passing = "it waits to lead"
 			}
+			if r.elsewhere() {
+				c.Passing = "it runs on the replica that holds shard 0"
+			}
 			checks = append(checks, c)
 			if c, ok := r.runnable.(Controller); ok {
 				saturated := m.pulse.SaturationCheck(c, c.Snapshot())

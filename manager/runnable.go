@@ -27,6 +27,10 @@ import (
 // panic ends the manager with that reason; once ctx has ended, an error for which
 // errors.Is(err, context.Canceled) holds does not count.
 //
+// If replicas share objects (Sharding.Shards), a Runnable of StageControllers that is not a
+// Controller runs on one of them. Its context ends when another one is to run it, and its Run
+// is called again when it comes back.
+//
 // A Runnable may implement further interfaces, which the manager uses:
 //
 //	Named        a name for errors, states and metrics
@@ -65,7 +69,7 @@ type Started interface{ Started() <-chan struct{} }
 
 // Standby is a Runnable that prepares while another process leads. With leader election,
 // and added to StageControllers, its Standby runs in StageStandby on every replica; Run
-// begins when this process leads.
+// begins when this process leads. It is not called if replicas share objects, since none waits.
 type Standby interface {
 	Standby(ctx context.Context) error
 }
@@ -173,7 +177,7 @@ func (m *Manager) join(i int, r Runnable, name string) error {
 			}
 		}
 		at := m.runnables.groups[slices.Index(stages[:], StageStandby)]
-		prepares, err := at.join(RunnableFunc(s.Standby), r, name, to)
+		prepares, err := at.join(RunnableFunc(s.Standby), r, nil, name, to)
 		if err != nil {
 			free()
 			return err
@@ -184,11 +188,11 @@ func (m *Manager) join(i int, r Runnable, name string) error {
 			part()
 		}
 	}
-	what := r
+	var only sole
 	if _, isController := r.(Controller); !isController && m.replicas != nil && stages[i] == StageControllers {
-		what = alone(m.replicas.agent.Guard(), r)
+		only = m.replicas.agent.Guard()
 	}
-	_, err := m.runnables.groups[i].join(what, r, name, to)
+	_, err := m.runnables.groups[i].join(r, r, only, name, to)
 	return err
 }
 

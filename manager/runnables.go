@@ -73,11 +73,12 @@ func (r *runnables) members() []member {
 	return out
 }
 
-// informers returns the factory's informers and those that were added.
+// informers returns the factory's informers and those that were added, unless another replica may
+// run them.
 func (r *runnables) informers() []state.Informer {
 	out := r.shared.Snapshot()
 	for _, m := range r.members() {
-		if i, ok := m.runnable.(Informer); ok {
+		if i, ok := m.runnable.(Informer); ok && !m.elsewhere() {
 			out = append(out, i.Snapshot())
 		}
 	}
@@ -85,11 +86,11 @@ func (r *runnables) informers() []state.Informer {
 }
 
 // progress returns the progress of the factory's informers and of those that were
-// added.
+// added, unless another replica may run them.
 func (r *runnables) progress() []informer.Progress {
 	out := r.shared.Progress()
 	for _, m := range r.members() {
-		if i, ok := m.runnable.(Informer); ok {
+		if i, ok := m.runnable.(Informer); ok && !m.elsewhere() {
 			out = append(out, i.Progress())
 		}
 	}

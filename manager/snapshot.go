@@ -31,7 +31,7 @@ type RunState string
 
 // The states of a Runnable, in order.
 const (
-	RunWaiting RunState = "waiting" // for its stage to start
+	RunWaiting RunState = "waiting" // for its stage to start, or to run on the one replica that runs it
 	RunRunning RunState = "running"
 	RunEnded   RunState = "ended"
 )

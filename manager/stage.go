@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flyball-dev/flyball/internal/ownership"
 	"github.com/flyball-dev/flyball/internal/taskgroup"
 )
 
@@ -64,6 +63,7 @@ type group struct {
 type member struct {
 	runnable  Runnable
 	owner     Runnable // what was added: runnable, or what it is the Standby of
+	only      sole     // not nil: it runs on one replica alone
 	name      string
 	entered   chan struct{} // closed when its Run is called
 	gone      chan struct{} // closed when it is forgotten
@@ -76,6 +76,14 @@ type member struct {
 	to        notices
 }
 
+// sole calls run on the one replica that holds a shard, while it does. *ownership.Guard is one.
+type sole interface {
+	Alone(ctx context.Context, shard int, run func(ctx context.Context) error) error
+}
+
+// elsewhere reports whether m runs on one replica alone, and not on this one now.
+func (m member) elsewhere() bool { return m.only != nil && m.state == RunWaiting }
+
 // notices are what a group calls about a member, without its lock.
 type notices struct {
 	fault     func(error) // an error or panic that ends the manager
@@ -83,10 +91,10 @@ type notices struct {
 	forgotten func()      // nothing of the member is left
 }
 
-// join runs r in the group: now, or when the group starts.
-func (g *group) join(r, owner Runnable, name string, to notices) (*member, error) {
+// join runs r in the group: now, or when the group starts. only is as in member.
+func (g *group) join(r, owner Runnable, only sole, name string, to notices) (*member, error) {
 	m := &member{
-		runnable: r, owner: owner, name: name, state: RunWaiting, since: time.Now(), to: to,
+		runnable: r, owner: owner, only: only, name: name, state: RunWaiting, since: time.Now(), to: to,
 		entered: make(chan struct{}), gone: make(chan struct{}),
 	}
 	g.mu.Lock()
@@ -109,9 +117,11 @@ func (g *group) join(r, owner Runnable, name string, to notices) (*member, error
 // live runs m. The state of a member that ends with the group, or whose error ends the
 // manager, remains for the last Snapshot; any other is forgotten.
 func (g *group) live(ctx context.Context, m *member) {
-	g.set(m, RunRunning, nil)
+	if m.only == nil {
+		g.set(m, RunRunning, nil)
+	}
 	close(m.entered)
-	err := cmp.Or(guarded(ctx, m.runnable), neverStarted(ctx, m.runnable))
+	err := cmp.Or(g.work(ctx, m), neverStarted(ctx, m.runnable))
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // the expected end
 	}
@@ -129,6 +139,19 @@ func (g *group) live(ctx context.Context, m *member) {
 		return
 	}
 	g.forget(m)
+}
+
+// work runs m; one that runs on one replica alone whenever that is this one, while it waits
+// otherwise.
+func (g *group) work(ctx context.Context, m *member) error {
+	if m.only == nil {
+		return guarded(ctx, m.runnable)
+	}
+	return m.only.Alone(ctx, 0, func(ctx context.Context) error {
+		g.set(m, RunRunning, nil)
+		defer g.set(m, RunWaiting, nil)
+		return guarded(ctx, m.runnable)
+	})
 }
 
 // guarded runs r and converts a panic to an error with the stack.
@@ -186,11 +209,12 @@ func (g *group) run(ctx context.Context) {
 }
 
 // opened blocks until the members have started, which the next stage waits for: their
-// Run is called, and the Started channel is closed. It reports false if ctx ends first.
+// Run is called, and the Started channel is closed, unless another replica may run them.
+// It reports false if ctx ends first.
 func (g *group) opened(ctx context.Context) bool {
 	for _, m := range g.snapshot() {
 		waits := []<-chan struct{}{m.entered}
-		if s, ok := m.runnable.(Started); ok {
+		if s, ok := m.runnable.(Started); ok && m.only == nil {
 			waits = append(waits, s.Started())
 		}
 		for _, started := range waits {
@@ -224,11 +248,4 @@ func (g *group) snapshot() []member {
 		out[i] = *m
 	}
 	return out
-}
-
-// alone returns one as a Runnable that runs on the replica that holds shard 0, whenever that is this one.
-func alone(guard *ownership.Guard, one Runnable) Runnable {
-	return RunnableFunc(func(ctx context.Context) error {
-		return guard.Alone(ctx, 0, func(ctx context.Context) error { return guarded(ctx, one) })
-	})
 }
