@@ -28,6 +28,7 @@ type replicas struct {
 	agent    *ownership.Agent
 	informed *informer.SharedInformerFactory
 	recorder *election.Recorder
+	division *division
 	begun    bool
 }
 
@@ -36,6 +37,7 @@ type replicas struct {
 func share(opts *Options, cfg *rest.Config, informers *informer.SharedInformerFactory, recorder *election.Recorder, controllers func() []reconcile.Snapshot, pauses *actions.Pauses) (*replicas, error) {
 	r := &replicas{informed: informers, recorder: recorder}
 	e, s := opts.LeaderElection, opts.Sharding
+	r.division = newDivision(shards.By(s.By), controllers)
 	var err error
 	with := ownership.Options{
 		ID: e.ID, Namespace: e.Namespace, Identity: e.Identity, Program: ownership.Program(), By: shards.By(s.By), Count: s.Shards,
@@ -51,39 +53,7 @@ func share(opts *Options, cfg *rest.Config, informers *informer.SharedInformerFa
 	if r.agent, err = ownership.New(with, cfg, opts.Logger); err != nil {
 		return nil, err
 	}
-	return r, informers.Divide(s.Shards, func(kind schema.GroupKind) string { return string(dividedBy(kind, shards.By(s.By), controllers())) })
-}
-
-// dividedBy returns what decides the shard of a kind's objects; empty: each replica has all. By UID an
-// object must be where the one controller that uses it looks for it.
-func dividedBy(kind schema.GroupKind, by shards.By, controllers []reconcile.Snapshot) shards.By {
-	uses := map[shards.By]bool{}
-	for _, c := range controllers {
-		for _, s := range c.Sources {
-			switch {
-			case s.Kind != kind:
-			case c.Singleton || c.OwnShards: // its keys are where others than the objects are
-				return ""
-			case s.Self:
-				uses[shards.UID] = true
-			case s.Controllers:
-				uses[shards.Owner] = true
-			default:
-				uses[""] = true
-			}
-		}
-	}
-	switch {
-	case by == shards.Namespace:
-		return by
-	case len(uses) != 1:
-		return ""
-	case uses[shards.UID]:
-		return shards.UID
-	case uses[shards.Owner]:
-		return shards.Owner
-	}
-	return ""
+	return r, informers.Divide(s.Shards, r.division.of)
 }
 
 // catchUp makes the informers have what the owners of shards before wrote.
@@ -101,10 +71,12 @@ func (r *replicas) catchUp(ctx context.Context, taken []ownership.Taken) error {
 		}
 		return floor
 	})
+	log := logr.FromContextOrDiscard(ctx)
+	r.division.log(log, r.informed.Snapshot())
 	if len(behind) > 0 {
 		return fmt.Errorf("informers are behind: %s", strings.Join(behind, "; "))
 	}
-	logr.FromContextOrDiscard(ctx).V(1).Info("The informers have what was written to shards before", "taken", len(taken), "waitedFor", waited, "lists", lists)
+	log.V(1).Info("The informers have what was written to shards before", "taken", len(taken), "waitedFor", waited, "lists", lists)
 	return nil
 }
 

@@ -114,8 +114,8 @@ var (
 
 // Add runs r, usually a controller, in the last stage: when Run starts, or at once
 // during Run. It does not block. It returns an error if r is nil or remembers misuse,
-// if it is a controller whose name is taken, or if the manager is stopping or has
-// stopped; Run also returns errors of earlier calls. r runs until its Run returns nil,
+// if it is a controller whose name is taken, if it is one added during Run that needs what
+// is on other replicas (Sharding.Shards), or if the manager is stopping or has stopped; Run also returns errors of earlier calls. r runs until its Run returns nil,
 // Remove ends it or the manager stops; in the first two cases it is then forgotten.
 func (m *Manager) Add(r Runnable) error { return m.AddTo(StageControllers, r) }
 
@@ -151,6 +151,11 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 	}
 	if m.life.stopping() != nil {
 		return fmt.Errorf("add %s: %w", name, errStopped)
+	}
+	if c, is := r.(Controller); is && m.replicas != nil {
+		if err := m.replicas.division.misfit(c.Snapshot()); err != nil {
+			return fmt.Errorf("add %s: %w", name, err)
+		}
 	}
 	if err := m.runnables.reserve(r, name); err != nil {
 		return err
