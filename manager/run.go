@@ -60,6 +60,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { m.pulse.Watch(ctx, m.log) })
 	all.Go(func() { m.unread.watch(ctx, m.log, m.informerStates) })
+	if m.replicas != nil {
+		all.Go(func() { m.replicas.fillGaps(ctx) })
+	}
 	var started []running
 	for _, g := range m.runnables.groups {
 		// A stage ends when its turn comes, not when ctx does.

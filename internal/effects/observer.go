@@ -104,11 +104,11 @@ func (o *Observer) recognize(req *http.Request) (write Write, ok bool) {
 	return write, true
 }
 
-// Writes returns the kind of a write to an object of a watched kind, whoever reports it. ok
-// is false for other requests.
-func (o *Observer) Writes(req *http.Request) (kind schema.GroupVersionKind, ok bool) {
+// Writes returns the kind and the key of a write to an object of a watched kind, whoever reports
+// it. The key of a create, and of a collection, has no name. ok is false for other requests.
+func (o *Observer) Writes(req *http.Request) (kind schema.GroupVersionKind, key kube.Key, ok bool) {
 	write, ok := o.write(req)
-	return write.Kind, ok
+	return write.Kind, write.Key, ok
 }
 
 func (o *Observer) write(req *http.Request) (write Write, ok bool) {

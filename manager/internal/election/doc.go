@@ -32,6 +32,8 @@
 // A kind is in the record if each guarded write to it since the lease was won was answered
 // with its version, or was refused. Any other write, such as a deletion, removes the kind
 // from the record until the next leader: for what is not in the record, the server is asked.
+// Replicas that share objects ask it once themselves then (FillGaps), so that the next shard
+// that moves need not.
 // A Recorder is safe for concurrent use. It starts no goroutines.
 //
 // # Testing

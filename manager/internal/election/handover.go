@@ -6,6 +6,7 @@ package election
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -79,6 +80,7 @@ func (h *Handover) catchUp(ctx context.Context, p plan) {
 // CatchUp blocks until the informers have passed the floor of each kind, or ctx ends, and records that this
 // process has them. It returns which kinds were waited for, how many lists were sent, and what is behind.
 func (r *Recorder) CatchUp(ctx context.Context, informers Informers, floor func(schema.GroupKind) informer.Floor) (waited []string, lists int, behind []string) {
+	marks := r.marks()
 	all := informers.CatchUp(ctx, floor)
 	passed := passedByAll(all, floor)
 	for _, c := range all {
@@ -88,8 +90,32 @@ func (r *Recorder) CatchUp(ctx context.Context, informers Informers, floor func(
 	}
 	for kind, v := range passed {
 		r.inherit(kind, v)
+		if floor(kind).Present {
+			r.cover(kind, marks[kind])
+		}
 	}
 	return summary(all)
+}
+
+// FillGaps asks the server for the kinds of Gaps, and records what the informers have passed of
+// them: it is not older than what was written until now. A write that was cut off may still be
+// carried out later.
+func (r *Recorder) FillGaps(ctx context.Context, informers Informers) (filled bool) {
+	gaps, marks := r.Gaps(), r.marks()
+	if len(gaps) == 0 {
+		return true
+	}
+	floor := func(kind schema.GroupKind) informer.Floor {
+		return informer.Floor{Present: slices.Contains(gaps, kind)}
+	}
+	passed := passedByAll(informers.CatchUp(ctx, floor), floor)
+	for _, kind := range gaps {
+		if v, ok := passed[kind]; ok {
+			r.inherit(kind, v)
+			r.cover(kind, marks[kind])
+		}
+	}
+	return len(r.Gaps()) == 0
 }
 
 // passedByAll returns the version that all informers of a kind have passed, for the kinds of

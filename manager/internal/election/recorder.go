@@ -4,6 +4,8 @@
 package election
 
 import (
+	"cmp"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -26,7 +28,7 @@ type Receiver interface {
 
 // Writes tells which requests are writes of watched kinds. *effects.Observer does.
 type Writes interface {
-	Writes(req *http.Request) (kind schema.GroupVersionKind, ok bool)
+	Writes(req *http.Request) (kind schema.GroupVersionKind, key kube.Key, ok bool)
 }
 
 // Recorder notes the newest version of each kind that the guarded clients have written, and
@@ -37,7 +39,7 @@ type Recorder struct {
 	writes Writes
 	mu     struct {
 		sync.Mutex
-		notes map[schema.GroupKind]note
+		notes map[schema.GroupKind]*note
 		// inherited is what this leader has passed of its predecessor's writes, for kinds
 		// that were watched all the time since it won the lease.
 		inherited map[schema.GroupKind]passed
@@ -47,9 +49,42 @@ type Recorder struct {
 // note is what is known about the writes to one kind.
 type note struct {
 	version kube.Version // the newest
-	open    int          // writes begun that were neither refused nor seen with a version
-	missed  bool         // an effect without a write that had begun
+	open    map[*write]struct{}
+	// blank counts the writes that may have been carried out and whose versions will not be known,
+	// such as deletions and those without an answer. A list has shown the effects of the first
+	// covered.
+	blank, covered uint64
 }
+
+// write is one that has begun, and was neither refused nor seen in its effect.
+type write struct {
+	key   kube.Key // without a name for a create
+	ended bool     // the server has carried it out, and the answer was read
+}
+
+// end removes a write whose version will not be known.
+func (n *note) end(w *write) {
+	if _, open := n.open[w]; open {
+		delete(n.open, w)
+		n.blank++
+	}
+}
+
+// of returns the open write that has an effect on key; nil: there is none.
+func (n *note) of(key kube.Key) (found *write) {
+	for w := range n.open {
+		switch w.key {
+		case key:
+			return w
+		case kube.Key{Namespace: key.Namespace}:
+			found = w
+		}
+	}
+	return found
+}
+
+// known reports whether the version of each write is known, or a list has shown its effect.
+func (n *note) known() bool { return len(n.open) == 0 && n.blank == n.covered }
 
 type passed struct {
 	version kube.Version
@@ -59,7 +94,7 @@ type passed struct {
 // NewRecorder returns a Recorder that passes effects on to next. kinds returns the watched kinds.
 func NewRecorder(next Receiver, kinds func() []schema.GroupKind) *Recorder {
 	r := &Recorder{next: next, kinds: kinds}
-	r.mu.notes = map[schema.GroupKind]note{}
+	r.mu.notes = map[schema.GroupKind]*note{}
 	return r
 }
 
@@ -68,13 +103,16 @@ func (r *Recorder) Recognize(w Writes) { r.writes = w }
 
 // Observe notes the effect of a write, and passes it on.
 func (r *Recorder) Observe(w kube.Written) {
-	if w.Effect != kube.Removed && w.Version != 0 {
-		r.change(w.Kind.GroupKind(), func(n *note) {
+	r.change(w.Kind.GroupKind(), func(n *note) {
+		// A server may answer a deletion with the version of the last state.
+		of, versioned := n.of(w.Key), w.Effect != kube.Removed && w.Version != 0
+		if versioned {
 			n.version = max(n.version, w.Version)
-			n.open--
-			n.missed = n.missed || n.open < 0
-		})
-	}
+			delete(n.open, of)
+		} else {
+			n.end(of)
+		}
+	})
 	r.next.Observe(w)
 }
 
@@ -82,8 +120,11 @@ func (r *Recorder) change(kind schema.GroupKind, f func(*note)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.mu.notes[kind]
-	f(&n)
-	r.mu.notes[kind] = n
+	if n == nil {
+		n = &note{open: map[*write]struct{}{}}
+		r.mu.notes[kind] = n
+	}
+	f(n)
 }
 
 // WhenPassed passes the call on.
@@ -130,20 +171,55 @@ func (t counted) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.
 func (t counted) RoundTrip(req *http.Request) (*http.Response, error) {
-	kind, ok := t.writes.Writes(req)
+	kind, key, ok := t.writes.Writes(req)
 	if !ok || strings.Contains(req.URL.RawQuery, "dryRun=") {
 		return t.next.RoundTrip(req)
 	}
-	t.change(kind.GroupKind(), func(n *note) { n.open++ })
+	w := &write{key: key}
+	t.change(kind.GroupKind(), func(n *note) { n.open[w] = struct{}{} })
 	resp, err := t.next.RoundTrip(req)
 	code := 0
 	if err == nil {
 		code = resp.StatusCode
 	}
-	if effects.OutcomeOf(code, err) == effects.Refused {
-		t.change(kind.GroupKind(), func(n *note) { n.open-- })
+	switch outcome := effects.OutcomeOf(code, err); {
+	case outcome == effects.Refused:
+		t.change(kind.GroupKind(), func(n *note) { delete(n.open, w) })
+	case outcome == effects.Unknown:
+		t.change(kind.GroupKind(), func(n *note) { n.end(w) })
+	case resp.Body != nil:
+		collection := req.Method == http.MethodDelete && key.Name == "" // has effects on many keys, or none
+		resp.Body = &answer{ReadCloser: resp.Body, end: func() {
+			t.change(kind.GroupKind(), func(n *note) {
+				if w.ended = true; collection {
+					n.end(w)
+				}
+			})
+		}}
 	}
 	return resp, err
+}
+
+// answer is the body of the answer to a write. It calls end once, when it has been read.
+type answer struct {
+	io.ReadCloser
+	once sync.Once
+	end  func()
+}
+
+// Read implements io.Reader.
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if err != nil {
+		a.once.Do(a.end)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (a *answer) Close() error {
+	a.once.Do(a.end)
+	return a.ReadCloser.Close()
 }
 
 // Sign writes the record into a Lease that is about to be written. The first record of a
@@ -172,7 +248,7 @@ func (r *Recorder) written(watched []schema.GroupKind, claim bool) map[string]ku
 	maps.DeleteFunc(r.mu.inherited, func(kind schema.GroupKind, _ passed) bool { return !slices.Contains(watched, kind) })
 	out := map[string]kube.Version{}
 	for kind, before := range r.mu.inherited {
-		if n := r.mu.notes[kind]; before.known && n.open == 0 && !n.missed {
+		if n := cmp.Or(r.mu.notes[kind], &note{}); before.known && n.known() {
 			out[kind.String()] = max(before.version, n.version)
 		}
 	}
@@ -191,6 +267,55 @@ func (r *Recorder) Known() map[schema.GroupKind]kube.Version {
 		known[schema.ParseGroupKind(kind)] = version
 	}
 	return known
+}
+
+// mark is what was written to a kind when a list begins, which will show it.
+type mark struct {
+	blank uint64
+	ended []*write
+}
+
+func (n *note) mark() (m mark) {
+	for w := range n.open {
+		if w.ended {
+			m.ended = append(m.ended, w)
+		}
+	}
+	m.blank = n.blank
+	return m
+}
+
+func (r *Recorder) marks() map[schema.GroupKind]mark {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	marks := map[schema.GroupKind]mark{}
+	for kind, n := range r.mu.notes {
+		marks[kind] = n.mark()
+	}
+	return marks
+}
+
+// Gaps returns the kinds of which a list can make known what was written.
+func (r *Recorder) Gaps() (gaps []schema.GroupKind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for kind, before := range r.mu.inherited {
+		n := cmp.Or(r.mu.notes[kind], &note{})
+		if !before.known || n.blank != n.covered || len(n.mark().ended) > 0 {
+			gaps = append(gaps, kind)
+		}
+	}
+	return gaps
+}
+
+// cover notes that a list, which began after m, has shown what was written to kind before.
+func (r *Recorder) cover(kind schema.GroupKind, m mark) {
+	r.change(kind, func(n *note) {
+		n.covered = max(n.covered, m.blank)
+		for _, w := range m.ended {
+			delete(n.open, w)
+		}
+	})
 }
 
 // disinherit notes that it is not known what those before have written to kind.

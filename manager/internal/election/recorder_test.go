@@ -4,9 +4,12 @@
 package election
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +29,9 @@ func (nobody) WhenPassed(schema.GroupVersionKind, kube.Key, kube.Version, func()
 // byPath takes each request for a write of the kind that its path names.
 type byPath struct{}
 
-func (byPath) Writes(req *http.Request) (schema.GroupVersionKind, bool) {
-	return schema.GroupVersionKind{Version: "v1", Kind: req.URL.Path[1:]}, req.Method != http.MethodGet
+func (byPath) Writes(req *http.Request) (schema.GroupVersionKind, kube.Key, bool) {
+	kind, name, _ := strings.Cut(req.URL.Path[1:], "/")
+	return schema.GroupVersionKind{Version: "v1", Kind: kind}, kube.Key{Name: name}, req.Method != http.MethodGet
 }
 
 // desk is a Recorder and the answer that its writes get.
@@ -36,6 +40,8 @@ type desk struct {
 	t     testing.TB
 	kinds []schema.GroupKind
 	code  int // 0: none arrives
+
+	pending io.Closer // the answer that end reads
 }
 
 func newDesk(t testing.TB) *desk {
@@ -67,6 +73,27 @@ func (d *desk) send(code int, method, path string) {
 func (d *desk) effect(effect kube.WriteEffect, kind string, version kube.Version) {
 	d.Observe(kube.Written{Effect: effect, Kind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Version: version})
 }
+
+func (d *desk) effectOn(effect kube.WriteEffect, name string, version kube.Version) {
+	d.Observe(kube.Written{Effect: effect, Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Key: kube.Key{Name: name}, Version: version})
+}
+
+// begin sends an update whose answer is read by end.
+func (d *desk) begin(path string) {
+	d.t.Helper()
+	req, err := http.NewRequest(http.MethodPut, "http://server"+path, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.code = 200
+	resp, err := d.Wrap(d).RoundTrip(req)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.pending = resp.Body
+}
+
+func (d *desk) end() { _ = d.pending.Close() }
 
 // signed returns the kinds in the record of a write of the Lease.
 func (d *desk) signed(what LeaseWrite) string {
@@ -202,5 +229,118 @@ func TestRecorder_ReadsCostNoAllocation_M12(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, func() { _, _ = rt.RoundTrip(req) }); n != 0 {
 		t.Errorf("a read allocates %v times, want none", n)
+	}
+}
+
+// shelf are informers that ask the server if they must, which is at a version then.
+type shelf struct {
+	kinds  []schema.GroupKind
+	now    kube.Version
+	lists  int
+	during func() // is called while a list is under way
+}
+
+func (s *shelf) CatchUp(_ context.Context, floor func(schema.GroupKind) informer.Floor) (all []informer.CaughtUp) {
+	for _, kind := range s.kinds {
+		one, want := informer.CaughtUp{Kind: kind.WithVersion("v1")}, floor(kind)
+		if one.Version = want.Version; want.Present {
+			s.lists++
+			one.Version, one.Lists = s.now, 1
+			if s.during != nil {
+				s.during()
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// A deletion has no version. The one who takes the shard asks the server, and so does the one who
+// gave it away, once. Later moves ask nothing.
+func TestRecorder_OneMoveAfterADeletionAsks_M31(t *testing.T) {
+	a, b := newDesk(t), newDesk(t)
+	server := &shelf{kinds: a.kinds, now: 9}
+	for _, d := range []*desk{a, b} {
+		d.Begin()
+		d.CatchUp(t.Context(), server, func(schema.GroupKind) informer.Floor { return informer.Floor{Present: true} })
+	}
+	move := func(from, to *desk) (lists int) {
+		said := from.Known()
+		server.lists = 0
+		to.CatchUp(t.Context(), server, func(kind schema.GroupKind) informer.Floor {
+			v, known := said[kind]
+			return informer.Floor{Version: v, Present: !known}
+		})
+		return server.lists
+	}
+	for name, write := range map[string]func(){
+		"a deletion":                    func() { a.send(200, "DELETE", "/Secret/x"); a.effectOn(kube.Removed, "x", 0) },
+		"a deletion, with a version":    func() { a.send(200, "DELETE", "/Secret/x"); a.effectOn(kube.Removed, "x", 9) },
+		"a collection":                  func() { a.send(200, "DELETE", "/Secret"); a.effectOn(kube.Removed, "x", 0) },
+		"no answer":                     func() { a.send(0, "PUT", "/Secret/x") },
+		"no answer, and that was noted": func() { a.send(0, "PUT", "/Secret/x"); a.effectOn(kube.Touched, "x", 0) },
+		"an answer that nobody used":    func() { a.send(200, "PUT", "/Secret/x") },
+	} {
+		if lists := move(a, b) + move(b, a); lists != 0 {
+			t.Errorf("%s: moves before ask %d times", name, lists)
+		}
+		write()
+		server.now++
+		if lists := move(a, b); lists != 1 || len(a.Gaps()) != 1 {
+			t.Errorf("%s: the first move asks %d times, want once; the gaps are %v", name, lists, a.Gaps())
+		}
+		a.FillGaps(t.Context(), server)
+		server.lists = 0
+		a.FillGaps(t.Context(), server)
+		if lists := server.lists + move(a, b) + move(b, a) + move(a, b); lists != 0 {
+			t.Errorf("%s: later moves ask %d times, want none", name, lists)
+		}
+		if v := a.Known()[secrets]; v != server.now {
+			t.Errorf("%s: version %d is known, want %d", name, v, server.now)
+		}
+	}
+}
+
+// A list shows what had ended when it began, and nothing else.
+func TestRecorder_AListCoversWhatCameBefore_M31(t *testing.T) {
+	for name, row := range map[string]struct {
+		before, during, after func(*desk)
+		want                  kube.Version // 0: not known
+	}{
+		"a deletion during the list": {
+			before: func(d *desk) { d.send(200, "DELETE", "/Secret/x"); d.effectOn(kube.Removed, "x", 0) },
+			during: func(d *desk) { d.send(200, "DELETE", "/Secret/y"); d.effectOn(kube.Removed, "y", 0) },
+		},
+		"a write that has not ended when it begins": {
+			before: func(d *desk) { d.begin("/Secret/x") },
+			during: func(d *desk) { d.end() },
+		},
+		"one that is seen later": {
+			before: func(d *desk) { d.send(0, "PUT", "/Secret/y"); d.begin("/Secret/x") },
+			after:  func(d *desk) { d.end(); d.effectOn(kube.Stored, "x", 12) },
+			want:   12,
+		},
+		"one whose effect comes after the list": {
+			before: func(d *desk) { d.send(200, "PUT", "/Secret/x") },
+			after:  func(d *desk) { d.effectOn(kube.Stored, "x", 8) },
+			want:   9,
+		},
+	} {
+		d := newDesk(t)
+		d.Begin()
+		d.inherit(secrets, 5)
+		d.inherit(schema.GroupKind{Kind: "Pod"}, 5)
+		row.before(d)
+		server := &shelf{kinds: d.kinds, now: 9}
+		if row.during != nil {
+			server.during = func() { row.during(d) }
+		}
+		d.FillGaps(t.Context(), server)
+		if row.after != nil {
+			row.after(d)
+		}
+		if got := d.Known()[secrets]; got != row.want {
+			t.Errorf("%s: version %d is known, want %d", name, got, row.want)
+		}
 	}
 }
