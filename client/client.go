@@ -88,6 +88,11 @@ type Options struct {
 
 // Client reads and writes objects on the API server. It has no cache: each read is a
 // request. Create one with New. It is safe for concurrent use.
+//
+// Nothing holds back the writes of a Client but its configuration. With that of a manager
+// whose replicas share objects (manager.Sharding), a write in the context of a reconcile is
+// refused once the shard of its key is lost. One in another context only needs that this
+// replica takes part.
 type Client struct {
 	*connection
 	opts Options

@@ -295,7 +295,9 @@ func (m *Manager) sendEvents() {
 	})
 }
 
-// Informers returns the factory to pass to informer.For. The manager runs it.
+// Informers returns the factory to pass to informer.For. The manager runs it. If replicas
+// share objects (Sharding.Shards), Listers of a kind that is divided show the objects of this
+// replica's shards alone, to whatever reads them; the log names such kinds at the start.
 func (m *Manager) Informers() *informer.SharedInformerFactory {
 	if m == nil {
 		return nil
@@ -305,7 +307,9 @@ func (m *Manager) Informers() *informer.SharedInformerFactory {
 
 // Client returns the client for controllers. Listers of Informers show its writes at
 // once. With leader election it writes only while this process leads; otherwise a write
-// returns an error that wraps ErrNotLeading.
+// returns an error that wraps ErrNotLeading. With Sharding.Shards, a write in the context of
+// a reconcile needs the shard of its key, and another one that the Lease of this replica is
+// valid.
 func (m *Manager) Client() *client.Client {
 	if m == nil {
 		return nil
@@ -354,12 +358,13 @@ func (m *Manager) Scheme() *runtime.Scheme {
 	return m.scheme
 }
 
-// Config returns a copy of the connection's configuration, for other clients. Their
-// requests count in the manager's metrics, and Listers show their writes at once, unless
-// WrapTransport is replaced or Host changed. With leader election their writes pass the
-// same gate as those of Client; every POST counts as a write, even a pure query such as
-// an access review. The gate is part of WrapTransport: extend it with Wrap. A client
-// whose configuration has lost the gate gets ErrGateLost.
+// Config returns a copy of the connection's configuration, for other clients. Their requests count
+// in the manager's metrics, and Listers show their writes at once, unless WrapTransport is replaced
+// or Host changed. With leader election or Sharding.Shards their writes pass the same gate as those
+// of Client: it finds the shard in the context of the request, so pass on that of the reconcile.
+// Every POST counts as a write, even a pure query such as an access review. The gate is part of
+// WrapTransport: extend it with Wrap. A client whose configuration has lost the gate gets
+// ErrGateLost.
 func (m *Manager) Config() *rest.Config { return rest.CopyConfig(m.userConfig) }
 
 // StandbyConfig is Config for what runs on every replica, without the gate.

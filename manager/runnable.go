@@ -112,11 +112,12 @@ var (
 	_ Started = (*election.Elector)(nil)
 )
 
-// Add runs r, usually a controller, in the last stage: when Run starts, or at once
-// during Run. It does not block. It returns an error if r is nil or remembers misuse,
-// if it is a controller whose name is taken, if it is one added during Run that needs what
-// is on other replicas (Sharding.Shards), or if the manager is stopping or has stopped; Run also returns errors of earlier calls. r runs until its Run returns nil,
-// Remove ends it or the manager stops; in the first two cases it is then forgotten.
+// Add runs r, usually a controller, in the last stage: when Run starts, or at once during Run. It
+// does not block. It returns an error if r is nil or remembers misuse, if it is a controller whose
+// name is taken, if it is one added during Run that needs what is on other replicas
+// (Sharding.Shards), or if the manager is stopping or has stopped; Run also returns errors of
+// earlier calls. r runs until its Run returns nil, Remove ends it or the manager stops; in the
+// first two cases it is then forgotten.
 func (m *Manager) Add(r Runnable) error { return m.AddTo(StageControllers, r) }
 
 // AddTo is Add for any stage. Informers of the factory need not be added; one created

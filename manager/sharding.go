@@ -24,6 +24,8 @@ import (
 // With Shards, the replicas of a Deployment share its objects. Each object belongs to a shard by a hash
 // (see By), and each shard to one replica at a time: the replicas divide them by Leases, evenly, and
 // when one starts, stops or ends unexpectedly, as few of them move as can. See docs/sharding.md.
+// Of several managers in one process each has shards of its own: the gate of one knows nothing of a
+// reconcile of another, whose context ends when its shard is lost.
 //
 // With Label, objects are divided among several Deployments by a label, which users, admission or
 // another controller set. An object belongs to the Deployment whose Shard is the label's value, one
