@@ -47,11 +47,11 @@ func TestHouse_SizeOfTheHouse(t *testing.T) {
 		now, max int
 	}{
 		{"modules", modules, 8},
-		{"packages", len(packages), 172},
-		{"lines of Go without tests", lines, 162_000},
+		{"packages", len(packages), 176},
+		{"lines of Go without tests", lines, 166_500},
 		{"tests at the root", rootTests, 0},
 		{"functions with more than 15 branches", branchy, 30},
-		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 42_900},
+		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 44_600},
 	} {
 		t.Logf("%7d %s", c.now, c.what)
 		if c.now > c.max {
