@@ -165,7 +165,11 @@ func (p *replicaProcess) output() string {
 
 func startReplica(server *envtest.Environment, name string, environ ...string) *replicaProcess {
 	GinkgoHelper()
-	p := &replicaProcess{name: name, cmd: exec.Command(os.Args[0], "-test.run=^TestReplica$", "-test.timeout=5m"), done: make(chan struct{})}
+	most := "5m" // if the spec's process is killed
+	if os.Getenv(sharedObjects) != "" {
+		most = "30m"
+	}
+	p := &replicaProcess{name: name, cmd: exec.Command(os.Args[0], "-test.run=^TestReplica$", "-test.timeout="+most), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), append(environ, replicaName+"="+name, "KUBECONFIG="+server.Kubeconfig())...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	Expect(p.cmd.Start()).To(Succeed())

@@ -74,9 +74,7 @@ func (h *History) Write(value, replica, what string, version kube.Version) {
 func (h *History) Check() (wrong []string, all int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, states := range h.mu.holders {
-		slices.SortFunc(states, func(a, b held) int { return cmp.Compare(a.from, b.from) })
-	}
+	h.sortLocked()
 	for _, w := range h.mu.writes {
 		states := h.mu.holders[w.shard]
 		next := sort.Search(len(states), func(i int) bool { return states[i].from > w.at })
@@ -89,4 +87,28 @@ func (h *History) Check() (wrong []string, all int) {
 		}
 	}
 	return wrong, len(h.mu.writes)
+}
+
+// Moves returns how often a shard has come to another replica than before.
+func (h *History) Moves() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sortLocked()
+	for _, states := range h.mu.holders {
+		last := ""
+		for _, s := range states {
+			if s.holder != "" && s.holder != last {
+				n++
+				last = s.holder
+			}
+		}
+	}
+	return n
+}
+
+// sortLocked brings the holders of each shard into the order of versions.
+func (h *History) sortLocked() {
+	for _, states := range h.mu.holders {
+		slices.SortFunc(states, func(a, b held) int { return cmp.Compare(a.from, b.from) })
+	}
 }
