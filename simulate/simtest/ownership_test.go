@@ -48,6 +48,7 @@ type fleet struct {
 	log    func(line string) // nil: nobody reads it
 	all    []*member
 	work   sync.WaitGroup
+	second front // another API server in front of the store
 }
 
 type member struct {
