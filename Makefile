@@ -44,8 +44,9 @@ guests: control-plane ## run programs of others on flyball, on the simulated and
 scaffold: control-plane ## write three operators with flyball new, run their tests on simulated and real API servers, and type the guide's commands with empty caches
 	$(GO) test -count=1 -timeout $(TIMEOUT) ./cmd/flyball -run _Q1 -whole
 	kubectl="$$($(GO) run ./hack/controlplane)/kubectl" && cd hack/tools && GOWORK=off $(GO) test -count=1 -timeout $(TIMEOUT) -run _Q1 ./release -kubectl "$$kubectl"
-simulation: ## run the example and the kit's programs under SEEDS seeds (200), each with other faults (SEEDS=n)
+simulation: ## run the example and the kit's programs under SEEDS seeds (200), each with other faults, and replicas alone under MEMBERS (1000)
 	@$(GO) run ./hack/test -fresh -seeds $(or $(SEEDS),200) sweeps-website sweeps-replicas sweeps-doubts sweeps-kit
+	@$(GO) run ./hack/test -fresh -seeds $(or $(MEMBERS),1000) sweeps-members
 own-events: ## run two writers under SEEDS seeds (200): each foreign write wakes (SEEDS=10000, some ten minutes)
 	FLYBALL_OWN_EVENTS_SEEDS=$(or $(SEEDS),200) $(GO) test -count=1 -timeout 2h -run '^TestOwnEvents_EachForeignWriteWakes_R15' -v ./simulate/simtest
 zoo: ## measure how many seeds find each bug planted in the zoo's operators, and run those without a bug (ZOO_STARTS=n, some 5 minutes)

@@ -103,7 +103,10 @@ type options struct {
 
 // Sweeps run one program under many seeds. A seed costs six times as much with the race
 // detector, so each sweep runs with two seeds under it and with the rest without.
-const sweeps = "^Test(Kit|RunMain)_Swarm|^TestSimulation_"
+const sweeps = "^Test(Kit|RunMain)_Swarm|^TestKit_ReplicasShareObjects|^TestSimulation_"
+
+// members are the seeds of replicas that have nothing but their Leases.
+const members = "^TestOwnership_NoShardIsOpenTwice_M31$"
 
 // steps returns every step, those that others wait for first.
 func steps(p packages, o options) []step {
@@ -122,7 +125,7 @@ func steps(p packages, o options) []step {
 	weighing, weights := heavyTests()
 	return []step{
 		{name: "control-plane", args: []string{"run", "./hack/controlplane"}},
-		{name: "plain", args: test(append([]string{"-skip", sweeps}, p.plain...)...)},
+		{name: "plain", args: test(append([]string{"-skip", sweeps + "|" + members}, p.plain...)...)},
 		{name: "race", env: race, args: test(append([]string{"-race", "-skip", sweeps + "|" + weights}, p.race...)...)},
 		// These mostly wait for servers and leases.
 		{name: "servers", after: "control-plane", env: race, args: test(append([]string{"-race", "-p=4", "-skip", sweeps + "|" + weights}, p.servers...)...)},
@@ -132,7 +135,8 @@ func steps(p packages, o options) []step {
 		{name: "sweeps-website", args: test("-run", "^TestSimulation", "-skip", "^TestSimulation_(Replicas|Webhooks)", "./examples/website", seeds(o.seeds))},
 		{name: "sweeps-replicas", args: test("-run", "^TestSimulation_(Replicas|Webhooks)", "./examples/website", seeds(few))},
 		{name: "sweeps-doubts", args: test("-run", "^TestKit_Swarm(OfDoubts|LeavesTheCopier)", "./simulate/kit", seeds(o.seeds))},
-		{name: "sweeps-kit", args: test("-run", "^Test(Kit|RunMain)_Swarm", "-skip", "OfDoubts|TheCopier", "./simulate/kit", seeds(few))},
+		{name: "sweeps-kit", args: test("-run", "^Test(Kit|RunMain)_Swarm|^TestKit_ReplicasShareObjects", "-skip", "OfDoubts|TheCopier", "./simulate/kit", seeds(few))},
+		{name: "sweeps-members", env: []string{fmt.Sprintf("SEEDS=%d", o.seeds)}, args: test("-timeout=2h", "-run", members, "./simulate/simtest")},
 		{name: "tools", dir: "hack/tools", env: alone, args: test("-short", "./bench/ratios", "./licenses", "./observability", "./release")},
 		{name: "programs-race", after: "control-plane", named: true, env: race, args: test(slices.Concat([]string{"-race", "-p=4", "-skip", sweeps}, p.plain, p.programs)...)},
 		{name: "heavy-race", named: true, env: race, args: test(append([]string{"-race", "-run", weights}, weighing...)...)},
