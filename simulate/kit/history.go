@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/shards"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/manager"
 )
 
 // Values of Event.What. Events of informers, handlers, sources and reconciles have the
@@ -105,6 +106,8 @@ type Event struct {
 	// Run is the controller and key of the reconcile that makes the request. For changed,
 	// see the request.
 	Run string `json:"run,omitempty"`
+	// Shard that this reconcile works on, of replicas that share objects; nil: on none.
+	Shard *int `json:"shard,omitempty"`
 	// Code of an answer; 0: the connection broke.
 	Code int    `json:"code,omitempty"`
 	Text string `json:"text,omitempty"`
@@ -179,6 +182,33 @@ type sharing struct {
 	Lease string    `json:"lease"`
 	By    shards.By `json:"by"`
 	Count int       `json:"count"`
+	// Controllers by their names, those that were added before Run.
+	Controllers map[string]divided `json:"controllers,omitempty"`
+}
+
+// divided is how replicas share the keys of one controller.
+type divided struct {
+	// Kind of the objects that keys are of; empty: of none.
+	Kind string `json:"kind,omitempty"`
+	// Singleton and OwnShards are as in reconcile.Snapshot.
+	Singleton bool `json:"singleton,omitempty"`
+	OwnShards bool `json:"ownShards,omitempty"`
+}
+
+// add records the controllers of a process. All processes have the same.
+func (s *sharing) add(of manager.Snapshot) {
+	for _, c := range of.Controllers {
+		one := divided{Singleton: c.Singleton, OwnShards: c.OwnShards}
+		for _, from := range c.Sources {
+			if from.Self {
+				one.Kind = from.Kind.String()
+			}
+		}
+		if s.Controllers == nil {
+			s.Controllers = map[string]divided{}
+		}
+		s.Controllers[c.Name] = one
+	}
 }
 
 // has reports whether e concerns one of the Leases.

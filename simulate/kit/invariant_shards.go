@@ -6,6 +6,7 @@ package kit
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,9 +31,9 @@ func (h shardHolder) after(e Event) shardHolder {
 type holders struct {
 	*sharing
 	of   map[int]shardHolder
-	uids map[object]string
-	runs map[int]Event   // by request
-	busy map[line]string // the process that reconciles a key
+	had  map[object][]int // the shards that an object's UIDs had
+	runs map[int]Event    // by request
+	busy map[line]string  // the process that reconciles a key
 }
 
 // holderWrites (V30): of replicas that share objects, only the one that holds a shard, by its Lease at that
@@ -41,7 +42,7 @@ func (s *sharing) holderWrites(events []Event) (out []Violation) {
 	if s == nil {
 		return nil
 	}
-	h := holders{s, map[int]shardHolder{}, map[object]string{}, map[int]Event{}, map[line]string{}}
+	h := holders{s, map[int]shardHolder{}, map[object][]int{}, map[int]Event{}, map[line]string{}}
 	for i, e := range events {
 		text := ""
 		switch e.What {
@@ -79,20 +80,44 @@ func (h *holders) change(e Event) (wrong string) {
 		h.of[shard] = h.of[shard].after(e)
 		return ""
 	}
-	if e.UID != "" {
-		h.uids[object{strings.ToLower(strings.Split(e.Kind, ".")[0]), e.Key}] = e.UID
+	if of := (object{e.Kind, e.Key}); e.UID != "" && h.By == shards.UID {
+		if shard := shards.Of(e.UID, h.Count); !slices.Contains(h.had[of], shard) {
+			h.had[of] = append(h.had[of], shard)
+		}
 	}
-	controller, key, inRun := strings.Cut(h.runs[e.Request].Run, " ")
+	by := h.runs[e.Request]
+	controller, key, inRun := strings.Cut(by.Run, " ")
 	if !inRun || e.Kind == leases {
 		return ""
 	}
-	value := h.uids[object{controller, key}]
-	if h.By == shards.Namespace {
-		value, _, _ = strings.Cut(key, "/")
+	does := fmt.Sprintf("%s writes %s %s in a reconcile of %s %s", e.Who, e.Kind, e.Key, controller, key)
+	if by.Shard == nil {
+		return does + ", which works on no shard"
 	}
-	shard := shards.Of(value, h.Count)
-	if holder := h.of[shard].who; value != "" && holder != e.Who {
-		return fmt.Sprintf("%s writes %s %s in a reconcile of %s, whose shard %d %q holds", e.Who, e.Kind, e.Key, key, shard, holder)
+	if may := h.shardsOf(controller, key); may != nil && !slices.Contains(may, *by.Shard) {
+		return fmt.Sprintf("%s, which works on shard %d, and the key's is %v", does, *by.Shard, may)
+	}
+	if holder := h.of[*by.Shard].who; holder != e.Who {
+		return fmt.Sprintf("%s, whose shard %d %q holds", does, *by.Shard, holder)
 	}
 	return ""
+}
+
+// shardsOf returns the shards that a key of a controller may have. Those of an object that was created
+// again are that of each, since a reconcile of the former may not have ended. Nil: the controller says it.
+func (h *holders) shardsOf(controller, key string) []int {
+	c := h.Controllers[controller]
+	switch {
+	case c.Singleton:
+		return []int{0}
+	case c.OwnShards:
+		return nil
+	case h.By == shards.Namespace:
+		namespace, _, namespaced := strings.Cut(key, "/")
+		if !namespaced {
+			namespace = ""
+		}
+		return []int{shards.Of(namespace, h.Count)}
+	}
+	return h.had[object{c.Kind, key}]
 }

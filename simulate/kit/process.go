@@ -144,6 +144,7 @@ func (p *process) run(ctx context.Context) error {
 	if err := p.program.setup(mgr); err != nil {
 		return fmt.Errorf("setup: %w", err)
 	}
+	p.w.record.share(mgr.Snapshot())
 	if p.w.widens > 0 {
 		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 			return widen(ctx, mgr.Informers(), time.Until(p.w.clock.start.Add(p.w.widens)))

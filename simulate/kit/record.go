@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -67,6 +68,15 @@ func (e Event) moves() bool {
 		return true
 	}
 	return false
+}
+
+// share records the controllers of a process, if replicas share objects.
+func (r *record) share(of manager.Snapshot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.history.Sharing != nil {
+		r.history.Sharing.add(of)
+	}
 }
 
 func (r *record) fail(invariant, text string) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/flyball-dev/flyball/internal/contextvalues"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -20,7 +21,10 @@ type sends struct {
 	}
 }
 
-type send struct{ request, run string }
+type send struct {
+	request, run string
+	shard        *int // of run; nil: none
+}
 
 // add records a request; nil: no reconcile sends it.
 func (s *sends) add(server *simulate.Server, r *http.Request) *send {
@@ -29,7 +33,10 @@ func (s *sends) add(server *simulate.Server, r *http.Request) *send {
 		return nil
 	}
 	asked := server.Reads(r)
-	one := &send{asked.Verb + " " + pathText(asked), run}
+	one := &send{request: asked.Verb + " " + pathText(asked), run: run}
+	if shard, ok := contextvalues.ShardOf(r.Context()); ok {
+		one.shard = &shard.Number
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.open = append(s.mu.open, one)
@@ -43,26 +50,26 @@ func (s *sends) drop(one *send) {
 }
 
 // take returns the reconcile that has sent the request, the first one if several sent the
-// same; empty: none.
-func (s *sends) take(r simulate.Request) string {
+// same, and its shard; empty: none.
+func (s *sends) take(r simulate.Request) (run string, shard *int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := r.Verb + " " + pathText(r)
 	i := slices.IndexFunc(s.mu.open, func(one *send) bool { return one.request == text })
 	if i < 0 {
-		return ""
+		return "", nil
 	}
-	run := s.mu.open[i].run
+	one := s.mu.open[i]
 	s.mu.open = slices.Delete(s.mu.open, i, i+1)
-	return run
+	return one.run, one.shard
 }
 
-// run returns the reconcile that has sent a request; empty: none.
-func (p *programs) run(r simulate.Request) string {
+// run returns the reconcile that has sent a request, and its shard; empty: none.
+func (p *programs) run(r simulate.Request) (run string, shard *int) {
 	for _, life := range p.lives() {
 		if life.name == r.Client {
 			return life.sends.take(r)
 		}
 	}
-	return ""
+	return "", nil
 }

@@ -18,9 +18,10 @@ func (t tracer) Asked(r simulate.Request) {
 	if looksOn(r) {
 		return
 	}
+	run, shard := t.w.programs.run(r)
 	t.w.record.add(Event{
 		What: Asked, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name),
-		Request: t.w.record.numbered(r), Text: pathText(r), Run: t.w.programs.run(r),
+		Request: t.w.record.numbered(r), Text: pathText(r), Run: run, Shard: shard,
 	})
 	if r.Verb != "watch" {
 		t.w.record.under(1)
