@@ -299,6 +299,12 @@ func startOperator(t *testing.T, cfg *rest.Config, scheme *runtime.Scheme, as ma
 	if err := addMarker(mgr); err != nil {
 		t.Fatal(err)
 	}
+	return runManager(t, mgr)
+}
+
+// runManager runs a manager until the end of the test, and returns the address of its metrics.
+func runManager(t *testing.T, mgr *manager.Manager) string {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Run(ctx) }()

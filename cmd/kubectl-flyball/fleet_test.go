@@ -173,17 +173,7 @@ func startReplica(t *testing.T, server *simtest.Server, name string, by manager.
 	if err := mgr.Add(reconcile.For(caches.For[*corev1.ConfigMap](mgr.Informers()), visit, reconcile.Options{Name: "visit"})); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	eventually(t, func() bool { return mgr.MetricsAddr() != "" })
-	return mgr.MetricsAddr()
+	return runManager(t, mgr)
 }
 
 // The whole way with two replicas: status is that of both, a key is asked for and run at the

@@ -6,14 +6,11 @@ package simtest_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/testr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,7 +18,6 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/manager"
-	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/simtest"
 )
 
@@ -60,29 +56,9 @@ func (d *double) by(n int) []int {
 	return out
 }
 
-type sharer struct {
-	*manager.Manager
-	stop context.CancelFunc
-	done chan struct{}
-}
-
-// startReplica runs one replica of an operator that writes a label to each ConfigMap.
-func startReplica(t *testing.T, server *simtest.Server, d *double, number int, by manager.ShardBy) *sharer {
-	t.Helper()
-	log := logr.FromSlogHandler(slog.DiscardHandler)
-	if testing.Verbose() {
-		log = testr.New(t)
-	}
-	mgr, err := manager.New(manager.Options{
-		Config: server.Config, MetricsAddress: "0", HealthAddress: "0", Logger: log,
-		Sharding:       &manager.Sharding{Shards: 16, By: by},
-		LeaderElection: &manager.LeaderElection{ID: "op", Namespace: "default", Identity: fmt.Sprint("replica-", number)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	maps := informer.For[*corev1.ConfigMap](mgr.Informers())
-	c := reconcile.For(maps, func(ctx context.Context, cm *corev1.ConfigMap) (reconcile.Result, error) {
+// label labels a ConfigMap as replica number, and notes that.
+func (d *double) label(number int) func(context.Context, *manager.Manager, *corev1.ConfigMap) error {
+	return func(ctx context.Context, mgr *manager.Manager, cm *corev1.ConfigMap) error {
 		key := cm.Namespace + "/" + cm.Name
 		d.begin(key, number)
 		defer d.end(key)
@@ -92,20 +68,8 @@ func startReplica(t *testing.T, server *simtest.Server, d *double, number int, b
 			next.Labels = map[string]string{}
 		}
 		next.Labels["seen"] = next.Data["generation"]
-		return reconcile.Result{}, mgr.Client().Update(ctx, next)
-	}, reconcile.Options{})
-	if err := mgr.Add(c); err != nil {
-		t.Fatal(err)
+		return mgr.Client().Update(ctx, next)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	r := &sharer{mgr, stop, make(chan struct{})}
-	go func() {
-		defer close(r.done)
-		if err := mgr.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	}()
-	return r
 }
 
 func TestReplicas_ShareTheObjects_M31(t *testing.T) {
@@ -120,7 +84,7 @@ func TestReplicas_ShareTheObjects_M31(t *testing.T) {
 				d := &double{t: t, busy: map[string]int{}, ran: map[string][]int{}}
 				var all []*sharer
 				for i := range 3 {
-					all = append(all, startReplica(t, server, d, i, by))
+					all = append(all, startOperator(t, server, i, 16, by, d.label(i)))
 				}
 				defer func() {
 					for _, r := range all {

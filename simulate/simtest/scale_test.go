@@ -39,7 +39,7 @@ import (
 
 // The tests of this file measure what docs/scale.md states, in virtual time. SCALE=1 measures all
 // of it, which takes minutes; without it each test is a small one. SCALE=real measures throughput
-// and moves by the clock of the machine.
+// and moves by the clock of the machine, SCALE=million has ten times as many objects in real informers.
 var scale, wall = os.Getenv("SCALE") != "", os.Getenv("SCALE") == "real"
 
 // timed runs f in virtual time, unless SCALE is real.
@@ -105,6 +105,13 @@ func numbered(format string, n int) []string {
 		out[i] = fmt.Sprintf(format, i)
 	}
 	return out
+}
+
+// sharer is a replica of an operator.
+type sharer struct {
+	*manager.Manager
+	stop context.CancelFunc
+	done chan struct{}
 }
 
 // startOperator runs one replica of an operator of ConfigMaps.
@@ -539,10 +546,13 @@ func (r *fleet) startInformed() (m *member, f *informer.SharedInformerFactory, l
 	return m, f, l
 }
 
-// TestScale_Informed lets 50 members hold 100,000 objects in 512 shards with real informers.
+// TestScale_Informed lets 50 members hold 100,000 objects, or 1,000,000, in 512 shards with real informers.
 func TestScale_Informed(t *testing.T) {
 	at := sized(shape{4, 32}, shape{50, 512})
 	objects := sized(320, 100_000)
+	if os.Getenv("SCALE") == "million" {
+		objects = 1_000_000
+	}
 	synctest.Test(t, func(t *testing.T) {
 		r := &fleet{t: t, server: scaleServer(t, time.Millisecond, false, "n"), count: at.shards}
 		defer r.end()
