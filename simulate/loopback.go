@@ -249,9 +249,6 @@ func guarded(next http.Handler, open bool) http.Handler {
 			encode.Refuse(w, encode.For(nil, r.Header.Get("Accept")), apierrors.NewUnauthorized("Unauthorized"))
 			return
 		}
-		if r.Method != http.MethodGet {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyWithin))
-		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -4,10 +4,12 @@
 package simulate_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -112,6 +114,32 @@ func TestNetwork_EndIsReadAfterWhatWasSent_S5(t *testing.T) {
 		}
 		if _, err := client.Read(nil); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("got %v, want closed", err)
+		}
+	})
+}
+
+// A server does not wait for ever for a body that is lost with its connection.
+func TestServer_BodyThatDoesNotArriveEndsTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := simulate.NewNetwork()
+		ctx, end := context.WithCancel(t.Context())
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = simulate.New(simulate.Options{}).Run(ctx, network.Listener()) })
+		defer serving.Wait()
+		defer end()
+		c, err := network.DialContext(t.Context(), "tcp", "server")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, err = io.WriteString(c, "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: server\r\nContent-Length: 10\r\n\r\n{")
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		answer, err := io.ReadAll(c)
+		if took := time.Since(begun); err != nil || took < time.Minute || took > 2*time.Minute {
+			t.Errorf("the request ended after %v with %q, %v; want an answer after a minute", took, answer, err)
 		}
 	})
 }

@@ -153,6 +153,9 @@ func serveOn(ctx context.Context, ln net.Listener, server *http.Server) error {
 			panic(http.ErrAbortHandler)
 		}
 		defer requests.End()
+		if r.Method != http.MethodGet { // the rest of a body may be lost with its connection
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyWithin))
+		}
 		handler.ServeHTTP(w, r)
 	})
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
