@@ -6,6 +6,7 @@ package simulate_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -101,6 +102,28 @@ func TestServer_StreamingListOfACompactedPastIsExpired(t *testing.T) {
 		line, err := bufio.NewReader(answer.Body).ReadString('\n')
 		if w.Must(err); !strings.Contains(line, `"type":"ERROR"`) || !strings.Contains(line, `"code":410`) {
 			t.Errorf("got %s, want an ERROR with 410", line)
+		}
+	})
+}
+
+// A watch that opens while the cache has gone back shows all that follows once the cache has caught up.
+func TestServer_WatchOfACacheThatWentBackMissesNothing(t *testing.T) {
+	fixture.Run(t, func(t *testing.T, w *fixture.World) {
+		before := w.Revision()
+		w.Store(fixture.ConfigMap("a", "1"))
+		w.Store(fixture.ConfigMap("b", "1"))
+		w.LagTo(before)
+		answer, err := (&http.Client{Transport: w.Config.Transport}).Get(fmt.Sprint("http://simulated/api/v1/configmaps?watch=true&resourceVersion=", before))
+		w.Must(err)
+		defer answer.Body.Close()
+		w.Store(fixture.ConfigMap("c", "1"))
+		w.CatchUp()
+		events := bufio.NewReader(answer.Body)
+		for _, name := range []string{"a", "b", "c"} {
+			line, err := events.ReadString('\n')
+			if w.Must(err); !strings.Contains(line, `"name":"`+name+`"`) {
+				t.Errorf("got %s, want the event of %s", line, name)
+			}
 		}
 	})
 }

@@ -63,6 +63,7 @@ type Watch struct {
 	selection Selection
 	woken     *sync.Cond        // on the store's lock
 	from      int64             // only newer changes are shown
+	behind    int64             // it opened when the cache had gone back to this revision; 0: it has what others have
 	queue     []revisions.Event // not sent yet
 	initial   int               // of the queue, from the opening of the watch
 	since     time.Time         // when the oldest other event was queued
@@ -99,6 +100,9 @@ func (tx *Tx) open(ctx context.Context, w *Watch, opts WatchOptions) {
 		return
 	}
 	shown := tx.Shown(w.held)
+	if all := (*Store)(tx).shownLocked(); all < tx.mu.told {
+		w.behind = all
+	}
 	switch {
 	case opts.Initial:
 		w.from = shown
@@ -197,6 +201,9 @@ func (w *Watch) Bookmark() []revisions.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	told := s.cache.ShownOf(w.held, s.mu.told)
+	if w.behind > 0 {
+		told = min(told, w.behind)
+	}
 	if !w.bookmarks || w.muted || len(w.queue) > 0 || told < w.from {
 		return nil
 	}
@@ -237,6 +244,9 @@ func (s *Store) Reshow(change func()) {
 // deliverLocked tells watches what they have not been told, and wakes whoever waits.
 func (s *Store) deliverLocked() {
 	shown := s.shownLocked()
+	for w := range s.mu.watches {
+		w.catchUpLocked(min(shown, s.mu.told))
+	}
 	changes, ok := s.mu.log.Since(s.mu.told, shown)
 	if !ok && shown > s.mu.told { // compacted while the cache lagged behind
 		s.eachWatchLocked(func(w *Watch) { w.failLocked(refusal.TooOld(s.mu.told, s.mu.log.Compacted).ErrStatus) })
@@ -249,6 +259,23 @@ func (s *Store) deliverLocked() {
 	}
 	s.mu.told = max(s.mu.told, shown)
 	s.changed.Broadcast()
+}
+
+// catchUpLocked shows a watch what others have been told before it opened, up to a revision.
+func (w *Watch) catchUpLocked(upTo int64) {
+	if w.behind == 0 || upTo <= w.behind {
+		return
+	}
+	changes, ok := w.store.mu.log.Since(w.behind, upTo)
+	if !ok {
+		w.failLocked(refusal.TooOld(w.behind, w.store.mu.log.Compacted).ErrStatus)
+	}
+	for _, c := range changes {
+		w.showLocked(c)
+	}
+	if w.behind = upTo; upTo == w.store.mu.told {
+		w.behind = 0
+	}
 }
 
 // Show delivers changes that the cache has held back to the watches, whatever they have received
