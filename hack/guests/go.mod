@@ -1,6 +1,6 @@
 module github.com/flyball-dev/flyball/hack/guests
 
-go 1.26.0
+go 1.26.1
 
 require (
 	github.com/flyball-dev/flyball v0.0.0
@@ -15,6 +15,7 @@ require (
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
+	sigs.k8s.io/agent-sandbox v0.2.1
 	sigs.k8s.io/controller-runtime v0.25.2
 	sigs.k8s.io/jobset v0.10.1
 	sigs.k8s.io/lws v0.8.0
@@ -158,7 +159,7 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
-	gomodules.xyz/jsonpatch/v2 v2.4.0 // indirect
+	gomodules.xyz/jsonpatch/v2 v2.5.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260803160001-6ac0973c030d // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d // indirect
 	google.golang.org/grpc v1.83.1 // indirect
