@@ -63,8 +63,8 @@ func TestHolders_ControllerSaysTheShard_V30(t *testing.T) {
 		{"pages n/k", nil, "in a reconcile of pages n/k, which works on no shard"},
 	} {
 		found := s.holderWrites([]Event{
-			{What: Changed, Who: "q", Kind: leases, Name: "updated", Key: "n/l-0", Holder: "q_1"},
-			{What: Changed, Who: "p", Kind: leases, Name: "updated", Key: "n/l-1", Holder: "p_1"},
+			{What: Changed, Who: "q", Kind: leases, Name: "updated", Key: "n/l-shard-0", Holder: "q_1"},
+			{What: Changed, Who: "p", Kind: leases, Name: "updated", Key: "n/l-shard-1", Holder: "p_1"},
 			{What: Changed, Who: "user", Kind: "ConfigMap", Name: "created", Key: "n/k", UID: uid},
 			{What: Asked, Who: "p", Request: 1, Run: c.run, Shard: c.shard},
 			{What: Changed, Who: "p", Kind: "Secret", Name: "updated", Key: "n/s", UID: "s", Request: 1},
