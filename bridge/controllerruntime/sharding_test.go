@@ -581,7 +581,7 @@ func runSeed(t *testing.T, seed uint64) {
 	}
 	for step := range 40 {
 		one := c.all[draw.IntN(len(c.all))]
-		shard := fmt.Sprint("op-", draw.IntN(32))
+		shard := fmt.Sprint("op-shard-", draw.IntN(32))
 		switch draw.IntN(8) {
 		case 0:
 			if len(c.all) < 5 {
