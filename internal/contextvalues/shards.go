@@ -31,11 +31,11 @@ type shardKey struct{ of Shards }
 
 // WithShard returns ctx for the work on a shard of those of a process. of is comparable.
 func WithShard(ctx context.Context, of Shards, s Shard) context.Context {
-	return context.WithValue(ctx, shardKey{of}, s)
+	return context.WithValue(context.WithValue(ctx, shardKey{of}, s), shardKey{}, s)
 }
 
 // ShardOf returns the shard, of those of a process, that ctx's work is on. ok is false if it is on
-// none of them, whatever it does of others.
+// none of them, whatever it does of others. With a nil of it returns the last shard that was entered.
 func ShardOf(ctx context.Context, of Shards) (s Shard, ok bool) {
 	s, ok = ctx.Value(shardKey{of}).(Shard)
 	return s, ok

@@ -34,7 +34,7 @@ func (s *sends) add(server *simulate.Server, r *http.Request) *send {
 	}
 	asked := server.Reads(r)
 	one := &send{request: asked.Verb + " " + pathText(asked), run: run}
-	if shard, ok := contextvalues.ShardOf(r.Context()); ok {
+	if shard, ok := contextvalues.ShardOf(r.Context(), nil); ok {
 		one.shard = &shard.Number
 	}
 	s.mu.Lock()
