@@ -107,7 +107,7 @@ func (a *auditor) run(ctx context.Context) error {
 // connections.
 func (a *auditor) audit(ctx context.Context, w *watched) (d reflector.Finding, err error) {
 	defer a.begin()()
-	list, v, err := a.identitiesIn(ctx, w, nil)
+	list, v, err := a.identitiesIn(ctx, w, 1, nil)
 	if err != nil {
 		return d, fmt.Errorf("audit: %w", err)
 	}
@@ -123,7 +123,7 @@ func (a *auditor) audit(ctx context.Context, w *watched) (d reflector.Finding, e
 	if err != nil || len(d.Rewound) == 0 {
 		return d, err
 	}
-	if list, v, err = a.identitiesIn(restclient.Elsewhere(ctx), w, nil); err != nil {
+	if list, v, err = a.identitiesIn(restclient.Elsewhere(ctx), w, 1, nil); err != nil {
 		return reflector.Finding{}, fmt.Errorf("audit: %w", err)
 	}
 	again, err := a.compare(w, list, v)
@@ -169,16 +169,16 @@ func (a *auditor) compare(w *watched, list map[kube.Key]auditedState, v kube.Ver
 	return lostIn(rows.All(), w.id, list, v, since), nil
 }
 
-// identitiesIn returns the newest state of a scope on the server. If there is
-// more than a page of it and enough says so, it returns only the version.
-func (a *auditor) identitiesIn(ctx context.Context, w *watched, enough func(kube.Version) bool) (map[kube.Key]auditedState, kube.Version, error) {
+// identitiesIn returns the newest state of a scope on the server, which it reads as many pages at
+// a time as it is told. If there is more of it and enough says so, it returns only the version.
+func (a *auditor) identitiesIn(ctx context.Context, w *watched, atOnce int64, enough func(kube.Version) bool) (map[kube.Key]auditedState, kube.Version, error) {
 	lw, err := a.core.auditList(w.scope)
 	if err != nil {
 		return nil, 0, err
 	}
 	lw = reflector.ListerWatcher{From: lw, Screen: w.screen(&a.core.upstream)}
 	list, pages := make(map[kube.Key]auditedState), restclient.PageReader{Lw: lw}
-	opts := listwatch.ListOptions{Limit: cmp.Or(a.core.opts.PageSize, reflector.DefaultPageSize)}
+	opts := listwatch.ListOptions{Limit: atOnce * cmp.Or(a.core.opts.PageSize, reflector.DefaultPageSize)}
 	for {
 		page, err := pages.Read(ctx, opts)
 		switch {

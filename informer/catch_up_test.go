@@ -54,7 +54,7 @@ func TestShowsAll_NothingShownIsOlderThanTheList_M14(t *testing.T) {
 func TestCaughtUp_VersionIsThatOfAllScopes_M14(t *testing.T) {
 	late := errors.New("late")
 	scope := func(at kube.Version, lists int, err error) pursuit {
-		return pursuit{scope: &watched{}, at: at, lists: lists, waited: lists > 0, err: err}
+		return pursuit{at: at, lists: lists, waited: lists > 0, err: err}
 	}
 	for _, row := range []struct {
 		name  string

@@ -276,7 +276,9 @@ func (d *divider) next(ctx context.Context, before division) (next division) {
 		next.form, d.unverified = state.FormWire, false
 		return next
 	}
-	if next.Held == "" || !d.mayAsk() || !d.unverified && !relisted && next.Held == before.Held {
+	// Where the server was seen to select, the lists of new scopes show whether it still does.
+	same := next.form == state.FormServer || next.Held == before.Held
+	if next.Held == "" || !d.mayAsk() || !d.unverified && !relisted && same {
 		return next
 	}
 	d.endLost(ctx, before, next)
