@@ -169,18 +169,18 @@ func (a *auditor) compare(w *watched, list map[kube.Key]auditedState, v kube.Ver
 	return lostIn(rows.All(), w.id, list, v, since), nil
 }
 
-// identitiesIn returns the newest state of a scope on the server, which it reads as many pages at
-// a time as it is told. If there is more of it and enough says so, it returns only the version.
-func (a *auditor) identitiesIn(ctx context.Context, w *watched, atOnce int64, enough func(kube.Version) bool) (map[kube.Key]auditedState, kube.Version, error) {
+// identitiesIn returns the newest state of a scope on the server. If there is more of it than some
+// pages, which it reads at once, and enough says so, it returns only the version.
+func (a *auditor) identitiesIn(ctx context.Context, w *watched, pages int, enough func(kube.Version) bool) (map[kube.Key]auditedState, kube.Version, error) {
 	lw, err := a.core.auditList(w.scope)
 	if err != nil {
 		return nil, 0, err
 	}
 	lw = reflector.ListerWatcher{From: lw, Screen: w.screen(&a.core.upstream)}
-	list, pages := make(map[kube.Key]auditedState), restclient.PageReader{Lw: lw}
-	opts := listwatch.ListOptions{Limit: atOnce * cmp.Or(a.core.opts.PageSize, reflector.DefaultPageSize)}
+	list, reader := make(map[kube.Key]auditedState), restclient.PageReader{Lw: lw}
+	opts := listwatch.ListOptions{Limit: int64(pages) * cmp.Or(a.core.opts.PageSize, reflector.DefaultPageSize)}
 	for {
-		page, err := pages.Read(ctx, opts)
+		page, err := reader.Read(ctx, opts)
 		switch {
 		case err != nil:
 			return nil, 0, err

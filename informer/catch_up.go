@@ -279,7 +279,7 @@ func (p *pursuit) ask(ctx context.Context) error {
 	}
 	step(ctx, fmt.Sprintf("catch up %s %s %s", p.core.kind.Kind, p.core.object, all.scope))
 	p.lists++
-	list, v, err := p.core.auditor.identitiesIn(ctx, all, int64(len(p.scopes)), p.superfluous(ctx))
+	list, v, err := p.core.auditor.identitiesIn(ctx, all, len(p.scopes), p.superfluous(ctx))
 	switch {
 	case err != nil:
 		return err

@@ -41,6 +41,7 @@ type yard struct {
 		cut       chan struct{} // ends the open watches
 		held      chan struct{} // lists wait until it is closed; nil: they do not
 		forbidden bool
+		muted     bool     // watches deliver nothing
 		lists     []string // the selectors of the lists that began; the probes are "probe"
 		watches   int
 	}
@@ -133,6 +134,15 @@ func (s *yard) holdLists() (release func()) {
 		s.mu.held = nil
 		close(held)
 	}
+}
+
+// mute makes watches deliver nothing, or ends that.
+func (s *yard) mute(muted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.muted = muted
+	close(s.mu.changed)
+	s.mu.changed = make(chan struct{})
 }
 
 // begunLists returns the selectors of the lists since the last call.
@@ -274,6 +284,9 @@ func (s *yard) watch(w http.ResponseWriter, r *http.Request, streams bool, has f
 	for {
 		s.mu.Lock()
 		news, changed := slices.Clone(s.mu.history), s.mu.changed
+		if s.mu.muted {
+			news = nil
+		}
 		s.mu.Unlock()
 		for _, e := range news {
 			if e.version > since && has(e.object) {

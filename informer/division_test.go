@@ -377,6 +377,59 @@ func TestDivision_OwnWritesToOtherShardsAreNotCached_I14(t *testing.T) {
 	}
 }
 
+// A write that is in another shard has no event in those that are held. One list shows for all of
+// them that they are not older, and which are.
+func TestCatchUp_OneListIsEnoughForAllHeldShards_M14(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f, maps, _ := dividedYard(t, 16, shards.UID, Options{})
+		stop := runFactory(t, f)
+		hold(t, f, 1, 2, 3, 5, 7, 11, 12)
+		s.begunLists()
+		catchUp := func(floor Floor, within time.Duration) CaughtUp {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			got := f.CatchUp(ctx, func(schema.GroupKind) Floor { return floor })[0]
+			if lists := s.begunLists(); got.Lists != len(lists) || len(lists) > 1 {
+				t.Errorf("for %+v the server was asked for %q, and %d are reported; want one", floor, lists, got.Lists)
+			}
+			return got
+		}
+		of := func(key kube.Key) int { return shards.Of(valueOf(shards.UID, s.all()[key]), 16) }
+		foreign := kube.Key{Namespace: "ns", Name: "foreign"}
+		for s.put(foreign, ""); of(foreign) != 0; {
+			s.remove(foreign)
+			s.put(foreign, "")
+		}
+		v := kube.ParseVersion(s.put(foreign, "").ResourceVersion)
+		if got := catchUp(Floor{Version: v}, time.Second); got.Err != nil || got.Lists != 1 || got.Version != v {
+			t.Errorf("after a write to another shard: %+v, want version %d by one list", got, v)
+		}
+		if got := catchUp(Floor{Present: true}, time.Second); got.Err != nil || got.Lists != 1 || got.Version != v {
+			t.Errorf("of the present: %+v, want version %d by one list", got, v)
+		}
+
+		s.mute(true)
+		var mine kube.Key
+		for o := range maps.Lister().All() {
+			mine = kube.KeyOf(o)
+		}
+		v = kube.ParseVersion(s.put(mine, "").ResourceVersion)
+		got := catchUp(Floor{Version: v}, time.Second)
+		if got.Err == nil || strings.Count(got.Err.Error(), "its watch has reached") != 1 {
+			t.Errorf("while the event of a held shard is late: %+v, want an error about it alone", got)
+		}
+		time.AfterFunc(time.Second, func() { s.mute(false) })
+		if got := catchUp(Floor{Version: v}, time.Minute); got.Err != nil || got.Lists != 1 {
+			t.Errorf("after the event has come: %+v, want one list", got)
+		}
+		if o, err := maps.Lister().Get(mine); err != nil || kube.ParseVersion(o.ResourceVersion) != v {
+			t.Errorf("the informer shows %v, %v after it caught up, want version %d", o, err, v)
+		}
+		stop()
+	})
+}
+
 // Sets, the gate and connections change at random, under changing objects.
 func TestDivision_RandomChangesLeadToTheHeldObjects_I14(t *testing.T) {
 	for seed := range uint64(24) {

@@ -248,8 +248,6 @@ var _ = Describe("processes of an operator that share its objects", func() {
 		writes := s.check()
 		text := fmt.Sprintf("%d objects: %d writes, %d moves of shards, %d lists, %.2f for each", objects, writes, moved, asked, float64(asked)/float64(moved))
 		AddReportEntry("what replicas did", text)
-		if os.Getenv(shardsOnServer) == "" { // else each shard that a process holds is asked for when others come
-			Expect(asked).To(BeNumerically("<=", 2*moved), text)
-		}
+		Expect(asked).To(BeNumerically("<=", 2*moved), text)
 	})
 })

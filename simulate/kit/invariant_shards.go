@@ -17,8 +17,11 @@ import (
 type shardHolder struct{ identity, who string }
 
 // after returns the holder after a change of the Lease. Others may write the Lease and leave its holder.
+// A fault that makes it unreadable does, and its end.
 func (h shardHolder) after(e Event) shardHolder {
 	switch {
+	case e.Who == "" && e.Name == "updated":
+		return h
 	case e.Holder == "" || e.Name == "deleted":
 		return shardHolder{}
 	case e.Holder == h.identity:

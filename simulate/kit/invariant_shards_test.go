@@ -27,6 +27,7 @@ func TestShardHolder_StaysWhenOthersWriteTheLease_V30(t *testing.T) {
 	}{
 		{"it claims the shard", []Event{lease("p", "updated", "p_1")}, 0},
 		{"somebody writes an annotation", []Event{lease("p", "updated", "p_1"), lease("", "updated", "p_1")}, 0},
+		{"it is unreadable for a while", []Event{lease("p", "updated", "p_1"), lease("", "updated", ""), lease("", "updated", "p_1")}, 0},
 		{"another claims it", []Event{lease("p", "updated", "p_1"), lease("q", "updated", "q_1")}, 1},
 		{"it is released", []Event{lease("p", "updated", "p_1"), lease("p", "updated", "")}, 1},
 		{"the Lease is deleted", []Event{lease("p", "updated", "p_1"), lease("user", "deleted", "p_1")}, 1},
