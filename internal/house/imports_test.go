@@ -97,7 +97,7 @@ var allowedImports = map[string][]string{
 	"internal/origin":        {},
 	"internal/effects":       {"internal/bodylimit", "internal/contextvalues", "internal/redact", "internal/decodelimit", "internal/jsonspan", "internal/recording"},
 	"internal/contextvalues": {"internal/recording", "internal/shards", "internal/simhook"},
-	"internal/ownership": {"informer", "internal/codec", "internal/contextvalues", "internal/shards", "internal/simhook", "internal/textlog",
+	"internal/ownership": {"informer", "internal/codec", "internal/contextvalues", "internal/effects", "internal/shards", "internal/simhook", "internal/textlog",
 		"internal/writegate", "reconcile"},
 	"internal/testing/sharehistory": {"internal/shards"}, // tests alone
 	"internal/recording":            {"internal/redact", "internal/sleep"},
@@ -110,7 +110,7 @@ var allowedImports = map[string][]string{
 		"workqueue"},
 	"internal/ownevents":   {"internal/contextvalues"},
 	"internal/decodelimit": {"internal/jsonspan"},
-	"internal/writegate":   {"reconcile"},
+	"internal/writegate":   {"internal/effects", "reconcile"},
 
 	// The packages of the simulated server. Those without a row import no other.
 	"simulate/internal/defaults":  {"simulate/internal/object"},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/contextvalues"
+	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/internal/shards"
 	"github.com/flyball-dev/flyball/internal/writegate"
 	"github.com/flyball-dev/flyball/reconcile"
@@ -146,9 +147,9 @@ func (g *Guard) writeBegun(ctx context.Context) {
 	s.writes[shard.Term]++
 }
 
-// writeEnded records that a write is not in flight any more. The server may still carry out one that is
-// not sure.
-func (g *Guard) writeEnded(ctx context.Context, sure bool) {
+// writeEnded records that a write is not in flight any more. The server may still carry out one of
+// unknown outcome.
+func (g *Guard) writeEnded(ctx context.Context, outcome effects.Outcome) {
 	shard, ok := contextvalues.ShardOf(ctx, g)
 	if !ok {
 		return
@@ -160,7 +161,7 @@ func (g *Guard) writeEnded(ctx context.Context, sure bool) {
 	if s.writes[shard.Term]--; s.writes[shard.Term] == 0 {
 		delete(s.writes, shard.Term)
 	}
-	if !sure {
+	if outcome == effects.Unknown {
 		s.unsure = now.Add(g.lasts)
 	}
 	if s.phase != held && g.mu.ended != nil {
@@ -176,18 +177,31 @@ func (g *Guard) arriving(now time.Time) (of []time.Time, lost time.Time) {
 	of = make([]time.Time, len(g.mu.shards))
 	for shard := range g.mu.shards {
 		s := &g.mu.shards[shard]
-		of[shard] = s.unsure
+		of[shard] = g.arrivesLocked(s, now)
 		if s.unsure.After(lost) {
 			lost = s.unsure
 		}
 		for term := range s.writes {
-			of[shard] = now.Add(g.lasts)
 			if term != s.term || s.phase != held && s.phase != draining {
 				lost = of[shard]
 			}
 		}
 	}
 	return of, lost
+}
+
+// arrives is arriving of one shard.
+func (g *Guard) arrives(shard int, now time.Time) time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.arrivesLocked(&g.mu.shards[shard], now)
+}
+
+func (g *Guard) arrivesLocked(s *guarded, now time.Time) time.Time {
+	if len(s.writes) > 0 {
+		return now.Add(g.lasts)
+	}
+	return s.unsure
 }
 
 // Changed implements contextvalues.Shards.

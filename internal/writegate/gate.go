@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/effects"
 )
 
 // Gate refuses writes while this process does not hold the lease. It is in the
@@ -23,7 +25,7 @@ type Gate struct {
 	writes  writes
 	also    func(ctx context.Context) error // nil: nothing
 	begun   func(ctx context.Context)       // nil: nobody follows writes
-	ended   func(ctx context.Context, sure bool)
+	ended   func(ctx context.Context, outcome effects.Outcome)
 
 	mu struct {
 		sync.Mutex
@@ -45,9 +47,9 @@ func New(span time.Duration) *Gate {
 func (g *Gate) Also(check func(ctx context.Context) error) { g.also = check }
 
 // Follow sets who learns of writes, before the first request. begun is called with the request's
-// context before the gate is checked, and ended, once for each, when it is not in flight any more. sure
-// means that its outcome is known: otherwise the server may still carry it out. Neither may block.
-func (g *Gate) Follow(begun func(ctx context.Context), ended func(ctx context.Context, sure bool)) {
+// context before the gate is checked, and ended, once for each, when it is not in flight any more. The
+// server may still carry out one of unknown outcome. Neither may block.
+func (g *Gate) Follow(begun func(ctx context.Context), ended func(ctx context.Context, outcome effects.Outcome)) {
 	g.begun, g.ended = begun, ended
 }
 
@@ -113,10 +115,10 @@ func (g *Gate) Drain(window time.Duration) (sure bool) { return g.writes.awaitEn
 func (g *Gate) begin(ctx context.Context) (context.Context, *watched) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &watched{ask: func() (time.Duration, error) { return g.askIn(ctx) }, cancel: cancel}
-	w.left = func(sure bool) {
+	w.left = func(sure bool, outcome effects.Outcome) {
 		g.writes.end(w, sure)
 		if g.ended != nil {
-			g.ended(ctx, sure)
+			g.ended(ctx, outcome)
 		}
 	}
 	if g.begun != nil {
@@ -128,7 +130,7 @@ func (g *Gate) begin(ctx context.Context) (context.Context, *watched) {
 
 type watched struct {
 	ask    func() (left time.Duration, late error) // the gate
-	left   func(sure bool)                         // it is not in flight any more; see writes.end
+	left   func(sure bool, o effects.Outcome)      // it is not in flight any more; see writes.end
 	cancel context.CancelCauseFunc
 	mu     struct {
 		sync.Mutex
@@ -198,7 +200,7 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, w := f.gate.begin(req.Context())
 	left, err := f.gate.askIn(ctx)
 	if err != nil {
-		w.left(true)
+		w.left(true, effects.Refused)
 		w.end()
 		f.gate.refused.Add(1)
 		if req.Body != nil {
@@ -207,15 +209,13 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, unsent{err}
 	}
 	if stream {
-		w.left(true)
+		w.left(true, effects.Accepted)
 		w.end()
 		return f.next.RoundTrip(req) // it cannot be bounded
 	}
 	w.bound(left)
-	resp, err := f.next.RoundTrip(f.held(req.WithContext(ctx)))
-	w.left(answeredSurely(resp, err))
+	resp, err := f.send(req.WithContext(ctx), w)
 	if err != nil {
-		w.end()
 		if _, late := f.gate.askIn(ctx); late != nil && req.Context().Err() == nil {
 			f.gate.refused.Add(1)
 			err = fmt.Errorf("%w; the request had begun, and its outcome is unknown: %v", late, err)
@@ -224,6 +224,24 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Body = answerBody{resp.Body, w.end}
 	return resp, nil
+}
+
+// send sends an allowed write. It is not in flight any more then, also if the transport panics.
+func (f fenced) send(req *http.Request, w *watched) (resp *http.Response, err error) {
+	sure, outcome := false, effects.Unknown
+	defer func() {
+		w.left(sure, outcome)
+		if resp == nil || err != nil {
+			w.end()
+		}
+	}()
+	resp, err = f.next.RoundTrip(f.held(req))
+	code := 0
+	if err == nil {
+		code = resp.StatusCode
+	}
+	sure, outcome = answeredSurely(resp, err), effects.OutcomeOf(code, err)
+	return resp, err
 }
 
 // unsent is the error of a request of which nothing was sent.

@@ -5,6 +5,7 @@ package writegate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,7 @@ func TestGate_WritesPassOnlyWhileTheLeaseIsTrusted_M3(t *testing.T) {
 type wire struct {
 	delay time.Duration // before the body is read
 	hangs bool          // until the request's context ends
+	code  int           // of the answer; 0: 200
 	sent  []string
 }
 
@@ -77,7 +79,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		<-req.Context().Done()
 		return nil, req.Context().Err()
 	}
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("answer")), Request: req}, nil
+	return &http.Response{StatusCode: cmp.Or(w.code, http.StatusOK), Body: io.NopCloser(strings.NewReader("answer")), Request: req}, nil
 }
 
 func request(t *testing.T, ctx context.Context, method string) *http.Request {
@@ -235,7 +237,7 @@ func TestGate_SaysHowEachWriteEnds_M3(t *testing.T) {
 		var got []string
 		g.Follow(
 			func(context.Context) { got = append(got, "begun") },
-			func(_ context.Context, sure bool) { got = append(got, fmt.Sprint("ended ", sure)) },
+			func(_ context.Context, o effects.Outcome) { got = append(got, fmt.Sprint("ended ", o)) },
 		)
 		_ = send(http.MethodPut) // is refused
 		g.Open(g.Now())
@@ -243,8 +245,35 @@ func TestGate_SaysHowEachWriteEnds_M3(t *testing.T) {
 		_ = send(http.MethodGet)
 		w.hangs = true
 		_ = send(http.MethodPut)
-		if want := "begun, ended true, begun, ended true, begun, ended false"; strings.Join(got, ", ") != want {
+		w.hangs = false
+		w.code = http.StatusServiceUnavailable
+		g.Open(g.Now())
+		_ = send(http.MethodPut)
+		want := fmt.Sprintf("begun, ended %d, begun, ended %d, begun, ended %d, begun, ended %[3]d",
+			effects.Refused, effects.Accepted, effects.Unknown)
+		if strings.Join(got, ", ") != want {
 			t.Errorf("followed: %q, want %q", got, want)
+		}
+	})
+}
+
+// panicking is a transport that panics.
+type panicking struct{}
+
+func (panicking) RoundTrip(*http.Request) (*http.Response, error) { panic("a test says so") }
+
+// A write whose transport panics is not in flight any more, and its outcome is unknown.
+func TestGate_WriteEndsWithAPanic_M3(t *testing.T) {
+	gated(t, func(t *testing.T, g *Gate, _ *wire, _ func(string) error) {
+		var got []effects.Outcome
+		g.Follow(func(context.Context) {}, func(_ context.Context, o effects.Outcome) { got = append(got, o) })
+		g.Open(g.Now())
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = g.Wrap(panicking{}).RoundTrip(request(t, t.Context(), http.MethodPut))
+		}()
+		if len(got) != 1 || got[0] != effects.Unknown || len(g.writes.all()) != 0 {
+			t.Errorf("the outcomes are %v, and %d writes are in flight, want one unknown, and none", got, len(g.writes.all()))
 		}
 	})
 }
