@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/codec"
@@ -162,12 +163,14 @@ func (a *Agent) Run(ctx context.Context) error {
 		case <-late:
 			why := a.unsettled()
 			a.loseAll("this process has stopped")
+			a.renewLast(running)
 			textlog.Warn(a.log, nil, "Cannot give all shards away; the Lease of this replica will expire", "within", leaveWithin, "reason", why)
 			return nil
 		case <-ended:
 			ended, late = nil, time.After(leaveWithin)
 			if errors.Is(context.Cause(ctx), ErrAbandoned) {
 				a.loseAll("this process has stopped")
+				a.renewLast(running)
 				textlog.Warn(a.log, nil, "Keeping the Leases of the shards until they expire, because work on them has not ended")
 				return nil
 			}
@@ -213,9 +216,8 @@ func (a *Agent) awaitList(ctx context.Context) {
 func (a *Agent) step(ctx context.Context, timer *time.Timer) (left bool) {
 	a.instant(ctx, "look")
 	now := time.Now()
-	idle := a.guard.idle()
 	a.mu.Lock()
-	a.mu.me.idle = idle
+	a.mu.me.idle = a.guard.idle()
 	a.mu.me.arrives, a.mu.me.quiet = a.guard.arriving(now)
 	_, a.mu.me.barred = a.mu.forbidden["update"]
 	a.mu.reportForeign(now)
@@ -329,6 +331,35 @@ func (a *Agent) loseAll(why string) {
 	a.mu.loseAll(why)
 }
 
+// renewLast renews this process's Lease when all shards are shut, if a write may arrive later than a
+// lease duration after the last renewal: then the others end this process.
+func (a *Agent) renewLast(ctx context.Context) {
+	a.instant(ctx, "renew last")
+	a.mu.Lock()
+	now := time.Now()
+	_, until := a.guard.arriving(now)
+	name, joined := a.mu.me.identity, a.mu.me.lease != nil
+	ends := a.mu.me.trust.Add(a.LeaseDuration - a.trusted())
+	a.mu.Unlock()
+	if !joined || !until.After(now) || !until.After(ends) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	get := func(ctx context.Context) (*coordinationv1.Lease, error) { return a.sender.get(ctx, name) }
+	err := ChangeLease(ctx, a.Namespace+"/"+name, get, a.sender.write, func(*coordinationv1.Lease) {}, func(l *coordinationv1.Lease) (bool, error) {
+		if ptr.Deref(l.Spec.HolderIdentity, "") != name {
+			return false, nil
+		}
+		hold(l, name, a.LeaseDuration, simhook.Wall(a.sim))
+		a.set(l, map[string]string{stateAnnotation: stateLeaving})
+		return true, nil
+	})
+	if err != nil {
+		a.log.Info("Cannot renew the Lease of this replica at its end, although a write may still arrive", "lease", a.Namespace+"/"+name, "reason", err.Error())
+	}
+}
+
 // emptyLocked makes a shard empty: its reconciles end, and no more begin.
 func (a *Agent) emptyLocked(s int) {
 	me := &a.mu.me
@@ -351,7 +382,7 @@ func (a *Agent) releasesLocked(do action) bool {
 	me := &a.mu.me
 	a.guard.lose([]int{do.shard}, "it is given to another replica")
 	if now := time.Now(); do.base.holder() == me.identity && me.shards[do.shard] == emptied {
-		if arrives, _ := a.guard.arriving(now); now.Before(arrives[do.shard]) { // one has begun since
+		if now.Before(a.guard.arrives(do.shard, now)) { // one has begun since
 			a.wake()
 			return false
 		}
@@ -424,6 +455,9 @@ func (a *Agent) stillClaimed(batch []Taken) (still []Taken) {
 
 // holdLocked opens the shards of a batch that are still this process's.
 func (a *Agent) holdLocked(batch []Taken, took time.Duration) {
+	if a.mu.me.leaving {
+		return
+	}
 	var open []int
 	for _, t := range batch {
 		if _, again := a.mu.taken[t.Shard]; !again && a.mu.me.shards[t.Shard] == claimed {

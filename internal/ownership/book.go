@@ -15,7 +15,6 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -51,7 +50,6 @@ type book struct {
 	moves     []Move
 	requests  map[string]uint64
 	owners    []string
-	foreigns  map[int]types.UID // Leases of other programs that have the names of shards'
 	running   bool
 	begun     time.Time
 }
@@ -68,7 +66,7 @@ func newBook(opts *Options, guard *Guard, joined chan struct{}, wake func()) boo
 		Options: opts, guard: guard, joined: joined, wake: wake,
 		world: newWorld(), shown: map[string]kube.Version{},
 		me:       self{shards: make([]stage, opts.Count), worked: make([]bool, opts.Count), arrives: make([]time.Time, opts.Count), busy: map[string]bool{}, former: map[string]bool{}},
-		refusals: newRefusals(), taken: map[int]Taken{}, claimed: map[int]*seen{}, foreigns: map[int]types.UID{},
+		refusals: newRefusals(), taken: map[int]Taken{}, claimed: map[int]*seen{},
 		requests: map[string]uint64{string(renew): 0, string(claim): 0, string(release): 0}, // for a rate from the start
 	}
 }
@@ -369,9 +367,9 @@ func (b *book) reportForeign(now time.Time) {
 		switch {
 		case l == nil:
 		case !b.foreign(l):
-			delete(b.foreigns, s)
-		case b.foreigns[s] != l.lease.UID:
-			b.foreigns[s] = l.lease.UID
+			delete(b.world.foreign, s)
+		case b.world.foreign[s] != l.lease.UID:
+			b.world.foreign[s] = l.lease.UID
 			textlog.Warn(b.log, nil, "Cannot take a shard, because another program has the Lease of its name; delete that Lease, or give one of the two programs another LeaderElection.ID",
 				"shard", s, "lease", b.Namespace+"/"+l.name(), "holder", l.holder())
 		case !now.Before(l.since.Add(lookAgain)):

@@ -26,6 +26,8 @@ type world struct {
 	missing map[string]time.Time // since when the Lease of a member that holds a shard was not there
 	deleted map[string]deletion  // of the last Lease of a name that the watch has shown to be gone
 	gone    []gone               // members whose Leases were deleted
+	// foreign are the Leases of other programs that have the names of shards', also while they are read again.
+	foreign map[int]types.UID
 }
 
 // gone is a member whose Lease was deleted. It may not know, and trust itself.
@@ -37,7 +39,7 @@ type gone struct {
 // remove forgets the Lease of a member, but for how long that may trust itself.
 func (w *world) remove(m *seen, now time.Time) {
 	w.gone = slices.DeleteFunc(w.gone, func(g gone) bool { return !now.Before(g.until) })
-	w.gone = append(w.gone, gone{now.Add(m.duration()), m.duration()})
+	w.gone = append(w.gone, gone{now.Add(m.trusts()), m.trusts()})
 	delete(w.members, m.name())
 }
 
@@ -45,7 +47,7 @@ func (w *world) remove(m *seen, now time.Time) {
 // sees: the longest lease duration of all that may be there. Replicas of two versions may have two.
 func (w *world) longest(own time.Duration, now time.Time) time.Duration {
 	for _, m := range w.members {
-		own = max(own, m.duration())
+		own = max(own, m.trusts())
 	}
 	for _, g := range w.gone {
 		if now.Before(g.until) {
@@ -56,7 +58,7 @@ func (w *world) longest(own time.Duration, now time.Time) time.Duration {
 }
 
 func newWorld() world {
-	return world{members: map[string]*seen{}, shards: map[int]*seen{}, missing: map[string]time.Time{}, deleted: map[string]deletion{}}
+	return world{members: map[string]*seen{}, shards: map[int]*seen{}, missing: map[string]time.Time{}, deleted: map[string]deletion{}, foreign: map[int]types.UID{}}
 }
 
 // deletion is the end of a Lease. One whose label was removed ends for the watch, and is there.
@@ -403,7 +405,8 @@ func (d *decision) divide() {
 	}
 	d.owners = Assign(d.active(), d.Count, holders)
 	for s, owner := range d.owners {
-		if owner != d.me.identity || d.foreign(d.w.shards[s]) {
+		l := d.w.shards[s]
+		if owner != d.me.identity || d.foreign(l) || l == nil && d.w.foreign[s] != "" {
 			continue
 		}
 		if d.me.shards[s] < working {
@@ -423,6 +426,10 @@ func (d *decision) claim(s int) {
 	case l.holder() == d.me.identity:
 		if l.shown {
 			d.add(adopt, name, s, l)
+		} else if d.after(l.since.Add(d.LeaseDuration)) {
+			// The watch has shown a renewal sent since, so it does not show this Lease: its label was removed, or
+			// it is gone. Nothing here works on the shard. To give it away sets the label.
+			d.add(empty, "", s, nil)
 		}
 	case !l.everHeld() && !d.after(l.born.Add(d.longest)):
 		// Somebody may have held the one before, which was deleted by hand.

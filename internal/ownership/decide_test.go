@@ -5,6 +5,7 @@ package ownership
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"testing"
 	"time"
@@ -159,6 +160,48 @@ func TestDecide_WaitsForTheLongestLeaseDuration_M31(t *testing.T) {
 		if got := deleted.first(t, one.do, one.lease); got != "50 s" {
 			t.Errorf("%s after %s, 10 s after such a member was deleted, want 50 s", one.name, got)
 		}
+	}
+}
+
+// A Lease that names this process and that the watch does not show, because its label was removed, is given
+// away once the watch would have shown it. Otherwise nobody would work on the shard.
+func TestDecide_GivesAwayAShardThatTheWatchDoesNotShow_M31(t *testing.T) {
+	c := newScene(1)
+	l := c.shard(0, "op-me-1")
+	c.w.shards[0] = l
+	if !c.does(0, adopt, "op-shard-0") {
+		t.Error("a claim whose answer was lost is not adopted")
+	}
+	l.shown = false
+	if got := c.first(t, empty, ""); got != "15 s" {
+		t.Errorf("a Lease that the watch does not show is given away after %s, want 15 s", got)
+	}
+	if c.does(time.Hour, adopt, "op-shard-0") {
+		t.Error("a Lease that the watch does not show is adopted")
+	}
+}
+
+// A Lease of another program that is read again is not about to be this process's; one that was deleted is.
+func TestDecide_ExpectsNoShardOfAnotherProgram_M31(t *testing.T) {
+	c := newScene(2)
+	c.w.foreign[1] = "theirs"
+	clear(c.w.shards)
+	if d := c.decide(&c.w, &c.me, c.now); len(d.coming) != 1 || d.coming[0] != 0 {
+		t.Errorf("shards %v are expected, want 0 alone", d.coming)
+	}
+}
+
+// A Lease with the label that is not a member's, such as a copy of the plan's, blocks nothing for ever.
+func TestDecide_WaitsForNoCopyOfThePlan_M31(t *testing.T) {
+	c := newScene(1)
+	c.w.shards[0].lease.Spec.LeaseTransitions = nil
+	c.member("op-copy", math.MaxInt32).lease.Spec.HolderIdentity = new(planHolder)
+	if got := c.first(t, claim, "op-shard-0"); got != "15 s" {
+		t.Errorf("beside a copy of the plan's Lease a new shard is claimed after %s, want 15 s", got)
+	}
+	c.member("op-copy", math.MaxInt32)
+	if !c.does(time.Hour, claim, "op-shard-0") {
+		t.Error("a Lease that lasts for ever blocks a new shard for more than an hour")
 	}
 }
 

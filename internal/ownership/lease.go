@@ -85,6 +85,18 @@ func (s *seen) duration() time.Duration {
 	return time.Duration(max(ptr.Deref(s.lease.Spec.LeaseDurationSeconds, 0), 1)) * time.Second
 }
 
+// mostTrust bounds the lease durations that others wait for.
+const mostTrust = time.Hour
+
+// trusts returns for how long the member of the Lease may trust itself, if it is one: people may have
+// edited its holder, or copied the Lease of a plan, which lasts for ever.
+func (s *seen) trusts() time.Duration {
+	if s.holder() == planHolder {
+		return 0
+	}
+	return min(s.duration(), mostTrust)
+}
+
 func (s *seen) annotation(name string) string {
 	if s == nil {
 		return ""

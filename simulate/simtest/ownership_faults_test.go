@@ -222,9 +222,6 @@ func (r *fleet) disturb(draw *rand.Rand, live *[]*member, lines map[*member]*lin
 			if draw.IntN(3) > 0 {
 				_ = r.server.Remove(leases, key)
 			} else {
-				if len(victim.GetLabels()) == 0 || len(victim.GetAnnotations()) < 2 {
-					return // it could not be told from another program's
-				}
 				edit := []func(metav1.Object){
 					func(o metav1.Object) { o.SetAnnotations(map[string]string{"edited": "by hand"}) },
 					func(o metav1.Object) { o.SetLabels(nil) },
@@ -234,7 +231,14 @@ func (r *fleet) disturb(draw *rand.Rand, live *[]*member, lines map[*member]*lin
 						}
 					},
 				}
-				_ = r.server.Change(leases, key, edit[draw.IntN(len(edit))])
+				_ = r.server.Change(leases, key, func(o metav1.Object) {
+					labels, annotations := o.GetLabels(), o.GetAnnotations()
+					edit[draw.IntN(len(edit))](o)
+					if len(o.GetLabels()) == 0 && o.GetAnnotations()["flyball.dev/shards"] == "" {
+						o.SetLabels(labels) // otherwise it could not be told from another program's
+						o.SetAnnotations(annotations)
+					}
+				})
 			}
 		}
 	}

@@ -281,6 +281,29 @@ func TestOwnership_ADeletedMemberIsAnotherOne_M31(t *testing.T) {
 	})
 }
 
+// A shard whose Lease loses its label is held again after a lease duration, with the label.
+func TestOwnership_ALabelThatWasRemovedComesBack_M31(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFleet(t, 4)
+		defer r.end()
+		m := r.start()
+		time.Sleep(40 * time.Second)
+		key := types.NamespacedName{Namespace: "default", Name: "op-shard-3"}
+		if err := r.server.Change(leases, key, func(o metav1.Object) { o.SetLabels(nil) }); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := m.Guard().Held(); !slices.Equal(got, []int{0, 1, 2}) {
+			t.Errorf("without the label of shard 3 the member holds %v, want the others", got)
+		}
+		r.watchFor(20 * time.Second)
+		if got := m.Guard().Held(); len(got) != 4 {
+			t.Errorf("21 s later the member holds %v, want all", got)
+		}
+	})
+}
+
 // stuck lets the first update hang that is sent from a time on.
 type stuck struct {
 	next http.RoundTripper
