@@ -462,6 +462,46 @@ func TestOwnership_AShardWaitsForWritesThatWereCutOff_M31(t *testing.T) {
 	}
 }
 
+// A process whose write is cut off when it ends renews its Lease once more: its shards are free a lease
+// duration after that, however old the renewal before is.
+func TestOwnership_ARenewalCoversTheWritesOfTheEnd_M31(t *testing.T) {
+	for cause, grace := range map[error]time.Duration{nil: 5 * time.Second, ownership.ErrAbandoned: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newFleet(t, 4)
+			defer r.end()
+			m := r.start()
+			time.Sleep(27 * time.Second)
+			in, leave, _ := m.Guard().Enter(t.Context(), 2)
+			if leave == nil {
+				t.Fatal("shard 2 is not held")
+			}
+			req, err := http.NewRequestWithContext(in, http.MethodPut, "http://server/api", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.work.Go(func() {
+				defer leave()
+				if _, err := m.Guard().Wrap(hanging{}).RoundTrip(req); err == nil {
+					t.Error("a write that hangs was answered")
+				}
+			})
+			other := r.start()
+			time.Sleep(time.Second)
+			m.stop(cause)
+			time.Sleep(grace + 14900*time.Millisecond)
+			synctest.Wait()
+			if got := other.Guard().Held(); slices.Contains(got, 2) {
+				t.Errorf("%v: a write of shard 2 may arrive, and the other member holds %v", cause, got)
+			}
+			time.Sleep(6 * time.Second)
+			synctest.Wait()
+			if got := other.Guard().Held(); len(got) != 4 {
+				t.Errorf("%v: when it cannot any more the other member holds %v, want all", cause, got)
+			}
+		})
+	}
+}
+
 // Without the right to write Leases a process holds nothing, and is not ready after two minutes.
 func TestOwnership_ForbiddenIsSaid_M31(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
