@@ -43,6 +43,12 @@ func TestAgent_TellsOthersWithoutItsLock(t *testing.T) {
 		}, 1},
 		{"all are lost", func() { a.loseAll("a test says so") }, 2},
 		{"none is left", func() { a.loseAll("a test says so") }, 2},
+		{"the process leaves", func() {
+			a.mu.Lock()
+			defer a.unlock()
+			a.mu.me.leaving, a.mu.me.shards[1] = true, claimed
+			a.holdLocked([]Taken{{Shard: 1}}, 0) // it takes no more
+		}, 2},
 	} {
 		if c.do(); told != c.want {
 			t.Errorf("when %s: called %d times in all, want %d", c.what, told, c.want)

@@ -213,7 +213,7 @@ func (d *decision) agree() error {
 	}
 	if who := p.holder(); who != planHolder {
 		lasts := p.duration()
-		if p.annotation(planAnnotation) != "" {
+		if p.annotation(planAnnotation) != "" || lasts == planLasts {
 			lasts = d.longest // somebody has edited it, and it does not last for ever
 		}
 		if who == "" || d.after(p.since.Add(lasts)) {

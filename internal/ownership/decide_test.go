@@ -134,6 +134,10 @@ func TestDecide_WaitsForTheLongestLeaseDuration_M31(t *testing.T) {
 	}{
 		{"a plan is opened", func(c *scene) { delete(c.w.plan.lease.Annotations, readyAnnotation) }, openPlan, "op"},
 		{"a plan whose holder was edited is taken", func(c *scene) { c.w.plan.lease.Spec.HolderIdentity = new("bob") }, takePlan, "op"},
+		{"a plan whose holder and annotations were edited is taken", func(c *scene) {
+			c.w.plan.lease.Annotations = nil
+			c.w.plan.lease.Spec.HolderIdentity, c.w.plan.lease.Spec.LeaseDurationSeconds = new("bob"), new(int32(math.MaxInt32))
+		}, takePlan, "op"},
 		{"a shard that nobody has held is claimed", func(c *scene) { c.w.shards[0].lease.Spec.LeaseTransitions = nil }, claim, "op-shard-0"},
 		{"a shard whose holder was edited is claimed", func(c *scene) { c.w.shards[0] = c.shard(0, "bob") }, claim, "op-shard-0"},
 		{"a shard is claimed from a member that was not there", func(c *scene) {

@@ -6,7 +6,6 @@ package ownership
 import (
 	"cmp"
 	"encoding/json"
-	"math"
 	"strconv"
 	"time"
 
@@ -30,7 +29,7 @@ func (b *book) next(do action, now time.Time) *coordinationv1.Lease {
 	switch do.do {
 	case createPlan, takePlan, changePlan, openPlan:
 		b.set(l, b.planAnnotations(do.do))
-		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = new(planHolder), new(int32(math.MaxInt32))
+		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = new(planHolder), new(int32(planLasts/time.Second))
 		if b.Sign != nil {
 			b.Sign(l)
 		}

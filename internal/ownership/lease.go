@@ -38,6 +38,9 @@ const (
 // operator without shards: no process of that version becomes the leader.
 const planHolder = "replicas-share-shards"
 
+// planLasts is the duration of the plan's Lease.
+const planLasts = math.MaxInt32 * time.Second
+
 // plan is among how many shards objects are divided, and by what.
 type plan struct {
 	by    shards.By
