@@ -333,8 +333,9 @@ func (m member) Start(ctx context.Context) error {
 var errStopping = errors.New("the manager is stopping")
 
 // leave gives each shard away when its reconciles have ended. Their contexts end after two thirds
-// of the time that controller-runtime gives them. It returns when none is in flight, or why the
-// Leases must be kept: that time has passed, and reconciles go on.
+// of the time that controller-runtime gives them. It returns when none is in flight, though a write
+// that was cut off may still arrive, or why the Leases must be kept: that time has passed, and
+// reconciles go on.
 func (r *replica) leave(ctx context.Context) error {
 	guard, changed := r.agent.Guard(), make(chan struct{}, 1)
 	defer guard.Changed(func() {
@@ -348,7 +349,7 @@ func (r *replica) leave(ctx context.Context) error {
 	if r.grace >= 0 {
 		over = time.After(r.grace)
 	}
-	for len(guard.Held()) > 0 {
+	for guard.Busy() {
 		select {
 		case <-changed:
 		case <-soon:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,6 +74,36 @@ func TestSharded_ReconcilesInFlightMayEnd_G18(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A write that was cut off may still arrive when the last reconcile has ended. The manager ends then,
+// without an error, and the next replica waits until the write cannot arrive any more.
+func TestSharded_AWriteThatMayArriveDoesNotKeepTheManager_G18(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		simulated := simtest.New(t, nil, configMap("n-1-team", "a", nil))
+		began := make(chan time.Time, 9)
+		stop, ended := startLone(t, simulated, func(ctx context.Context, cl client.Client) {
+			began <- time.Now()
+			<-ctx.Done()
+			simulated.Server.LoseResponseOf(schema.GroupKind{Kind: "ConfigMap"})
+			if err := cl.Create(context.WithoutCancel(ctx), configMap("default", "late", nil)); err == nil {
+				t.Error("the write was answered")
+			}
+		})
+		<-began
+		asked := time.Now()
+		stop()
+		err := <-ended
+		if took := time.Since(asked); err != nil || took > 26*time.Second {
+			t.Errorf("Start = %v after %s, want no error, within the grace period", err, took)
+		}
+		stop, ended = startLone(t, simulated, func(context.Context, client.Client) { began <- time.Now() })
+		if waited := (<-began).Sub(asked); waited < 35*time.Second {
+			t.Errorf("the next replica has the shard after %s, want that it waits for the write", waited)
+		}
+		stop()
+		<-ended
+	})
 }
 
 // startLone starts a replica that calls does for the one object of interest.

@@ -117,6 +117,9 @@ func (g *Guard) leave(shard int, e *entry) {
 		close(s.emptied)
 		s.emptied = nil
 	}
+	if len(s.inside) == 0 && s.phase != held {
+		g.mu.untold = true // who waits for emptied, or ended, tells
+	}
 	if !e.lost {
 		return
 	}
@@ -226,6 +229,14 @@ func (g *Guard) Works(shard int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.shards[shard].phase == held
+}
+
+// Busy reports whether a reconcile of any shard may begin or is in flight. What Changed was given is
+// called when that ends.
+func (g *Guard) Busy() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.mu.shards, func(s guarded) bool { return s.phase == held || len(s.inside) > 0 })
 }
 
 // drainsSince returns when the process began to drain a shard.
