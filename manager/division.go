@@ -24,40 +24,69 @@ type division struct {
 		sync.Mutex
 		decided map[schema.GroupKind]shards.By
 		logged  map[schema.GroupKind]bool
+		// joining are the controllers that are being added, which controllers may not return yet.
+		joining map[*reconcile.Snapshot]struct{}
+		joined  int // how many have been
 	}
 }
 
 func newDivision(by shards.By, controllers func() []reconcile.Snapshot) *division {
 	d := &division{by: by, controllers: controllers}
 	d.mu.decided, d.mu.logged = map[schema.GroupKind]shards.By{}, map[schema.GroupKind]bool{}
+	d.mu.joining = map[*reconcile.Snapshot]struct{}{}
 	return d
 }
 
 // of returns what decides the shard of a kind's objects; empty: each replica has all.
 func (d *division) of(kind schema.GroupKind) string {
-	by := dividedBy(kind, d.by, d.controllers())
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	before, decided := d.mu.decided[kind]
-	if !decided {
-		before, d.mu.decided[kind] = by, by
+	for {
+		d.mu.Lock()
+		joined := d.mu.joined
+		d.mu.Unlock()
+		if by, ok := d.decide(kind, d.controllers(), joined); ok {
+			return string(by)
+		}
 	}
-	return string(before)
 }
 
-// misfit returns an error if a controller that is to be added would have to have objects that are
-// on other replicas, because their kinds were divided without it.
-func (d *division) misfit(c reconcile.Snapshot) error {
+// decide returns what decides the shard of a kind's objects. Not ok: controllers may lack one that
+// has been added since joined was read.
+func (d *division) decide(kind schema.GroupKind, controllers []reconcile.Snapshot, joined int) (by shards.By, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if by, decided := d.mu.decided[kind]; decided {
+		return by, true
+	}
+	if d.mu.joined != joined {
+		return "", false
+	}
+	for c := range d.mu.joining {
+		controllers = append(controllers, *c)
+	}
+	d.mu.decided[kind] = dividedBy(kind, d.by, controllers)
+	return d.mu.decided[kind], true
+}
+
+// join returns an error if a controller that is to be added would have to have objects that are on
+// other replicas, because their kinds were divided without it. From now on kinds are divided with
+// it. joined must be called when it runs, or will not.
+func (d *division) join(c reconcile.Snapshot) (joined func(), err error) {
 	with := append(d.controllers(), c)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, s := range c.Sources {
 		if by := d.mu.decided[s.Kind]; by != "" && dividedBy(s.Kind, d.by, with) != by {
-			return fmt.Errorf("its source %s needs all objects of kind %s, or a part that is divided in another way, and since Run began each "+
+			return nil, fmt.Errorf("its source %s needs all objects of kind %s, or a part that is divided in another way, and since Run began each "+
 				"replica has a part of them, divided by %s; add it before Run", s.Source, s.Kind.Kind, by)
 		}
 	}
-	return nil
+	d.mu.joining[&c] = struct{}{}
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.mu.joining, &c)
+		d.mu.joined++
+	}, nil
 }
 
 // log says once of each kind that its objects are divided: a Lister shows those of this replica,

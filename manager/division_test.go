@@ -46,11 +46,11 @@ func TestDivision_AControllerThatComesLateMissesNothing(t *testing.T) {
 	} {
 		run := row.first
 		d := newDivision(row.by, func() []reconcile.Snapshot { return run })
-		if err := d.misfit(row.late); err != nil {
+		if err := misfit(d, row.late); err != nil {
 			t.Errorf("%s, before Run: %v", row.name, err)
 		}
 		decided := d.of(configMaps)
-		if err := d.misfit(row.late); (err != nil) != row.refused || err != nil && !strings.Contains(err.Error(), "add it before Run") {
+		if err := misfit(d, row.late); (err != nil) != row.refused || err != nil && !strings.Contains(err.Error(), "add it before Run") {
 			t.Errorf("%s: %v, want an error that says what to do: %v", row.name, err, row.refused)
 		}
 		run = append(run, row.late)
@@ -72,5 +72,48 @@ func TestDivision_IsLoggedOnceOfEachKind(t *testing.T) {
 	}
 	if len(lines) != 1 || !strings.Contains(lines[0], `"kind"="ConfigMap"`) || !strings.Contains(lines[0], "divided among the replicas") {
 		t.Errorf("logged %q, want one line about ConfigMaps", lines)
+	}
+}
+
+// misfit returns why a controller cannot be added.
+func misfit(d *division, c reconcile.Snapshot) error {
+	joined, err := d.join(c)
+	if err == nil {
+		joined()
+	}
+	return err
+}
+
+// An informer that starts while a controller is being added divides its kind with that controller.
+func TestDivision_AControllerThatIsBeingAddedCounts(t *testing.T) {
+	run := []reconcile.Snapshot{watching(source.Snapshot{Kind: configMaps, Self: true})}
+	late := watching(source.Snapshot{Kind: configMaps})
+	d := newDivision(shards.UID, func() []reconcile.Snapshot { return run })
+	joined, err := d.join(late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if by := d.of(configMaps); by != "" {
+		t.Errorf("the kind is divided by %q without the controller that is being added", by)
+	}
+	joined()
+
+	var meanwhile func()
+	d = newDivision(shards.UID, func() []reconcile.Snapshot {
+		before := run
+		if do := meanwhile; do != nil {
+			meanwhile = nil
+			do()
+		}
+		return before
+	})
+	meanwhile = func() {
+		if err := misfit(d, late); err != nil {
+			t.Error(err)
+		}
+		run = append(run, late)
+	}
+	if by := d.of(configMaps); by != "" {
+		t.Errorf("the kind is divided by %q without the controller that was added meanwhile", by)
 	}
 }

@@ -154,9 +154,11 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 		return fmt.Errorf("add %s: %w", name, errStopped)
 	}
 	if c, is := r.(Controller); is && m.replicas != nil {
-		if err := m.replicas.division.misfit(c.Snapshot()); err != nil {
+		joined, err := m.replicas.division.join(c.Snapshot())
+		if err != nil {
 			return fmt.Errorf("add %s: %w", name, err)
 		}
+		defer joined()
 	}
 	if err := m.runnables.reserve(r, name); err != nil {
 		return err
