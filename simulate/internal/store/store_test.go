@@ -464,3 +464,56 @@ func TestStore_RewindIsKept_S23(t *testing.T) {
 		t.Errorf("the file has %v at revision %d, want a as it was and c, at %d", got, content.Log.Revision, s.Revision())
 	}
 }
+
+// A watch that cannot catch up ends at once, also for a reader that waits.
+func TestStore_WatchThatCannotCatchUpEnds_S6(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &faults.Delivery{}
+		s := New(Options{Cache: d})
+		put(s, things, "a", "1")
+		put(s, things, "b", "1")
+		s.Reshow(func() { d.LagTo(2) })
+		w := s.Watch(t.Context(), from(2))
+		defer w.Close()
+		s.Compact()
+		var reader sync.WaitGroup
+		began := time.Now()
+		reader.Go(func() { w.Next(t.Context(), time.Hour) })
+		synctest.Wait()
+		s.Reshow(func() { d.LagTo(0) })
+		reader.Wait()
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("the reader waited for %v", waited)
+		}
+		if _, over := w.Next(t.Context(), 0); !over {
+			t.Error("the watch goes on without a change that was compacted")
+		}
+	})
+}
+
+// A watch that opened during a lag of all resources has what its own resource holds back once, and
+// then.
+func TestStore_WatchThatCatchesUpWaitsForItsKind_S6(t *testing.T) {
+	for name, end := range map[string]func(*Store, *faults.Delivery){
+		"caught up": func(s *Store, d *faults.Delivery) { s.Reshow(func() { d.CatchUpKind(things) }) },
+		"healed": func(s *Store, d *faults.Delivery) {
+			tx := s.Begin()
+			defer tx.End()
+			tx.Show(d.Heal())
+			tx.Deliver()
+		},
+	} {
+		d := &faults.Delivery{}
+		s := New(Options{Cache: d})
+		put(s, things, "a", "1")
+		s.Reshow(func() { d.LagKindTo(things, 2) })
+		put(s, things, "b", "1") // held back
+		s.Reshow(func() { d.LagTo(2) })
+		w := s.Watch(t.Context(), from(2))
+		defer w.Close()
+		s.Reshow(func() { d.LagTo(0) })
+		expect(t, name+": while its kind lags", next(t, w), "")
+		end(s, d)
+		expect(t, name+": after that", next(t, w), "ADDED b@3")
+	}
+}

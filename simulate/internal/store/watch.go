@@ -243,10 +243,8 @@ func (s *Store) Reshow(change func()) {
 
 // deliverLocked tells watches what they have not been told, and wakes whoever waits.
 func (s *Store) deliverLocked() {
+	s.catchUpLocked()
 	shown := s.shownLocked()
-	for w := range s.mu.watches {
-		w.catchUpLocked(min(shown, s.mu.told))
-	}
 	changes, ok := s.mu.log.Since(s.mu.told, shown)
 	if !ok && shown > s.mu.told { // compacted while the cache lagged behind
 		s.eachWatchLocked(func(w *Watch) { w.failLocked(refusal.TooOld(s.mu.told, s.mu.log.Compacted).ErrStatus) })
@@ -261,18 +259,32 @@ func (s *Store) deliverLocked() {
 	s.changed.Broadcast()
 }
 
+// catchUpLocked shows each watch what the others have been told before it opened.
+func (s *Store) catchUpLocked() {
+	shown := min(s.shownLocked(), s.mu.told)
+	for w := range s.mu.watches {
+		w.catchUpLocked(shown)
+	}
+}
+
 // catchUpLocked shows a watch what others have been told before it opened, up to a revision.
 func (w *Watch) catchUpLocked(upTo int64) {
-	if w.behind == 0 || upTo <= w.behind {
+	if w.behind == 0 || w.over {
+		return
+	}
+	if upTo = w.store.cache.ShownOf(w.held, upTo); upTo <= w.behind { // its resource may lag by itself
 		return
 	}
 	changes, ok := w.store.mu.log.Since(w.behind, upTo)
 	if !ok {
 		w.failLocked(refusal.TooOld(w.behind, w.store.mu.log.Compacted).ErrStatus)
+		w.woken.Signal()
+		return
 	}
 	for _, c := range changes {
 		w.showLocked(c)
 	}
+	w.from = max(w.from, upTo) // what was held back is not shown again
 	if w.behind = upTo; upTo == w.store.mu.told {
 		w.behind = 0
 	}
@@ -282,6 +294,7 @@ func (w *Watch) catchUpLocked(upTo int64) {
 // since.
 func (tx *Tx) Show(late []revisions.Change) {
 	s := (*Store)(tx)
+	s.catchUpLocked()
 	for _, c := range late {
 		s.eachWatchLocked(func(w *Watch) { w.showLocked(c) })
 	}
