@@ -87,3 +87,41 @@ func TestServeOn_NothingIsServedAfterTheEnd_S24(t *testing.T) {
 	}()
 	server.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/api", nil))
 }
+
+// The deadline of a body is not one of the request.
+func TestServeOn_ARequestWhoseBodyHasArrivedHasTime_S24(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := NewNetwork()
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer cancel()
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			select {
+			case <-r.Context().Done():
+				http.Error(w, "cut off", http.StatusGatewayTimeout)
+			case <-time.After(2 * bodyWithin):
+			}
+		})}
+		group.Go(func() { _ = serveOn(ctx, network.Listener(), server) })
+		for _, body := range []string{"", "a"} {
+			c, err := network.DialContext(ctx, "tcp", "simulated")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ask, err := http.NewRequest(http.MethodPost, "http://a/", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := ask.Write(c); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil || answer.StatusCode != http.StatusOK {
+				t.Errorf("the answer to the body %q: %v, %v, want 200", body, answer, err)
+			}
+			c.Close()
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -153,8 +154,10 @@ func serveOn(ctx context.Context, ln net.Listener, server *http.Server) error {
 			panic(http.ErrAbortHandler)
 		}
 		defer requests.End()
-		if r.Method != http.MethodGet { // the rest of a body may be lost with its connection
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyWithin))
+		if r.Method != http.MethodGet && r.Body != http.NoBody { // its rest may be lost with its connection
+			c := http.NewResponseController(w)
+			_ = c.SetReadDeadline(time.Now().Add(bodyWithin))
+			r.Body = &awaited{r.Body, c}
 		}
 		handler.ServeHTTP(w, r)
 	})
@@ -165,6 +168,22 @@ func serveOn(ctx context.Context, ln net.Listener, server *http.Server) error {
 		return fmt.Errorf("serve the simulated API: %w", err)
 	}
 	return nil
+}
+
+// awaited is a body that has a deadline until it has arrived. The deadline is the connection's: it
+// would end the request.
+type awaited struct {
+	io.ReadCloser
+	of *http.ResponseController
+}
+
+// Read implements io.Reader.
+func (b *awaited) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		_ = b.of.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }
 
 // Served returns the requests so far in their order, at most the last 100,000.
