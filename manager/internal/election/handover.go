@@ -99,7 +99,8 @@ func (r *Recorder) CatchUp(ctx context.Context, informers Informers, floor func(
 
 // FillGaps asks the server for the kinds of Gaps, and records what the informers have passed of
 // them: it is not older than what was written until now. A write that was cut off may still be
-// carried out later.
+// carried out later. filled: the kinds that were gaps are known up to the list, whatever was
+// written since.
 func (r *Recorder) FillGaps(ctx context.Context, informers Informers) (filled bool) {
 	gaps, marks := r.Gaps(), r.marks()
 	if len(gaps) == 0 {
@@ -115,7 +116,10 @@ func (r *Recorder) FillGaps(ctx context.Context, informers Informers) (filled bo
 			r.cover(kind, marks[kind])
 		}
 	}
-	return len(r.Gaps()) == 0
+	return !slices.ContainsFunc(r.Gaps(), func(kind schema.GroupKind) bool {
+		_, ok := passed[kind]
+		return !ok && slices.Contains(gaps, kind)
+	})
 }
 
 // passedByAll returns the version that all informers of a kind have passed, for the kinds of

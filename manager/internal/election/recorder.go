@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,8 +59,22 @@ type note struct {
 
 // write is one that has begun, and was neither refused nor seen in its effect.
 type write struct {
-	key   kube.Key // without a name for a create
-	ended bool     // the server has carried it out, and the answer was read
+	key   kube.Key  // without a name for a create
+	ended time.Time // the server has carried it out, and the answer was read; zero: not yet
+}
+
+// effectWithin is how soon after its answer was read a write has its effect. One that has none by
+// then, such as a dry run that the body of a deletion asks for, is not remembered.
+const effectWithin = time.Minute
+
+// begin adds a write, and removes those that will have no effect any more.
+func (n *note) begin(w *write, now time.Time) {
+	for other := range n.open {
+		if !other.ended.IsZero() && now.Sub(other.ended) > effectWithin {
+			n.end(other)
+		}
+	}
+	n.open[w] = struct{}{}
 }
 
 // end removes a write whose version will not be known.
@@ -176,7 +191,7 @@ func (t counted) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(req)
 	}
 	w := &write{key: key}
-	t.change(kind.GroupKind(), func(n *note) { n.open[w] = struct{}{} })
+	t.change(kind.GroupKind(), func(n *note) { n.begin(w, time.Now()) })
 	resp, err := t.next.RoundTrip(req)
 	code := 0
 	if err == nil {
@@ -191,7 +206,7 @@ func (t counted) RoundTrip(req *http.Request) (*http.Response, error) {
 		collection := req.Method == http.MethodDelete && key.Name == "" // has effects on many keys, or none
 		resp.Body = &answer{ReadCloser: resp.Body, end: func() {
 			t.change(kind.GroupKind(), func(n *note) {
-				if w.ended = true; collection {
+				if w.ended = time.Now(); collection {
 					n.end(w)
 				}
 			})
@@ -277,7 +292,7 @@ type mark struct {
 
 func (n *note) mark() (m mark) {
 	for w := range n.open {
-		if w.ended {
+		if !w.ended.IsZero() {
 			m.ended = append(m.ended, w)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -335,7 +337,9 @@ func TestRecorder_AListCoversWhatCameBefore_M31(t *testing.T) {
 		if row.during != nil {
 			server.during = func() { row.during(d) }
 		}
-		d.FillGaps(t.Context(), server)
+		if !d.FillGaps(t.Context(), server) {
+			t.Errorf("%s: a gap that was there is not filled; there are %v", name, d.Gaps())
+		}
 		if row.after != nil {
 			row.after(d)
 		}
@@ -343,4 +347,31 @@ func TestRecorder_AListCoversWhatCameBefore_M31(t *testing.T) {
 			t.Errorf("%s: version %d is known, want %d", name, got, row.want)
 		}
 	}
+}
+
+func TestRecorder_AGapThatNoListHasShownIsNotFilled_M31(t *testing.T) {
+	d := newDesk(t)
+	d.Begin()
+	if d.FillGaps(t.Context(), &shelf{kinds: []schema.GroupKind{secrets}, now: 9}) {
+		t.Errorf("all gaps are filled, but Pods were not listed; there are %v", d.Gaps())
+	}
+}
+
+// A dry run that the body of a deletion asks for has no effect. It is not remembered for ever.
+func TestRecorder_AWriteWithoutAnEffectIsForgotten_M13(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		d.Begin()
+		d.inherit(secrets, 5)
+		for range 3 {
+			d.send(200, "DELETE", "/Secret/x")
+			time.Sleep(effectWithin + 1)
+		}
+		if open := len(d.mu.notes[secrets].open); open != 1 {
+			t.Errorf("%d writes are remembered, want the last", open)
+		}
+		if v, known := d.Known()[secrets]; known {
+			t.Errorf("version %d is known, though the effect of a write is not", v)
+		}
+	})
 }
