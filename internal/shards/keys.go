@@ -76,7 +76,11 @@ func (k *Keys[K]) Follow(add func(keys []K)) (stop func()) {
 	k.mu.Lock()
 	k.mu.add = add
 	k.mu.Unlock()
-	unheard := k.held.Changed(func() { k.Add(k.take()...) })
+	unheard := k.held.Changed(func() {
+		if keys := k.take(); len(keys) > 0 {
+			add(keys)
+		}
+	})
 	return func() {
 		unheard()
 		k.mu.Lock()
@@ -95,10 +99,14 @@ func (k *Keys[K]) Add(keys ...K) {
 	}
 }
 
-// take returns the keys that were kept for shards that are held now, and keeps them no more.
+// take returns the keys that were kept for shards that are held now, and keeps them no more. There
+// are none if nobody follows: what Changed was given may be called after its stop.
 func (k *Keys[K]) take() (taken []K) {
 	k.mu.Lock()
-	some := slices.Sorted(maps.Keys(k.mu.kept))
+	var some []int
+	if k.mu.add != nil {
+		some = slices.Sorted(maps.Keys(k.mu.kept))
+	}
 	k.mu.Unlock()
 	for _, shard := range some {
 		if !k.held.Works(shard) {

@@ -98,10 +98,12 @@ func TestKeys_KeptUntilTheirShardsAreHeld_R32(t *testing.T) {
 	}
 	s.set(1, false)
 	enter("a")
+	told := s.change // it may be called after the end
 	stop()
 	s.set(1, true)
-	if k.Add("b"); said() != "" {
-		t.Error("keys are added though nobody follows")
+	told()
+	if k.Add("b"); said() != "" || len(k.mu.kept) != 1 {
+		t.Errorf("keys are added though nobody follows, or %v is not kept", k.mu.kept)
 	}
 }
 
