@@ -51,7 +51,9 @@ func (d *division) of(kind schema.GroupKind) string {
 
 // decide returns what decides the shard of a kind's objects. Not ok: controllers may lack one that
 // has been added since joined was read.
-func (d *division) decide(kind schema.GroupKind, controllers []reconcile.Snapshot, joined int) (by shards.By, ok bool) {
+func (d *division) decide(
+	kind schema.GroupKind, controllers []reconcile.Snapshot, joined int,
+) (by shards.By, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if by, decided := d.mu.decided[kind]; decided {

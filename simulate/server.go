@@ -154,7 +154,7 @@ func serveOn(ctx context.Context, ln net.Listener, server *http.Server) error {
 			panic(http.ErrAbortHandler)
 		}
 		defer requests.End()
-		if r.Method != http.MethodGet && r.Body != http.NoBody { // its rest may be lost with its connection
+		if r.Method != http.MethodGet && r.Body != http.NoBody { // its rest may never arrive
 			c := http.NewResponseController(w)
 			_ = c.SetReadDeadline(time.Now().Add(bodyWithin))
 			r.Body = &awaited{r.Body, c}

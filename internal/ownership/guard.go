@@ -236,7 +236,9 @@ func (g *Guard) Works(shard int) bool {
 func (g *Guard) Busy() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.ContainsFunc(g.mu.shards, func(s guarded) bool { return s.phase == held || len(s.inside) > 0 })
+	return slices.ContainsFunc(g.mu.shards, func(s guarded) bool {
+		return s.phase == held || len(s.inside) > 0
+	})
 }
 
 // drainsSince returns when the process began to drain a shard.
