@@ -4,7 +4,11 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,6 +116,23 @@ func (s *Server) Objects(r schema.GroupResource) []metav1.Object {
 		out = append(out, o.Copy().Meta())
 	}
 	return out
+}
+
+// Everything returns all present objects with their kinds, in the order of resources and keys.
+func (s *Server) Everything() iter.Seq2[schema.GroupKind, metav1.Object] {
+	return func(yield func(schema.GroupKind, metav1.Object) bool) {
+		resources := map[schema.GroupResource]schema.GroupKind{}
+		for _, k := range s.kinds.Served(func(*kinds.Kind) bool { return true }) {
+			resources[s.kinds.Held(k.GroupResource())] = k.GroupVersionKind.GroupKind()
+		}
+		for _, r := range slices.SortedFunc(maps.Keys(resources), func(a, b schema.GroupResource) int { return cmp.Compare(a.String(), b.String()) }) {
+			for _, o := range s.store.List(r) {
+				if !yield(resources[r], o.Copy().Meta()) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // ChangeSchema replaces the defaults of a kind and ends its watches, as a change of its CRD

@@ -43,6 +43,11 @@
 // wraps the options of each manager by bridge.Options and completes go.mod: see
 // docs/migration.md.
 //
+//	flyball doctor -crds config/crd -samples config/samples -- ./my-operator
+//
+// finds what an operator in any language does wrong after a crash, with a stale cache, and so on: see
+// docs/doctor.md.
+//
 //	flyball crds -o config/crd.yaml ./api/...
 //	flyball pack image, chart, bundle or sbom
 //

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/adopt"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/crds"
+	"github.com/flyball-dev/flyball/cmd/flyball/internal/doctor"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/pack"
 	"github.com/flyball-dev/flyball/cmd/flyball/internal/scaffold"
 	"github.com/flyball-dev/flyball/internal/commandline"
@@ -43,6 +44,8 @@ func others(args []string) (func(ctx context.Context, args []string, out, proble
 		return adopt.Command{Version: version(), RunGo: goCommand}.Run, args[1:]
 	case len(args) > 0 && args[0] == "crds":
 		return crds.Run, args[1:]
+	case len(args) > 0 && args[0] == "doctor":
+		return doctor.Run, args[1:]
 	case len(args) > 0 && args[0] == "pack":
 		return pack.Run, args[1:]
 	}
@@ -64,7 +67,7 @@ func run(args []string, out, problems io.Writer) error {
 		fmt.Fprint(out, usage)
 		return nil
 	}
-	return commandline.Misusef("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version, replicas or shard, flyball adopt, flyball crds, or flyball pack", command)
+	return commandline.Misusef("there is no command %q; write flyball new MODULE --kind KIND, flyball add kind, webhook, version, replicas or shard, flyball adopt, flyball doctor, flyball crds, or flyball pack", command)
 }
 
 const usage = `flyball writes the module of an operator, adds to it, edits one that is written
@@ -77,6 +80,7 @@ with controller-runtime, and makes what is generated from it:
   flyball add replicas 3
   flyball add shard --name a
   flyball adopt -C ../operator
+  flyball doctor -crds config/crd -samples config/samples -- ./my-operator
   flyball crds -o config/crd.yaml ./api/...
   flyball pack image, chart, bundle or sbom
 

@@ -54,7 +54,7 @@ type Config struct {
 	// Actors of the cluster. Zero: none.
 	Actors simulate.Actors
 	// Manager is the program's options for manager.New. The kit sets the connection,
-	// the scheme, the logger and the ports.
+	// but for its WrapTransport, the scheme, the logger and the ports.
 	Manager manager.Options
 	// Process changes a copy of Manager for the process of that name, given to RunAs, such
 	// as its shard: not its leader election. Nil: all have the same options.

@@ -127,6 +127,9 @@ func (p *process) run(ctx context.Context) error {
 	if change := p.w.cfg.Process; change != nil {
 		change(p.program.name, &opts)
 	}
+	if opts.Config != nil {
+		cfg.WrapTransport = opts.Config.WrapTransport
+	}
 	opts.Scheme, opts.Config = p.w.cfg.Scheme, cfg
 	opts.MetricsAddress, opts.HealthAddress = "0", "0" // a bubble has no sockets
 	opts.Logger = p.logger()

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package doctor is the command flyball doctor: it examines a program in any language as a process.
+//
+//	flags ──▶ simulate/doctor.Command ──▶ report as text; doctor.html, doctor.json, doctor.sarif
+//
+// # Testing
+//
+// The tests build a program and examine it.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/flyball-dev/flyball/internal/commandline"
+	"github.com/flyball-dev/flyball/simulate/doctor"
+)
+
+// Exit codes of Run.
+const (
+	ExitSound    = 0 // nothing new was found
+	ExitFindings = 1
+	ExitUsage    = 2
+	ExitFailed   = 3 // the program could not be examined
+)
+
+const usage = `usage: flyball doctor -crds config/crd -samples config/samples [flags] -- ./my-operator --flags
+
+It runs the program against a simulated API server on this machine, creates, changes and deletes the
+samples, and looks for what the program does wrong after a crash, with a stale cache, or with a lost answer. The
+program finds the server by KUBECONFIG; {port} in its arguments stands for a free port. It exits with 1 if
+something was found, and with 3 if the program could not be examined.
+
+`
+
+// list is a flag that can be given several times.
+type list []string
+
+func (l *list) String() string { return fmt.Sprint(*l) }
+
+func (l *list) Set(value string) error {
+	*l = append(*l, value)
+	return nil
+}
+
+// Run carries out the command, and returns its exit code.
+func Run(ctx context.Context, args []string, out, problems io.Writer) int {
+	var c doctor.Command
+	flags := flag.NewFlagSet("flyball doctor", flag.ContinueOnError)
+	flags.SetOutput(problems)
+	flags.Usage = func() {
+		fmt.Fprint(problems, usage)
+		flags.PrintDefaults()
+	}
+	flags.Var((*list)(&c.CRDs), "crds", "`directory` or file of CustomResourceDefinitions; may be given again")
+	flags.Var((*list)(&c.Samples), "samples", "`directory` or file of objects that a user creates; may be given again")
+	flags.Var((*list)(&c.Env), "env", "further variable of the program, as `NAME=value`; may be given again")
+	flags.StringVar(&c.Known, "known", "", "`file` of the IDs of known findings, one in a line")
+	flags.StringVar(&c.Out, "out", "", "`directory` for doctor.html, doctor.json, doctor.sarif and the output of the program")
+	flags.DurationVar(&c.Budget, "budget", 10*time.Minute, "how long to try plans")
+	flags.DurationVar(&c.RestWithin, "rest", time.Minute, "how long the program may take until it rests after a change")
+	flags.IntVar(&c.Parallel, "parallel", 1, "`number` of processes at once; for more than one the program's ports must be free, as with {port}")
+	flags.StringVar(&c.Plan, "plan", "", "run the plan with this `ID` alone")
+	quiet := flags.Bool("quiet", false, "show no progress")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return ExitSound
+		}
+		return ExitUsage
+	}
+	c.Args = flags.Args()
+	if !*quiet {
+		c.Progress = progress(problems, time.Now())
+	}
+	report, err := c.Examine(ctx)
+	if report != nil {
+		fmt.Fprint(out, report.Text())
+	}
+	if err != nil {
+		fmt.Fprintln(problems, "flyball doctor:", err)
+		if commandline.ExitCode(err) == ExitUsage || len(c.Args) == 0 || len(c.Samples) == 0 {
+			return ExitUsage
+		}
+		return ExitFailed
+	}
+	for _, f := range report.Findings {
+		if !f.Known {
+			return ExitFindings
+		}
+	}
+	if report.Ran == 0 {
+		fmt.Fprintln(problems, "flyball doctor: no plan was run; see what could not be judged")
+		return ExitFailed
+	}
+	return ExitSound
+}
+
+// progress writes a line for some of the plans, with an estimate of what is left.
+func progress(to io.Writer, begun time.Time) func(done, of, findings int) {
+	var last time.Time
+	return func(done, of, findings int) {
+		const every = 5 * time.Second
+		if time.Since(last) < every && done < of {
+			return
+		}
+		last = time.Now()
+		left := time.Since(begun) / time.Duration(done) * time.Duration(of-done)
+		fmt.Fprintf(to, "%d of %d plans, %d findings, some %s left\n", done, of, findings, left.Round(time.Second))
+	}
+}

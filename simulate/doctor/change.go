@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Who changed something, or asked for it.
+const (
+	operator = "operator"
+	user     = "user"
+	cluster  = "cluster" // the controllers of Kubernetes: garbage collector, workloads
+)
+
+// ref names an object.
+type ref struct {
+	Kind string // such as "Deployment.apps"
+	Key  string // namespace/name
+}
+
+func (r ref) String() string { return r.Kind + " " + r.Key }
+
+// named returns the kind without its group.
+func (r ref) named() string {
+	kind, _, _ := strings.Cut(r.Kind, ".")
+	return kind
+}
+
+// change is one change of an object.
+type change struct {
+	At   time.Duration
+	Step int    // of the walk
+	Who  string // operator, user or cluster
+	Verb string // created, updated or deleted
+	Of   ref
+	UID  string
+	// Version of the server's state after it.
+	Version uint64
+	Fields  string // that an update changed
+	Run     string // the reconcile, such as "website default/site"; empty: not known
+	Line    string // of the operator's code; empty: not known
+}
+
+func (c change) String() string {
+	text := fmt.Sprintf("%s %s %s", c.Who, c.Verb, c.Of)
+	if c.Fields != "" {
+		text += " (" + c.Fields + ")"
+	}
+	if c.Line != "" {
+		text += " at " + c.Line
+	}
+	return text
+}
+
+// ask is one write that was asked for.
+type ask struct {
+	At   time.Duration
+	Step int
+	Who  string
+	// Write is the verb, the kind and the subresource, such as "update Pod/status".
+	Write string
+	Of    ref
+	Run   string
+	Code  int    // of the answer; 0: there was none
+	Line  string // of the operator's code; empty: not known
+	path  string
+}
+
+// done reports whether the write was carried out.
+func (a ask) done() bool { return a.Code >= 200 && a.Code < 300 }
+
+// excused are kinds that say nothing about what a program has made.
+func excused(kind string) bool {
+	switch kind {
+	case "Lease.coordination.k8s.io", "Event", "Event.events.k8s.io":
+		return true
+	}
+	return false
+}

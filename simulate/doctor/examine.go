@@ -1,0 +1,336 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-dev/flyball/internal/manifest"
+)
+
+// subject is what is known about a program before it runs.
+type subject struct {
+	crds, samples []*unstructured.Unstructured
+	namespaces    []string // of the samples
+	owners        []string // kinds of the custom resources among the samples
+	walks         []walk
+	known         map[string]bool // IDs of findings
+}
+
+// read reads the files of a subject.
+func read(crds, samples []string, known string) (s subject, err error) {
+	if len(samples) == 0 {
+		return s, errors.New("Samples is empty; name files of objects that a user of the program creates, such as config/samples")
+	}
+	if s.samples, err = manifest.Read(samples, "objects", isObject); err != nil {
+		return s, fmt.Errorf("Samples: %w", err)
+	}
+	if len(crds) > 0 {
+		isDefinition := func(u *unstructured.Unstructured) bool { return u.GetKind() == manifest.Definition }
+		if s.crds, err = manifest.Read(crds, manifest.Definition, isDefinition); err != nil {
+			return s, fmt.Errorf("CRDs: %w", err)
+		}
+	}
+	if s.known, err = readKnown(known); err != nil {
+		return s, fmt.Errorf("Known: %w", err)
+	}
+	var custom []*unstructured.Unstructured
+	var fields []fieldOf
+	for _, sample := range s.samples {
+		if space := sample.GetNamespace(); space != "" && space != "default" && !slices.Contains(s.namespaces, space) {
+			s.namespaces = append(s.namespaces, space)
+		}
+		schema := schemaOf(s.crds, sample)
+		if schema == nil {
+			continue
+		}
+		custom = append(custom, sample)
+		if owner := sample.GroupVersionKind().GroupKind().String(); !slices.Contains(s.owners, owner) {
+			s.owners = append(s.owners, owner)
+		}
+		for _, m := range mutationsOf(schema, sample) {
+			fields = append(fields, fieldOf{sample, m})
+		}
+	}
+	if len(custom) == 0 {
+		custom = s.samples
+	}
+	s.walks = walksOf(s.samples, custom, fields)
+	return s, nil
+}
+
+// isObject leaves out what kustomize reads.
+func isObject(u *unstructured.Unstructured) bool {
+	return u.GetKind() != "Kustomization" && u.GetKind() != "" && u.GetName() != ""
+}
+
+// readKnown returns the first words of a file's lines.
+func readKnown(name string) (map[string]bool, error) {
+	known := map[string]bool{}
+	if name == "" {
+		return known, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // read only
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		if id, _, _ := strings.Cut(strings.TrimSpace(lines.Text()), " "); id != "" && !strings.HasPrefix(id, "#") {
+			known[id] = true
+		}
+	}
+	return known, lines.Err()
+}
+
+// player runs a walk with a plan. took are the durations of the steps, if they are known; learning is set in the
+// first run of a walk.
+type player func(w walk, p plan, seed uint64, took []time.Duration, learning bool) *trial
+
+// examination is the search for findings.
+type examination struct {
+	subject
+	play     player
+	remedies map[string]player
+	pace     pace
+	workers  int
+	patience time.Duration // until the program rests after a step
+	only     string        // the ID of the only plan; empty: all
+	ends     time.Time     // of the budget
+	replay   func(planID string) string
+	progress func(done, of int, findings int) // nil: nobody looks
+	report   *Report
+	found    collection
+	mu       sync.Mutex // guards found and report
+}
+
+// referenceRuns is how many runs without faults a walk has: what differs between them is not compared.
+const referenceRuns = 3
+
+func (e *examination) run() {
+	began := time.Now()
+	references := e.referAll(e.walks)
+	var fields []*reference
+	for _, w := range e.walks {
+		r := references[w.name]
+		if r == nil {
+			continue
+		}
+		e.judge(r.judgeDeclarations(references[w.fresh]), r.first(), Declarative)
+		if w.field != nil {
+			fields = append(fields, r)
+		}
+	}
+	more := effective(fields)
+	e.walks = append(e.walks, more...)
+	maps.Copy(references, e.referAll(more))
+	var plans []plan
+	for _, w := range e.walks {
+		if r := references[w.name]; r != nil && !w.plain {
+			plans = append(plans, plansOf(w.name, r.first(), e.owners, e.pace)...)
+		}
+	}
+	plans = ordered(plans)
+	e.report.Plans = len(plans)
+	if e.only != "" {
+		plans = slices.DeleteFunc(plans, func(p plan) bool { return p.ID() != e.only })
+	}
+	e.report.Prepared = time.Since(began)
+	each(e.workers, plans, func(p plan) {
+		if time.Now().After(e.ends) {
+			return
+		}
+		r := references[p.Walk]
+		t := e.play(r.walk, p, 1, r.first().took, false)
+		e.judge(r.judge(t), t, p.Pattern)
+		e.count(p, t, len(plans))
+	})
+	e.finish(references)
+	e.report.Took = time.Since(began)
+}
+
+// referAll runs walks without faults. A walk that the server refuses has no reference.
+func (e *examination) referAll(walks []walk) map[string]*reference {
+	var mu sync.Mutex
+	references := map[string]*reference{}
+	each(e.workers, walks, func(w walk) {
+		if r := e.refer(w); r != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			references[w.name] = r
+		}
+	})
+	return references
+}
+
+// place returns the place of a walk among all.
+func (e *examination) place(name string) int {
+	return slices.IndexFunc(e.walks, func(w walk) bool { return w.name == name })
+}
+
+// each calls f for each element, several at a time, in their order.
+func each[T any](workers int, all []T, f func(T)) {
+	next := make(chan T)
+	var work sync.WaitGroup
+	for range min(max(workers, 1), len(all)) {
+		work.Go(func() {
+			for one := range next {
+				f(one)
+			}
+		})
+	}
+	for _, one := range all {
+		next <- one
+	}
+	close(next)
+	work.Wait()
+}
+
+// refer runs a walk without faults. It returns nil if the server refuses it.
+func (e *examination) refer(w walk) *reference {
+	r := &reference{walk: w}
+	var took []time.Duration
+	for range len(w.steps) {
+		took = append(took, e.patience)
+	}
+	runs := referenceRuns
+	if w.plain {
+		runs = 2
+	}
+	for seed := range runs {
+		p := plan{Walk: w.name, Pattern: Declarative}
+		t := e.play(w, p, uint64(seed+1), took, seed == 0)
+		if t.refused != "" {
+			e.skip(fmt.Sprintf("walk %q: %s", w.name, t.refused), w.plain)
+			return nil
+		}
+		r.runs = append(r.runs, t)
+		took = t.took
+	}
+	r.view = learn(r.runs)
+	alone := &reference{walk: w, runs: []*trial{{}}, view: r.view}
+	e.judge(alone.judgeRules(r.first()), r.first(), Declarative)
+	return r
+}
+
+// skip takes note of what could not be judged.
+func (e *examination) skip(text string, expected bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if expected {
+		e.report.Refused = append(e.report.Refused, text)
+	} else {
+		e.report.Skipped = append(e.report.Skipped, text)
+	}
+}
+
+// count takes note of a plan that was run.
+func (e *examination) count(p plan, t *trial, of int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.report.Ran++
+	e.report.Patterns[p.Pattern]++
+	if !t.aimed() {
+		e.report.Missed++
+	}
+	if e.progress != nil {
+		e.progress(e.report.Ran, of, len(e.found.all))
+	}
+}
+
+// judge adds findings.
+func (e *examination) judge(verdicts []verdict, t *trial, pattern Pattern) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, v := range verdicts {
+		if f := e.found.add(v, t, pattern); f != nil {
+			f.Known = e.known[f.ID]
+			f.Replay = e.replay(f.PlanID)
+		}
+	}
+}
+
+// repetitions of a plan with a finding.
+const repetitions = 2
+
+// finish repeats what was found, tries the remedies, and writes the report.
+func (e *examination) finish(references map[string]*reference) {
+	for _, f := range e.found.sorted() {
+		r := references[f.plan.Walk]
+		if r == nil || f.Pattern == Declarative {
+			f.Repeated, f.Tries = 1, 1 // both reference runs have been compared
+			e.report.Findings = append(e.report.Findings, f)
+			continue
+		}
+		for range repetitions {
+			f.Tries++
+			if shows(r, e.play(r.walk, f.plan, f.seed, r.first().took, false), f) {
+				f.Repeated++
+			}
+		}
+		if f.Repeated == 0 {
+			e.report.Skipped = append(e.report.Skipped, fmt.Sprintf("not repeatable: %s: %s (%s)", f.Class, f.Text, f.Plan))
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(e.remedies)) {
+			if e.mends(name, f) {
+				f.Remedies = append(f.Remedies, name)
+			} else {
+				f.Useless = append(f.Useless, name)
+			}
+		}
+		e.report.Findings = append(e.report.Findings, f)
+	}
+}
+
+// write writes the report and the histories.
+func (e *examination) write(dir string) error {
+	for _, f := range e.report.Findings {
+		if f.shown.write == nil {
+			continue
+		}
+		files, err := f.shown.write(filepath.Join(dir, f.ID))
+		if err != nil {
+			return err
+		}
+		f.Files = files
+	}
+	return e.report.write(dir)
+}
+
+// shows reports whether a run has what is found.
+func shows(r *reference, t *trial, f *Finding) bool {
+	return slices.ContainsFunc(r.judge(t), func(v verdict) bool { return idOf(v) == f.ID })
+}
+
+// mends reports whether a finding is gone with a remedy.
+func (e *examination) mends(remedy string, f *Finding) bool {
+	play := e.remedies[remedy]
+	w := e.walks[e.place(f.plan.Walk)]
+	r := &reference{walk: w}
+	var took []time.Duration
+	for range len(w.steps) {
+		took = append(took, e.patience)
+	}
+	for seed := range 2 {
+		r.runs = append(r.runs, play(w, plan{Walk: w.name, Pattern: Declarative}, uint64(seed+1), took, seed == 0))
+		took = r.first().took
+	}
+	r.view = learn(r.runs)
+	t := play(w, f.plan, f.seed, took, false)
+	return t.aimed() && !shows(r, t, f)
+}

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// flat is an object as the values of its fields by path, such as
+// spec.template.spec.containers[name=web].image.
+type flat map[string]string
+
+// flatten returns the fields of an object that a program decides on: not those that the server keeps, and no
+// times. rename replaces what differs in each run in a text, such as UIDs.
+func flatten(tree map[string]any, rename func(string) string) flat {
+	f := flattener{out: flat{}, rename: rename}
+	metadata, _ := tree["metadata"].(map[string]any)
+	f.generation = metadata["generation"]
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		switch name {
+		case "metadata":
+			f.metadata(metadata)
+		case "apiVersion", "kind":
+		default:
+			f.add(name, tree[name])
+		}
+	}
+	return f.out
+}
+
+type flattener struct {
+	out        flat
+	rename     func(string) string
+	generation any
+}
+
+func (f *flattener) metadata(metadata map[string]any) {
+	for _, name := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+		f.add("metadata."+name, metadata[name])
+	}
+	if metadata["deletionTimestamp"] != nil {
+		f.out["metadata.deletionTimestamp"] = "set"
+	}
+}
+
+// ofFaults is the prefix of the annotations that faults write.
+const ofFaults = "metadata.annotations.kit.flyball.dev/"
+
+func (f *flattener) add(path string, value any) {
+	switch value := value.(type) {
+	case nil:
+	case map[string]any:
+		for name, inner := range value {
+			f.add(path+"."+name, inner)
+		}
+	case []any:
+		for i, inner := range value {
+			f.add(path+"["+labelOf(inner, i)+"]", inner)
+		}
+	case string:
+		if strings.HasPrefix(path, ofFaults) {
+			return
+		}
+		f.out[path] = f.text(path, value)
+	default:
+		if strings.HasSuffix(path, "observedGeneration") && f.generation != nil {
+			// How many writes it took may differ.
+			f.out[path] = map[bool]string{true: "current", false: "behind"}[fmt.Sprint(value) == fmt.Sprint(f.generation)]
+			return
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			text = fmt.Append(nil, value)
+		}
+		f.out[path] = string(text)
+	}
+}
+
+func (f *flattener) text(path, value string) string {
+	if _, err := time.Parse(time.RFC3339Nano, value); err == nil {
+		return "a time"
+	}
+	if strings.HasSuffix(path, ".uid") {
+		return "a UID"
+	}
+	text, err := json.Marshal(f.rename(value))
+	if err != nil {
+		return value
+	}
+	return string(text)
+}
+
+// labelOf returns what identifies an element of a list: the field that is its key in most lists of
+// Kubernetes, or its index.
+func labelOf(element any, index int) string {
+	if fields, ok := element.(map[string]any); ok {
+		for _, key := range []string{"name", "type", "key", "containerPort", "port"} {
+			if value, ok := fields[key]; ok {
+				return fmt.Sprintf("%s=%v", key, value)
+			}
+		}
+	}
+	return fmt.Sprint(index)
+}
+
+var index = regexp.MustCompile(`\[[0-9]+\]`)
+
+// anywhere returns path for all elements of lists that have no key.
+func anywhere(path string) string { return index.ReplaceAllString(path, "[*]") }
+
+// difference is one field in which two objects differ.
+type difference struct {
+	Path      string `json:"path"`
+	Want, Got string `json:",omitempty"`
+}
+
+func (d difference) String() string {
+	switch {
+	case d.Want == "":
+		return fmt.Sprintf("%s is %s, and would not be there", d.Path, short(d.Got))
+	case d.Got == "":
+		return fmt.Sprintf("%s is not there, and would be %s", d.Path, short(d.Want))
+	}
+	return fmt.Sprintf("%s is %s, and would be %s", d.Path, short(d.Got), short(d.Want))
+}
+
+func short(text string) string {
+	const most = 80
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}
+
+// differ returns the fields in which got differs from want, in the order of their paths.
+func differ(want, got flat, masked func(path string) bool) (out []difference) {
+	paths := map[string]bool{}
+	for path := range want {
+		paths[path] = true
+	}
+	for path := range got {
+		paths[path] = true
+	}
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if want[path] != got[path] && !masked(anywhere(path)) {
+			out = append(out, difference{path, want[path], got[path]})
+		}
+	}
+	return out
+}

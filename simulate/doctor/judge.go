@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Class is what is wrong.
+type Class string
+
+const (
+	// Panicked: a reconcile or the process has panicked.
+	Panicked Class = "panic"
+	// LosesState: an object that holds state is deleted although it is wanted.
+	LosesState Class = "loses state"
+	// MadeAnew: another object is deleted although it is wanted, and made again.
+	MadeAnew Class = "made anew"
+	// TooMany: there are more objects or replicas than were ever wanted.
+	TooMany Class = "too many"
+	// OtherEnd: the objects at the end are not those of the same walk without faults.
+	OtherEnd Class = "other end state"
+	// NotUndone: a change that is undone leaves something behind.
+	NotUndone Class = "not undone"
+	// PathDependent: the same desired state leads to other objects, depending on what was before.
+	PathDependent Class = "depends on the path"
+	// Restless: the program does not come to rest.
+	Restless Class = "no rest"
+	// Violates: an invariant of package kit is violated.
+	Violates Class = "violates an invariant"
+)
+
+// severity orders classes.
+func (c Class) severity() int {
+	return slices.Index([]Class{Panicked, LosesState, TooMany, OtherEnd, NotUndone, PathDependent, Restless, MadeAnew, Violates}, c)
+}
+
+// verdict is one thing that is wrong in a run.
+type verdict struct {
+	class Class
+	what  string // the object or the rule, as verdicts are compared by
+	parts string // the fields
+	text  string
+	of    ref // zero: no object
+}
+
+// key identifies a verdict among those of other runs.
+func (v verdict) key() string { return string(v.class) + " " + v.what + " " + v.parts }
+
+// reference is a walk without faults.
+type reference struct {
+	walk walk
+	runs []*trial
+	view *view
+}
+
+func (r *reference) first() *trial { return r.runs[0] }
+
+// judge returns what is wrong in a run of the walk.
+func (r *reference) judge(t *trial) (out []verdict) {
+	if !t.aimed() || t.refused != "" {
+		return nil
+	}
+	out = append(out, r.judgeRules(t)...)
+	out = append(out, r.judgeDeletions(t)...)
+	out = append(out, r.judgeCounts(t)...)
+	if t.last != nil && !slices.ContainsFunc(out, func(v verdict) bool { return v.class == Restless }) {
+		for _, u := range r.view.unlike(r.first().last, t.last) {
+			out = append(out, verdict{OtherEnd, u.name, fieldsOf(u), "at the end " + u.String(), u.of})
+		}
+	}
+	return out
+}
+
+// fieldsOf names the fields in which an object differs, or that it is missing or too much.
+func fieldsOf(u unlike) string {
+	switch {
+	case u.extra > 0:
+		return "extra"
+	case u.extra < 0:
+		return "missing"
+	}
+	names := map[string]bool{}
+	for _, d := range u.fields {
+		names[anywhere(d.Path)] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(names)), ",")
+}
+
+// judgeRules returns the invariants that the run violates and those without faults do not.
+func (r *reference) judgeRules(t *trial) (out []verdict) {
+	known := map[string]bool{}
+	for _, run := range r.runs {
+		if run == t {
+			continue
+		}
+		for _, w := range run.wrongs.all {
+			known[w.rule] = true
+		}
+	}
+	for _, w := range t.wrongs.all {
+		if known[w.rule] || w.rule == "V17" || w.rule == "scenario" {
+			continue
+		}
+		known[w.rule] = true
+		class := Violates
+		switch w.rule {
+		case "panic":
+			class = Panicked
+		case "V7":
+			class = Restless
+		}
+		out = append(out, verdict{class, w.rule, "", w.text, ref{}})
+	}
+	return out
+}
+
+// stateful are kinds whose objects hold what cannot be made again.
+func stateful(kind string) bool {
+	switch kind {
+	case "PersistentVolumeClaim", "Secret", "StatefulSet.apps", "Job.batch", "Namespace", "Pod":
+		return true
+	}
+	return false
+}
+
+// judgeDeletions returns objects that the program has deleted more often than without faults.
+func (r *reference) judgeDeletions(t *trial) (out []verdict) {
+	deleted := func(run *trial) map[string]int {
+		counts := map[string]int{}
+		for _, c := range run.changes {
+			if name := r.view.name(c.Of); name != "" && isDeletion(c) && !strings.HasSuffix(name, "*") {
+				counts[name]++
+			}
+		}
+		return counts
+	}
+	most := map[string]int{}
+	for _, run := range r.runs {
+		for name, n := range deleted(run) {
+			most[name] = max(most[name], n)
+		}
+	}
+	here := deleted(t)
+	for _, name := range slices.Sorted(maps.Keys(here)) {
+		if here[name] <= most[name] {
+			continue
+		}
+		last, class := r.lastDeletion(t, name), MadeAnew
+		if stateful(last.Of.Kind) {
+			class = LosesState
+		}
+		out = append(out, verdict{class, name, "", fmt.Sprintf("%s is deleted %s, and %s without the fault%s",
+			name, times(here[name]), cmp.Or(map[bool]string{true: "never"}[most[name] == 0], times(most[name])), at(last.Line)), last.Of})
+	}
+	return out
+}
+
+// isDeletion reports whether the program has deleted an object, or made Kubernetes delete a Pod.
+func isDeletion(c change) bool {
+	return c.Verb == "deleted" && (c.Who == operator || c.Who == cluster && c.Of.Kind == "Pod")
+}
+
+func (r *reference) lastDeletion(t *trial, name string) (last change) {
+	for _, c := range t.changes {
+		if isDeletion(c) && r.view.name(c.Of) == name {
+			last = c
+		}
+	}
+	return last
+}
+
+func times(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprint(n, " times")
+}
+
+func at(line string) string {
+	if line == "" {
+		return ""
+	}
+	return " (" + line + ")"
+}
+
+// judgeCounts returns objects of which there were more at one time than ever without faults.
+func (r *reference) judgeCounts(t *trial) (out []verdict) {
+	most := map[string]int{}
+	for _, run := range r.runs {
+		for name, n := range run.most(r.view.name) {
+			most[name] = max(most[name], n)
+		}
+	}
+	here := t.most(r.view.name)
+	for _, name := range slices.Sorted(maps.Keys(here)) {
+		if strings.HasSuffix(name, "*") && here[name] > most[name] && most[name] > 0 && !r.view.masks[name] {
+			out = append(out, verdict{TooMany, name, "", fmt.Sprintf("there are %d of %s at one time, and at most %d without the fault", here[name], name, most[name]), ref{}})
+		}
+	}
+	for _, of := range slices.SortedFunc(maps.Keys(t.peaks), func(a, b ref) int { return cmp.Compare(a.String(), b.String()) }) {
+		wanted := int64(0)
+		for _, run := range r.runs {
+			wanted = max(wanted, run.peaks[of])
+		}
+		if wanted > 0 && t.peaks[of] > wanted {
+			out = append(out, verdict{TooMany, of.String(), "spec.replicas", fmt.Sprintf("%s has %d replicas for a time, and at most %d were ever wanted", of, t.peaks[of], wanted), of})
+		}
+	}
+	return out
+}
+
+// judgeDeclarations returns what is wrong in the reference itself: what a change leaves behind when it is
+// undone, and what depends on how a state was reached. fresh is the walk that creates that state; nil: there
+// is none.
+func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
+	t := r.first()
+	ends := t.ends
+	if len(ends) != len(r.walk.steps) || slices.ContainsFunc(ends, func(o objects) bool { return o == nil }) {
+		return nil
+	}
+	mentioned := func(class Class, found []unlike, text string) {
+		for _, u := range found {
+			out = append(out, verdict{class, u.name, fieldsOf(u), text + " " + u.String(), u.of})
+		}
+	}
+	if r.walk.returns {
+		mentioned(NotUndone, r.view.unlike(ends[0], ends[len(ends)-1]), fmt.Sprintf("after %q the state is not that after %q:", r.walk.steps[len(ends)-1].text, r.walk.steps[0].text))
+	}
+	if fresh == nil || len(fresh.first().ends) == 0 || fresh.first().ends[0] == nil || rejected(ends[1]) {
+		return out
+	}
+	both := learn(append(slices.Clone(r.runs), fresh.runs...))
+	both.masks = maps.Clone(r.view.masks)
+	maps.Copy(both.masks, fresh.view.masks)
+	mentioned(PathDependent, both.unlike(fresh.first().ends[0], ends[1]), fmt.Sprintf("after %q the state is not that after %q:", r.walk.steps[1].text, fresh.walk.steps[0].text))
+	return out
+}
+
+// rejected reports whether a status says that the program does not accept what is wanted.
+func rejected(all objects) bool {
+	for _, tree := range all {
+		status, _ := tree["status"].(map[string]any)
+		conditions, _ := status["conditions"].([]any)
+		for _, c := range conditions {
+			condition, _ := c.(map[string]any)
+			kind, _ := condition["type"].(string)
+			is, _ := condition["status"].(string)
+			for _, word := range []string{"Error", "Fail", "Degraded", "Invalid", "Stalled", "Reject"} {
+				if strings.Contains(kind, word) && is == "True" {
+					return true
+				}
+			}
+			for _, word := range []string{"Valid", "Accepted", "Reconcile", "Success"} {
+				if strings.Contains(kind, word) && is == "False" {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,303 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flyball-dev/flyball/simulate/kit"
+)
+
+// Pattern is the kind of mistake that a plan looks for.
+type Pattern string
+
+const (
+	// Intermediate state: the process ends between two of its writes.
+	Intermediate Pattern = "intermediate state"
+	// Stale state: the program reads a state from before a change.
+	Stale Pattern = "stale state"
+	// Unobserved state: a state is over before the program sees it.
+	Unobserved Pattern = "unobserved state"
+	// LostAnswer: a write is carried out, and its answer is lost.
+	LostAnswer Pattern = "lost answer"
+	// Conflict: another client writes first, or the server refuses a write once.
+	Conflict Pattern = "conflict"
+	// Declarative: only what is wanted changes. There is no fault.
+	Declarative Pattern = "declaration"
+)
+
+// plan is what is done to the program during a walk.
+type plan struct {
+	Walk    string   `json:"walk"`
+	Pattern Pattern  `json:"pattern"`
+	Faults  kit.Plan `json:"faults,omitempty"`
+	// Hurry is the number of a step, from 1, that the user does not wait for; 0: none.
+	Hurry int `json:"hurry,omitempty"`
+	// rank orders plans: those of a lower rank are more likely to find something.
+	rank int
+}
+
+// ID names the plan. It depends on what the plan does.
+func (p plan) ID() string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		text = fmt.Append(nil, p.Faults)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:4])
+}
+
+// String describes the plan as a person reads it.
+func (p plan) String() string {
+	var parts []string
+	for _, op := range p.Faults {
+		parts = append(parts, op.String()+" "+op.When.String())
+	}
+	if p.Hurry > 0 {
+		parts = append(parts, fmt.Sprintf("the user does not wait for step %d", p.Hurry))
+	}
+	return fmt.Sprintf("walk %q: %s", p.Walk, cmp.Or(strings.Join(parts, ", and "), "no fault"))
+}
+
+// moment is a write of the reference run at which something can happen.
+type moment struct {
+	ask
+	asked, done int  // its number among the writes of its name that were asked for, and carried out
+	first       bool // of its name for this object
+}
+
+// momentsOf returns the writes of a run that a plan can name, in their order.
+func momentsOf(t *trial) (out []moment) {
+	asked, done, known := map[string]int{}, map[string]int{}, map[string]bool{}
+	for _, a := range t.asks {
+		if a.Who == cluster || excused(a.Of.Kind) {
+			continue
+		}
+		class := a.Who + " " + a.Write
+		m := moment{ask: a}
+		asked[class]++
+		m.asked = asked[class]
+		if a.done() {
+			done[class]++
+			m.done = done[class]
+		}
+		object := class + " " + a.Of.String()
+		m.first = !known[object]
+		known[object] = true
+		out = append(out, m)
+	}
+	return out
+}
+
+// after returns op, when the write has been carried out.
+func (m moment) after(op kit.Op) kit.Op {
+	op = op.AfterWrite(m.Write, m.done)
+	if m.Who == user {
+		op = op.ByUser()
+	}
+	return op
+}
+
+// before returns op, before the write is carried out.
+func (m moment) before(op kit.Op) kit.Op {
+	op = op.BeforeWrite(m.Write, m.asked)
+	if m.Who == user {
+		op = op.ByUser()
+	}
+	return op
+}
+
+// pace is how long things last.
+type pace struct {
+	down time.Duration // of a process that has crashed
+	// blind is how long a program does not see the changes of a kind: longer than most retries.
+	blind time.Duration
+	// poke is how long after the beginning of that its object is changed, so that it reads.
+	poke time.Duration
+	// over is how long a process is down, or stands still, beyond the next step of the user.
+	over time.Duration
+}
+
+var (
+	virtual = pace{down: time.Second, blind: 40 * time.Second, poke: 5 * time.Second, over: 5 * time.Second}
+	byClock = pace{down: 200 * time.Millisecond, blind: 6 * time.Second, poke: 1500 * time.Millisecond, over: 2 * time.Second}
+)
+
+// mostTravels bounds the plans that go back in time, of a walk.
+const mostTravels = 16
+
+// plansOf returns the plans for the last step of a walk, by the analysis of a run without faults. Earlier steps
+// are the last steps of other walks.
+func plansOf(walk string, t *trial, owners []string, p pace) []plan {
+	a := analysis{walk: walk, t: t, moments: momentsOf(t), last: len(t.took) - 1, owners: owners, pace: p}
+	a.crashes()
+	a.refusals()
+	a.blindness()
+	a.travels()
+	a.oversights()
+	seen := map[string]bool{}
+	return slices.DeleteFunc(a.plans, func(p plan) bool {
+		again := seen[p.ID()]
+		seen[p.ID()] = true
+		return again
+	})
+}
+
+type analysis struct {
+	walk    string
+	t       *trial
+	moments []moment
+	last    int      // step
+	owners  []string // kinds of the user's objects
+	pace    pace
+	plans   []plan
+	ranks   map[string]int
+}
+
+// add adds a plan. Of those with one class the first ones are the most promising.
+func (a *analysis) add(pattern Pattern, class string, hurry int, faults ...kit.Op) {
+	if a.ranks == nil {
+		a.ranks = map[string]int{}
+	}
+	class = string(pattern) + class
+	a.ranks[class]++
+	a.plans = append(a.plans, plan{Walk: a.walk, Pattern: pattern, Faults: faults, Hurry: hurry, rank: a.ranks[class]})
+}
+
+// of returns the writes of a step by a client.
+func (a *analysis) of(step int, who string) (out []moment) {
+	for _, m := range a.moments {
+		if m.Step == step && m.Who == who {
+			out = append(out, m)
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(out), func(x, y moment) int {
+		switch {
+		case x.first == y.first:
+			return 0
+		case x.first:
+			return -1
+		}
+		return 1
+	})
+}
+
+// crashes end the process after each of its writes, and lose the answer to each.
+func (a *analysis) crashes() {
+	for _, m := range a.of(a.last, operator) {
+		if m.done == 0 {
+			continue
+		}
+		a.add(Intermediate, m.Write, 0, m.after(kit.Crash(a.pace.down)))
+		a.add(LostAnswer, m.Write, 0, m.after(kit.LoseResponse()))
+	}
+	if a.last == 0 {
+		return
+	}
+	// It is down while the user goes on.
+	down := a.t.took[a.last-1] + a.pace.over
+	for _, m := range a.of(a.last-1, operator) {
+		if m.done > 0 {
+			a.add(Intermediate, "down "+m.Write, a.last, m.after(kit.Crash(down)))
+		}
+	}
+}
+
+// refusals refuse each write once.
+func (a *analysis) refusals() {
+	for _, m := range a.of(a.last, operator) {
+		verb, _, _ := strings.Cut(m.Write, " ")
+		if verb == "update" || verb == "patch" {
+			a.add(Conflict, m.Write, 0, m.before(kit.ForeignWrite()))
+		}
+		a.add(Conflict, "refused "+m.Write, 0, m.before(kit.Reject(1, 500)))
+	}
+}
+
+// blindness hides the changes of one kind for a while, while others are seen.
+func (a *analysis) blindness() {
+	for _, who := range []string{operator, user} {
+		for _, m := range a.of(a.last, who) {
+			if m.done == 0 || !slices.Contains(a.t.watched, m.Of.Kind) || strings.Contains(m.Write, "/") && !m.first {
+				continue
+			}
+			hidden := m.before(kit.Slow(a.pace.blind, a.pace.blind).Of(m.Of.Kind))
+			a.add(Stale, m.Write, 0, hidden)
+			for _, owner := range a.owners {
+				if owner != m.Of.Kind && slices.Contains(a.t.watched, owner) {
+					a.add(Stale, "poked "+m.Write, 0, hidden, kit.ForeignWrite().Of(owner).At(m.At+a.pace.poke))
+				}
+			}
+		}
+	}
+}
+
+// travels restart the process against a server that lags behind what it has seen.
+func (a *analysis) travels() {
+	var from moment // the last write of the walk
+	for _, m := range a.moments {
+		if m.Step == a.last && m.done > 0 {
+			from = m
+		}
+	}
+	if from.Write == "" {
+		return
+	}
+	now, n := a.versionAt(from.At), 0
+	for _, c := range slices.Backward(a.t.changes) {
+		if c.At > from.At || n == mostTravels || !a.mattersTo(c) {
+			continue
+		}
+		if back := int(now) - int(c.Version) + 1; back > 0 {
+			a.add(Stale, "behind "+c.Verb+c.Of.Kind, 0, from.after(kit.TimeTravel(back, a.pace.down)))
+			n++
+		}
+	}
+}
+
+// mattersTo reports whether a program that does not know of a change may do harm.
+func (a *analysis) mattersTo(c change) bool {
+	return !excused(c.Of.Kind) && slices.Contains(a.t.watched, c.Of.Kind) && (c.Who == user || c.Verb != "updated")
+}
+
+func (a *analysis) versionAt(at time.Duration) (version uint64) {
+	for _, c := range a.t.changes {
+		if c.At <= at {
+			version = max(version, c.Version)
+		}
+	}
+	return version
+}
+
+// oversights let states end before the program sees them.
+func (a *analysis) oversights() {
+	if a.last > 0 {
+		for _, m := range a.of(a.last-1, user) {
+			if m.done > 0 {
+				a.add(Unobserved, "paused "+m.Write, a.last, m.before(kit.Pause(a.t.took[a.last-1]+a.pace.over)))
+				break
+			}
+		}
+	}
+	for _, who := range []string{operator, user} {
+		for _, m := range a.of(a.last, who) {
+			if m.done > 0 && slices.Contains(a.t.watched, m.Of.Kind) {
+				a.add(Unobserved, m.Write, 0, m.before(kit.Coalesce().Of(m.Of.Kind)))
+			}
+		}
+	}
+}
+
+// ordered returns plans in the order in which they are tried: of each pattern and class of writes the first
+// before the second of any.
+func ordered(plans []plan) []plan {
+	return slices.SortedStableFunc(slices.Values(plans), func(a, b plan) int { return cmp.Compare(a.rank, b.rank) })
+}

@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/simulate/kit"
+)
+
+// bubbles runs a program of a test in bubbles, in virtual time.
+type bubbles struct {
+	setup func(*manager.Manager) error
+	main  func(context.Context, *rest.Config) error
+	cfg   kit.Config
+	// restWithin bounds the wait for rest after a step, in virtual time.
+	restWithin time.Duration
+}
+
+// margin is how long the fault phase of a run lasts beyond its walk.
+const margin = 2 * time.Minute
+
+// play runs a walk with a plan. took are the durations of the steps, if they are known.
+func (b bubbles) play(t *testing.T, w walk, p plan, seed uint64, took []time.Duration) *trial {
+	out := &trial{plan: p, seed: seed, peaks: map[ref]int64{}}
+	cfg := b.cfg
+	cfg.Faults, cfg.Seeds = p.Faults, 1
+	if cfg.Faults == nil {
+		cfg.Faults = kit.Plan{}
+	}
+	cfg.FaultPhase = margin
+	for _, d := range took {
+		cfg.FaultPhase += d
+	}
+	lines := &callers{}
+	if b.setup != nil {
+		given := rest.Config{}
+		if cfg.Manager.Config != nil {
+			given = *cfg.Manager.Config
+		}
+		given.Wrap(lines.wrap)
+		cfg.Manager.Config = &given
+	}
+	var begun []time.Duration
+	h := kit.Run(t, cfg, seed, func(world *kit.World) {
+		start := time.Now()
+		b.start(world, out, lines)
+		initial := everything(world)
+		world.Settled(func() error {
+			out.last = without(everything(world), initial)
+			return nil
+		})
+		world.Never(func() error {
+			out.peak(world)
+			return nil
+		})
+		for i, s := range w.steps {
+			world.Sleep(time.Second) // so that the steps' times differ
+			at := time.Now()
+			begun = append(begun, at.Sub(start))
+			if err := s.do(context.Background(), world.Client()); err != nil {
+				out.refused = fmt.Sprintf("%s: %v", s.text, err)
+				return
+			}
+			var end objects
+			if i+1 == p.Hurry && i < len(took) {
+				world.Sleep(min(took[i], time.Minute))
+			} else if moves := world.AwaitRest(b.restWithin); moves == "" {
+				end = without(everything(world), initial)
+			}
+			out.ends = append(out.ends, end)
+			out.took = append(out.took, time.Since(at).Round(time.Millisecond))
+		}
+	})
+	out.read(h, begun)
+	lines.join(out)
+	out.write = h.Write
+	return out
+}
+
+// trialKey is the key of a trial in a context.
+type trialKey struct{}
+
+// start starts the program.
+func (b bubbles) start(world *kit.World, out *trial, lines *callers) {
+	if b.setup != nil {
+		world.RunAs(operator, b.setup)
+		return
+	}
+	kit.RunMain(world, operator, func(ctx context.Context, cfg *rest.Config) error {
+		cfg = rest.CopyConfig(cfg)
+		cfg.Wrap(lines.wrap)
+		return b.main(context.WithValue(ctx, trialKey{}, out), cfg)
+	})
+}
+
+// A reconcile that panics in controller-runtime calls the handlers of apimachinery, and fails.
+func init() {
+	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(ctx context.Context, value any) {
+		if t, ok := ctx.Value(trialKey{}).(*trial); ok {
+			t.addWrong(wrong{"panic", fmt.Sprintf("a reconcile has panicked: %v%s", value, panicked())})
+		}
+	})
+}
+
+// everything returns the objects of a world.
+func everything(world *kit.World) objects {
+	all := objects{}
+	for kind, obj := range world.Server().Everything() {
+		u, ok := obj.(*unstructured.Unstructured)
+		if !ok || excused(kind.String()) {
+			continue
+		}
+		all[ref{kind.String(), keyText(u.GetNamespace(), u.GetName())}] = u.Object
+	}
+	return all
+}
+
+// without returns the objects whose names are not among others.
+func without(all, others objects) objects {
+	for of := range others {
+		delete(all, of)
+	}
+	return all
+}
+
+func keyText(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// peak takes note of the highest numbers of replicas.
+func (t *trial) peak(world *kit.World) {
+	for kind, obj := range world.Server().Everything() {
+		u, ok := obj.(*unstructured.Unstructured)
+		if !ok || !strings.HasSuffix(kind.Group, "apps") {
+			continue
+		}
+		if n, found, err := unstructured.NestedInt64(u.Object, "spec", "replicas"); found && err == nil {
+			of := ref{kind.String(), keyText(u.GetNamespace(), u.GetName())}
+			t.peaks[of] = max(t.peaks[of], n)
+		}
+	}
+}
+
+// read takes from a history what the plans and the judgement need.
+func (t *trial) read(h *kit.History, begun []time.Duration) {
+	open := map[int]int{} // asks by the number of their request
+	for _, e := range h.Events {
+		if e.What == kit.Stopping {
+			break
+		}
+		who, at := whoOf(e.Who), stepAt(begun, e.At)
+		switch e.What {
+		case kit.Changed:
+			t.changes = append(t.changes, change{
+				At: e.At, Step: at, Who: who, Verb: e.Name, Of: ref{e.Kind, e.Key}, UID: e.UID, Version: e.Version, Fields: e.Text,
+			})
+		case kit.Asked:
+			if e.Name == "watch" && who == operator && !slices.Contains(t.watched, e.Kind) {
+				t.watched = append(t.watched, e.Kind)
+			}
+			if method(e.Name) == "" {
+				continue
+			}
+			open[e.Request] = len(t.asks)
+			t.asks = append(t.asks, ask{At: e.At, Step: at, Who: who, Write: e.Name + " " + e.Kind + subresource(e), Of: ref{e.Kind, e.Key}, Run: e.Run, path: pathOf(e.Text)})
+		case kit.Answered:
+			if i, ok := open[e.Request]; ok {
+				t.asks[i].Code = e.Code
+				delete(open, e.Request)
+			}
+		case kit.Fault:
+			t.faults = append(t.faults, happening{e.At, e.Name + " " + e.Text})
+		case kit.Ended:
+			if e.Name == "panic" {
+				t.addWrong(wrong{"panic", fmt.Sprintf("the reconcile %s %s has panicked: %s", e.Kind, e.Key, e.Text)})
+			}
+		case kit.Crashed:
+			t.lives = append(t.lives, happening{e.At, "the process is gone"})
+		case kit.Started:
+			t.lives = append(t.lives, happening{e.At, "the process starts"})
+		case kit.Exited:
+			if e.Text != "" && !e.Quiet {
+				t.lives = append(t.lives, happening{e.At, "the process has ended: " + e.Text})
+			}
+		}
+	}
+	for i := range t.changes {
+		t.changes[i].Run = t.runOf(t.changes[i])
+	}
+	slices.Sort(t.watched)
+	for _, v := range h.Violations {
+		t.addWrong(wrong{v.Invariant, v.Text})
+	}
+}
+
+// runOf returns the reconcile that has made a change.
+func (t *trial) runOf(c change) string {
+	for _, a := range slices.Backward(t.asks) {
+		if a.At <= c.At && a.Of == c.Of && a.Who == c.Who {
+			return a.Run
+		}
+	}
+	return ""
+}
+
+func whoOf(name string) string {
+	switch {
+	case name == user:
+		return user
+	case strings.HasPrefix(name, operator):
+		return operator
+	}
+	return cluster
+}
+
+// stepAt returns the step, from 0, during which something happened.
+func stepAt(begun []time.Duration, at time.Duration) int {
+	i := 0
+	for i+1 < len(begun) && begun[i+1] <= at {
+		i++
+	}
+	return i
+}
+
+// method returns the method of a write; empty: the verb is that of a read.
+func method(verb string) string {
+	return map[string]string{
+		"create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch, "delete": http.MethodDelete, "deletecollection": http.MethodDelete,
+	}[verb]
+}
+
+func pathOf(text string) string {
+	path, _, _ := strings.Cut(text, "?")
+	return path
+}
+
+// subresource returns that of a request, with a slash.
+func subresource(e kit.Event) string {
+	_, name, _ := strings.Cut(e.Key, "/")
+	name = cmp.Or(name, e.Key)
+	if _, sub, ok := strings.Cut(pathOf(e.Text), "/"+name+"/"); ok && name != "" && !strings.Contains(sub, "/") {
+		return "/" + sub
+	}
+	return ""
+}

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/kube"
+)
+
+// walk is what the user does, one step after the other.
+type walk struct {
+	name  string
+	steps []step
+	// returns: the state after the last step has to be that after the first one.
+	returns bool
+	// fresh is the walk that creates at once what this one reaches by its second step; empty: none.
+	fresh string
+	// plain: no faults are tried.
+	plain bool
+	field *fieldOf // that it changes; nil: none
+}
+
+// step is one action of the user.
+type step struct {
+	text string
+	do   func(ctx context.Context, as *client.Client) error
+}
+
+// create creates objects in their order.
+func create(samples []*unstructured.Unstructured) step {
+	return step{"create the samples", func(ctx context.Context, as *client.Client) error {
+		for _, sample := range samples {
+			if err := as.Create(ctx, sample.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
+				return fmt.Errorf("create the sample %s %s: %w", sample.GetKind(), kube.KeyOf(sample), err)
+			}
+		}
+		return nil
+	}}
+}
+
+// remove deletes the objects of custom kinds, the last one first.
+func remove(samples []*unstructured.Unstructured) step {
+	return step{"delete the samples", func(ctx context.Context, as *client.Client) error {
+		for _, sample := range slices.Backward(samples) {
+			if err := as.Delete(ctx, sample.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("delete the sample %s %s: %w", sample.GetKind(), kube.KeyOf(sample), err)
+			}
+		}
+		return nil
+	}}
+}
+
+// set makes the change of a field, or undoes it.
+func set(sample *unstructured.Unstructured, m mutation, undo bool) step {
+	text, value := fmt.Sprintf("set %s of %s %s to %s", m.path, sample.GetKind(), sample.GetName(), valueText(m.value)), m.value
+	if undo {
+		text, value = fmt.Sprintf("set %s of %s %s back to %s", m.path, sample.GetKind(), sample.GetName(), valueText(m.was)), m.was
+	}
+	return step{text, func(ctx context.Context, as *client.Client) error {
+		const tries = 20
+		var err error
+		for range tries {
+			now := &unstructured.Unstructured{}
+			now.SetGroupVersionKind(sample.GroupVersionKind())
+			if err = as.Get(ctx, kube.KeyOf(sample), now); err != nil {
+				break
+			}
+			if err = m.path.set(now.Object, value); err != nil {
+				break
+			}
+			if err = as.Update(ctx, now); !apierrors.IsConflict(err) {
+				break
+			}
+		}
+		return err
+	}}
+}
+
+// isRefusal reports whether the server does not accept what the user wants.
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || errors.Is(err, errNoPlace)
+}
+
+// walksOf returns the walks with faults that need no field, and those of fields, which have no faults.
+func walksOf(samples []*unstructured.Unstructured, custom []*unstructured.Unstructured, fields []fieldOf) (all []walk) {
+	made, gone := create(samples), remove(custom)
+	all = append(all,
+		walk{name: "create", steps: []step{made}},
+		walk{name: "delete", steps: []step{made, gone}},
+		walk{name: "create again", steps: []step{made, gone, made}, returns: true},
+	)
+	for i, f := range fields {
+		name := f.name()
+		all = append(all,
+			walk{name: "fresh " + name, steps: []step{createWith(samples, f)}, plain: true},
+			walk{name: name, steps: []step{made, set(f.sample, f.mutation, false), set(f.sample, f.mutation, true)}, returns: true, fresh: "fresh " + name, plain: true, field: &fields[i]},
+		)
+	}
+	return all
+}
+
+// name names the walk of a field.
+func (f fieldOf) name() string {
+	return fmt.Sprintf("%s %s %s", f.sample.GetKind(), f.path, f.how)
+}
+
+// faulty returns the walks of a field with faults.
+func (w walk) faulty() []walk {
+	return []walk{{name: "set " + w.name, steps: w.steps[:2]}, {name: "undo " + w.name, steps: w.steps}}
+}
+
+// mostFaultyFields bounds the fields whose walks have faults.
+const mostFaultyFields = 8
+
+// effective returns the walks of fields whose change makes the program create and delete most, those with
+// different effects first.
+func effective(fields []*reference) (out []walk) {
+	type effect struct {
+		r     *reference
+		score int
+		text  string
+		again int // how many before it have the same effect
+	}
+	var all []effect
+	for _, r := range fields {
+		e := effect{r: r}
+		kinds := map[string]bool{}
+		for _, c := range r.first().changes {
+			if c.Step == 0 || c.Who == user || excused(c.Of.Kind) {
+				continue
+			}
+			kinds[c.Verb+" "+c.Of.Kind] = true
+		}
+		for kind := range kinds {
+			e.score += map[bool]int{true: 1, false: 4}[strings.HasPrefix(kind, "updated")]
+		}
+		e.text = strings.Join(slices.Sorted(maps.Keys(kinds)), ",")
+		for _, other := range all {
+			if other.text == e.text {
+				e.again++
+			}
+		}
+		if e.score > 0 {
+			all = append(all, e)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b effect) int { return cmp.Or(cmp.Compare(a.again, b.again), cmp.Compare(b.score, a.score)) })
+	for _, e := range all[:min(len(all), mostFaultyFields)] {
+		out = append(out, e.r.walk.faulty()...)
+	}
+	return out
+}
+
+// createWith creates the samples with another value of a field.
+func createWith(samples []*unstructured.Unstructured, f fieldOf) step {
+	return step{fmt.Sprintf("create the samples with %s %s", f.path, valueText(f.value)), func(ctx context.Context, as *client.Client) error {
+		changed := make([]*unstructured.Unstructured, len(samples))
+		for i, sample := range samples {
+			changed[i] = sample.DeepCopy()
+			if sample == f.sample {
+				if err := f.path.set(changed[i].Object, f.value); err != nil {
+					return err
+				}
+			}
+		}
+		return create(changed).do(ctx, as)
+	}}
+}
+
+// fieldOf is a change of a field of a sample.
+type fieldOf struct {
+	sample *unstructured.Unstructured
+	mutation
+}

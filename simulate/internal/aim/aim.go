@@ -1,0 +1,365 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package aim makes faults happen at chosen requests to a simulated server, in real time.
+//
+//	[]Fault ──▶ Control ◀── Tracer: Asked, Answering ── server ◀── requests of the program
+//	              │
+//	              └──▶ faults of the server, or of the Process: it ends, stands still, starts again
+//
+// # Concurrency
+//
+// A Control is a simulate.Tracer and safe for concurrent use. A request waits until the fault that it triggers
+// has begun. Close waits for all faults to end.
+package aim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// The faults.
+const (
+	Crash        = "crash"         // the process is killed, and starts again after For
+	TimeTravel   = "time travel"   // the same, and the server lags Amount revisions behind for a while
+	Pause        = "pause"         // the process stands still for For
+	LoseResponse = "lose response" // the write is carried out, and the connection breaks
+	Reject       = "reject"        // the write is answered with Code
+	ForeignWrite = "foreign write" // another client annotates the object, or one of Kind
+	Slow         = "slow"          // changes of Kind are not seen for For
+	Lag          = "lag"           // no change is seen for For
+	Coalesce     = "coalesce"      // the next two changes of one object of Kind are seen as one
+	Cut          = "cut"           // all watches end
+)
+
+// Fault is one fault, and when it happens.
+type Fault struct {
+	Fault string `json:"fault"`
+	// Kind that it affects, such as "Pod" or "Deployment.apps". Empty: that of the request.
+	Kind   string   `json:"kind,omitempty"`
+	For    Duration `json:"for,omitempty"`
+	Amount int64    `json:"amount,omitempty"`
+	Code   int      `json:"code,omitempty"`
+	// Before and After are writes, such as "create Pod", "update Pod/status" or "*": the fault happens before
+	// the Nth is carried out, or after that and before it is answered. Nth counts from 1; 0 is 1.
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+	Nth    int    `json:"nth,omitempty"`
+	// User: writes of the user count, and not those of the program.
+	User bool `json:"user,omitempty"`
+	// At is the time at which it happens, since it was given, if neither Before nor After is set.
+	At Duration `json:"at,omitempty"`
+}
+
+// Duration is one that is text in JSON, such as "1.5s".
+type Duration time.Duration
+
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+
+func (d *Duration) UnmarshalJSON(text []byte) error {
+	var s string
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("%s is not a duration; write text, such as \"1.5s\"", text)
+	}
+	parsed, err := time.ParseDuration(s)
+	*d = Duration(parsed)
+	return err
+}
+
+// String describes a fault.
+func (f Fault) String() string {
+	text := f.Fault
+	if f.Kind != "" {
+		text += " " + f.Kind
+	}
+	if f.For > 0 {
+		text += " for " + time.Duration(f.For).String()
+	}
+	whose := ""
+	if f.User {
+		whose = " of the user"
+	}
+	switch {
+	case f.Before != "":
+		return fmt.Sprintf("%s before write %d of %s%s", text, max(f.Nth, 1), f.Before, whose)
+	case f.After != "":
+		return fmt.Sprintf("%s after write %d of %s%s", text, max(f.Nth, 1), f.After, whose)
+	}
+	return text + " at " + time.Duration(f.At).String()
+}
+
+// Check returns what is wrong with a fault.
+func (f Fault) Check() error {
+	known := []string{Crash, TimeTravel, Pause, LoseResponse, Reject, ForeignWrite, Slow, Lag, Coalesce, Cut}
+	switch {
+	case !slices.Contains(known, f.Fault):
+		return fmt.Errorf("the fault %q is not known; write one of %s", f.Fault, strings.Join(known, ", "))
+	case f.Before != "" && f.After != "":
+		return fmt.Errorf("%s has before and after; give one", f.Fault)
+	case f.Nth < 0 || f.Amount < 0 || f.For < 0 || f.At < 0:
+		return fmt.Errorf("%s has a negative number", f.Fault)
+	case f.Fault == TimeTravel && f.Amount == 0:
+		return fmt.Errorf("%s has no amount; give the number of revisions that the server lags behind", f.Fault)
+	case (f.Fault == Slow || f.Fault == Coalesce) && f.Kind == "" && f.Before == "" && f.After == "":
+		return fmt.Errorf("%s has neither a kind nor a write", f.Fault)
+	case (f.Fault == LoseResponse || f.Fault == Reject) && f.Before == "" && f.After == "":
+		return fmt.Errorf("%s needs a write; give before", f.Fault)
+	case f.Fault == Reject && f.Code != 0 && f.Code != 429 && f.Code != 500 && f.Code != 503:
+		return fmt.Errorf("%s has the code %d; give 429, 500 or 503", f.Fault, f.Code)
+	}
+	return nil
+}
+
+// Process is the program under test.
+type Process interface {
+	// Kill ends it at once, and starts it again after down.
+	Kill(down time.Duration)
+	// Pause lets it stand still.
+	Pause(d time.Duration)
+}
+
+// behind is how long the server of a process that was restarted lags.
+const behind = 5 * time.Second
+
+// Control makes faults happen.
+type Control struct {
+	next    simulate.Tracer // may be nil
+	process Process         // nil: there is none
+	happens func(f Fault)
+	work    sync.WaitGroup
+	ctx     context.Context
+	end     context.CancelFunc
+	mu      struct {
+		sync.Mutex
+		server *simulate.Server // nil: nothing happens yet
+		open   []*armed
+		done   []Fault // that have begun
+	}
+}
+
+type armed struct {
+	Fault
+	met int
+}
+
+// New returns a Control that passes all calls on to next, which may be nil. happens is called when a fault begins;
+// it may be nil, as may process.
+func New(next simulate.Tracer, process Process, happens func(Fault)) *Control {
+	c := &Control{next: next, process: process, happens: happens}
+	c.ctx, c.end = context.WithCancel(context.Background())
+	return c
+}
+
+// Begin lets faults happen in a server whose Tracer the Control is.
+func (c *Control) Begin(s *simulate.Server) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.server = s
+}
+
+// Arm adds faults. It returns an error, and adds none, if one of them is wrong.
+func (c *Control) Arm(faults ...Fault) error {
+	for _, f := range faults {
+		if err := f.Check(); err != nil {
+			return err
+		}
+		if c.process == nil && (f.Fault == Crash || f.Fault == TimeTravel || f.Fault == Pause) {
+			return fmt.Errorf("%s needs a process that this server has started", f.Fault)
+		}
+	}
+	for _, f := range faults {
+		if f.Before == "" && f.After == "" {
+			c.work.Go(func() {
+				if c.rest(time.Duration(f.At)) {
+					c.fire(f, nil)
+				}
+			})
+			continue
+		}
+		c.mu.Lock()
+		c.mu.open = append(c.mu.open, &armed{Fault: f})
+		c.mu.Unlock()
+	}
+	return nil
+}
+
+// Open returns the faults that wait for their writes.
+func (c *Control) Open() (out []Fault) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range c.mu.open {
+		out = append(out, a.Fault)
+	}
+	return out
+}
+
+// Close ends all faults.
+func (c *Control) Close() {
+	c.end()
+	c.work.Wait()
+	if s := c.server(); s != nil {
+		s.Heal()
+	}
+}
+
+func (c *Control) server() *simulate.Server {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.server
+}
+
+// rest waits, and reports whether the Control is still open.
+func (c *Control) rest(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// met fires the faults whose write r is.
+func (c *Control) met(r simulate.Request, after bool) {
+	if !r.Writes() || c.server() == nil {
+		return
+	}
+	var due []Fault
+	c.mu.Lock()
+	c.mu.open = slices.DeleteFunc(c.mu.open, func(a *armed) bool {
+		named := a.Before
+		if after {
+			named = a.After
+		}
+		if named == "" || a.User != (r.Client == "user") || !Names(named, r) {
+			return false
+		}
+		if a.met++; a.met < max(a.Nth, 1) {
+			return false
+		}
+		due = append(due, a.Fault)
+		return true
+	})
+	c.mu.Unlock()
+	for _, f := range due {
+		c.fire(f, &r)
+	}
+}
+
+// Names reports whether a text such as "create Pod" names the request.
+func Names(named string, r simulate.Request) bool {
+	if verb, rest, ok := strings.Cut(named, " "); ok {
+		if verb != r.Verb {
+			return false
+		}
+		named = rest
+	}
+	kind, sub, _ := strings.Cut(named, "/")
+	return kind == "*" || OfKind(r.Kind, kind) && sub == r.Subresource
+}
+
+// OfKind reports whether named is the kind, with or without its group.
+func OfKind(kind schema.GroupKind, named string) bool {
+	return named == kind.Kind || named == kind.String()
+}
+
+// fire makes a fault happen. r is the write that triggers it; nil: none.
+func (c *Control) fire(f Fault, r *simulate.Request) {
+	s := c.server()
+	if s == nil {
+		return
+	}
+	c.mu.Lock()
+	c.mu.done = append(c.mu.done, f)
+	c.mu.Unlock()
+	if c.happens != nil {
+		c.happens(f)
+	}
+	resource := c.resource(s, f, r)
+	lasting := func(d time.Duration, over func()) {
+		c.work.Go(func() {
+			c.rest(d)
+			over()
+		})
+	}
+	switch f.Fault {
+	case Crash:
+		c.process.Kill(time.Duration(f.For))
+	case TimeTravel:
+		s.LagTo(max(s.Revision()-f.Amount, 1))
+		lasting(time.Duration(f.For)+behind, s.CatchUp)
+		c.process.Kill(time.Duration(f.For))
+	case Pause:
+		c.process.Pause(time.Duration(f.For))
+	case LoseResponse:
+		s.LoseResponseTo(*r)
+	case Reject:
+		code := f.Code
+		if code == 0 {
+			code = 500
+		}
+		s.RefuseRequest(*r, code, 1)
+	case ForeignWrite:
+		c.annotate(s, resource, r)
+	case Slow:
+		s.LagKindTo(resource, s.Revision())
+		lasting(time.Duration(f.For), func() { s.CatchUpKind(resource) })
+	case Lag:
+		s.LagTo(s.Revision())
+		lasting(time.Duration(f.For), s.CatchUp)
+	case Coalesce:
+		s.Coalesce(resource)
+	case Cut:
+		for _, watched := range s.Watched() {
+			s.CloseWatches(watched)
+		}
+	}
+}
+
+// resource returns that of the fault's kind, or of the request.
+func (c *Control) resource(s *simulate.Server, f Fault, r *simulate.Request) schema.GroupResource {
+	if r != nil && (f.Kind == "" || OfKind(r.Kind, f.Kind)) {
+		return r.Resource
+	}
+	for _, watched := range s.Watched() {
+		if OfKind(s.KindOf(watched), f.Kind) {
+			return watched
+		}
+	}
+	return schema.GroupResource{}
+}
+
+// annotate writes an annotation as another client would: to the object of the request, or to the first of the
+// resource.
+func (c *Control) annotate(s *simulate.Server, of schema.GroupResource, r *simulate.Request) {
+	var key types.NamespacedName
+	if r != nil && r.Resource == of {
+		key = r.Key
+	} else if all := s.Objects(of); len(all) > 0 {
+		key = types.NamespacedName{Namespace: all[0].GetNamespace(), Name: all[0].GetName()}
+	}
+	text := fmt.Sprint(s.Revision())
+	_ = s.Change(of, key, func(m metav1.Object) { // a missing object needs none
+		annotations := m.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[Annotation] = text
+		m.SetAnnotations(annotations)
+	})
+}
+
+// Annotation is what ForeignWrite sets.
+const Annotation = "kit.flyball.dev/foreign-write"
