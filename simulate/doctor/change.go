@@ -73,10 +73,10 @@ type ask struct {
 // done reports whether the write was carried out.
 func (a ask) done() bool { return a.Code >= 200 && a.Code < 300 }
 
-// excused are kinds that say nothing about what a program has made.
+// excused reports whether objects of a kind say nothing about what a program has made.
 func excused(kind string) bool {
 	switch kind {
-	case "Lease.coordination.k8s.io", "Event", "Event.events.k8s.io":
+	case "Lease.coordination.k8s.io", "Event", "Event.events.k8s.io", "CustomResourceDefinition.apiextensions.k8s.io":
 		return true
 	}
 	return false

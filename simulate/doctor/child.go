@@ -54,8 +54,9 @@ const (
 	firstCalm = 10 * time.Second // while it is not known how the program behaves
 )
 
-// play runs a walk with a plan.
-func (c *children) play(ctx context.Context, w walk, p plan, seed uint64, took []time.Duration, learning bool) (out *trial, err error) {
+// play runs a walk with a plan. like is a run without faults; nil: this is the first one.
+func (c *children) play(ctx context.Context, w walk, p plan, seed uint64, like *trial) (out *trial, err error) {
+	learning := like == nil
 	out = &trial{plan: p, seed: seed, peaks: map[ref]int64{}}
 	record := newRecorder(out)
 	life := c.newLife(record)
@@ -93,8 +94,8 @@ func (c *children) play(ctx context.Context, w walk, p plan, seed uint64, took [
 				return nil
 			}
 			var end objects
-			if i+1 == p.Hurry && i < len(took) {
-				sleep(ctx, min(took[i], 3*time.Second))
+			if i+1 == p.Hurry && like != nil {
+				sleep(ctx, min(like.took[i], 3*time.Second))
 			} else if c.rest(ctx, record, learning) {
 				end = without(contentOf(cluster.Server), initial)
 			}

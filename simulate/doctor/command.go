@@ -60,15 +60,15 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 	}
 	var failed error
 	e := &examination{
-		subject: s, pace: byClock, workers: cmp.Or(c.Parallel, 2), patience: processes.restWithin, only: c.Plan, progress: c.Progress,
+		subject: s, pace: byClock, workers: cmp.Or(c.Parallel, 2), only: c.Plan, progress: c.Progress,
 		ends: time.Now().Add(cmp.Or(c.Budget, 10*time.Minute)), report: &Report{Test: strings.Join(c.Args, " "), Patterns: map[Pattern]int{}},
 		replay: func(id string) string { return "flyball doctor -plan " + id + " … -- " + strings.Join(c.Args, " ") },
 	}
-	e.play = func(w walk, p plan, seed uint64, took []time.Duration, learning bool) *trial {
+	e.play = func(w walk, p plan, seed uint64, like *trial) *trial {
 		if ctx.Err() != nil {
 			return &trial{plan: p, refused: "the search has ended"}
 		}
-		t, err := processes.play(ctx, w, p, seed, took, learning)
+		t, err := processes.play(ctx, w, p, seed, like)
 		if err != nil {
 			e.mu.Lock()
 			failed = cmp.Or(failed, err)

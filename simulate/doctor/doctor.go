@@ -81,13 +81,20 @@ func Examine(t *testing.T, op Operator) *Report {
 	}
 	b := bubbles{setup: op.Setup, main: op.Main, cfg: cfg, restWithin: cmp.Or(op.RestWithin, 10*time.Minute)}
 	within := func(b bubbles) player {
-		return func(w walk, p plan, seed uint64, took []time.Duration, _ bool) (out *trial) {
-			t.Run("plan="+p.ID(), func(t *testing.T) { out = b.play(t, w, p, seed, took) })
+		return func(w walk, p plan, seed uint64, like *trial) (out *trial) {
+			took, usual := make([]time.Duration, len(w.steps)), 0
+			for i := range took {
+				took[i] = b.restWithin
+			}
+			if like != nil {
+				took, usual = like.took, like.events
+			}
+			t.Run("plan="+p.ID(), func(t *testing.T) { out = b.play(t, w, p, seed, took, usual) })
 			return out
 		}
 	}
 	e := &examination{
-		subject: subject, play: within(b), pace: virtual, workers: runtime.GOMAXPROCS(0), patience: b.restWithin, only: *onlyPlan,
+		subject: subject, play: within(b), pace: virtual, workers: runtime.GOMAXPROCS(0), only: *onlyPlan,
 		ends: time.Now().Add(cmp.Or(*budget, op.Budget, 10*time.Minute)), report: &Report{Test: t.Name(), Patterns: map[Pattern]int{}},
 		replay: func(id string) string {
 			return fmt.Sprintf("go test -run '^%s$' -doctor.plan=%s", regexp.QuoteMeta(t.Name()), id)

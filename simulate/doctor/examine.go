@@ -5,7 +5,6 @@ package doctor
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -97,9 +96,8 @@ func readKnown(name string) (map[string]bool, error) {
 	return known, lines.Err()
 }
 
-// player runs a walk with a plan. took are the durations of the steps, if they are known; learning is set in the
-// first run of a walk.
-type player func(w walk, p plan, seed uint64, took []time.Duration, learning bool) *trial
+// player runs a walk with a plan. like is a run without faults; nil: this is the first one.
+type player func(w walk, p plan, seed uint64, like *trial) *trial
 
 // examination is the search for findings.
 type examination struct {
@@ -108,18 +106,14 @@ type examination struct {
 	remedies map[string]player
 	pace     pace
 	workers  int
-	patience time.Duration // until the program rests after a step
-	only     string        // the ID of the only plan; empty: all
-	ends     time.Time     // of the budget
+	only     string    // the ID of the only plan; empty: all
+	ends     time.Time // of the budget
 	replay   func(planID string) string
 	progress func(done, of int, findings int) // nil: nobody looks
 	report   *Report
 	found    collection
 	mu       sync.Mutex // guards found and report
 }
-
-// referenceRuns is how many runs without faults a walk has: what differs between them is not compared.
-const referenceRuns = 3
 
 func (e *examination) run() {
 	began := time.Now()
@@ -155,7 +149,7 @@ func (e *examination) run() {
 			return
 		}
 		r := references[p.Walk]
-		t := e.play(r.walk, p, 1, r.first().took, false)
+		t := e.play(r.walk, p, 1, r.first())
 		e.judge(r.judge(t), t, p.Pattern)
 		e.count(p, t, len(plans))
 	})
@@ -203,24 +197,23 @@ func each[T any](workers int, all []T, f func(T)) {
 // refer runs a walk without faults. It returns nil if the server refuses it.
 func (e *examination) refer(w walk) *reference {
 	r := &reference{walk: w}
-	var took []time.Duration
-	for range len(w.steps) {
-		took = append(took, e.patience)
+	seeds := []uint64{1, 2}
+	if !w.plain {
+		seeds = []uint64{1, 2, 3, 1} // the first one does not know how long it takes
 	}
-	runs := referenceRuns
-	if w.plain {
-		runs = 2
-	}
-	for seed := range runs {
-		p := plan{Walk: w.name, Pattern: Declarative}
-		t := e.play(w, p, uint64(seed+1), took, seed == 0)
+	for _, seed := range seeds {
+		var like *trial
+		if len(r.runs) > 0 {
+			like = r.runs[0]
+		}
+		t := e.play(w, plan{Walk: w.name, Pattern: Declarative}, seed, like)
 		if t.refused != "" {
 			e.skip(fmt.Sprintf("walk %q: %s", w.name, t.refused), w.plain)
 			return nil
 		}
 		r.runs = append(r.runs, t)
-		took = t.took
 	}
+	slices.Reverse(r.runs)
 	r.view = learn(r.runs)
 	alone := &reference{walk: w, runs: []*trial{{}}, view: r.view}
 	e.judge(alone.judgeRules(r.first()), r.first(), Declarative)
@@ -246,6 +239,9 @@ func (e *examination) count(p plan, t *trial, of int) {
 	e.report.Patterns[p.Pattern]++
 	if !t.aimed() {
 		e.report.Missed++
+	}
+	if t.isBlind() {
+		e.report.Circled++
 	}
 	if e.progress != nil {
 		e.progress(e.report.Ran, of, len(e.found.all))
@@ -278,7 +274,7 @@ func (e *examination) finish(references map[string]*reference) {
 		}
 		for range repetitions {
 			f.Tries++
-			if shows(r, e.play(r.walk, f.plan, f.seed, r.first().took, false), f) {
+			if shows(r, e.play(r.walk, f.plan, f.seed, r.first()), f) {
 				f.Repeated++
 			}
 		}
@@ -322,15 +318,9 @@ func (e *examination) mends(remedy string, f *Finding) bool {
 	play := e.remedies[remedy]
 	w := e.walks[e.place(f.plan.Walk)]
 	r := &reference{walk: w}
-	var took []time.Duration
-	for range len(w.steps) {
-		took = append(took, e.patience)
-	}
-	for seed := range 2 {
-		r.runs = append(r.runs, play(w, plan{Walk: w.name, Pattern: Declarative}, uint64(seed+1), took, seed == 0))
-		took = r.first().took
-	}
+	r.runs = append(r.runs, play(w, plan{Walk: w.name, Pattern: Declarative}, 1, nil))
+	r.runs = append(r.runs, play(w, plan{Walk: w.name, Pattern: Declarative}, 2, r.first()))
 	r.view = learn(r.runs)
-	t := play(w, f.plan, f.seed, took, false)
+	t := play(w, f.plan, f.seed, r.first())
 	return t.aimed() && !shows(r, t, f)
 }

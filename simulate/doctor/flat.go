@@ -50,8 +50,8 @@ func (f *flattener) metadata(metadata map[string]any) {
 	}
 }
 
-// ofFaults is the prefix of the annotations that faults write.
-const ofFaults = "metadata.annotations.kit.flyball.dev/"
+// faultPrefix is that of the annotations that faults write.
+const faultPrefix = "metadata.annotations.kit.flyball.dev/"
 
 func (f *flattener) add(path string, value any) {
 	switch value := value.(type) {
@@ -65,7 +65,7 @@ func (f *flattener) add(path string, value any) {
 			f.add(path+"["+labelOf(inner, i)+"]", inner)
 		}
 	case string:
-		if strings.HasPrefix(path, ofFaults) {
+		if strings.HasPrefix(path, faultPrefix) {
 			return
 		}
 		f.out[path] = f.text(path, value)

@@ -215,7 +215,7 @@ func (a *analysis) crashes() {
 func (a *analysis) refusals() {
 	for _, m := range a.of(a.last, operator) {
 		verb, _, _ := strings.Cut(m.Write, " ")
-		if verb == "update" || verb == "patch" {
+		if (verb == "update" || verb == "patch") && a.t.existed(m.Of, m.At) {
 			a.add(Conflict, m.Write, 0, m.before(kit.ForeignWrite()))
 		}
 		a.add(Conflict, "refused "+m.Write, 0, m.before(kit.Reject(1, 500)))
@@ -289,7 +289,7 @@ func (a *analysis) oversights() {
 	}
 	for _, who := range []string{operator, user} {
 		for _, m := range a.of(a.last, who) {
-			if m.done > 0 && slices.Contains(a.t.watched, m.Of.Kind) {
+			if m.done > 0 && slices.Contains(a.t.watched, m.Of.Kind) && a.t.changesAgain(m.Of, m.At) {
 				a.add(Unobserved, m.Write, 0, m.before(kit.Coalesce().Of(m.Of.Kind)))
 			}
 		}

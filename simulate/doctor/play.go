@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 
@@ -33,13 +34,23 @@ type bubbles struct {
 // margin is how long the fault phase of a run lasts beyond its walk.
 const margin = 2 * time.Minute
 
-// play runs a walk with a plan. took are the durations of the steps, if they are known.
-func (b bubbles) play(t *testing.T, w walk, p plan, seed uint64, took []time.Duration) *trial {
+// A run with faults ends when it has so many times the events of one without, because it goes round in circles.
+const (
+	busy        = 12
+	leastEvents = 4000
+)
+
+// play runs a walk with a plan. took are the durations of the steps, if they are known, and usual is the number of
+// events without faults; 0: it is not known.
+func (b bubbles) play(t *testing.T, w walk, p plan, seed uint64, took []time.Duration, usual int) *trial {
 	out := &trial{plan: p, seed: seed, peaks: map[ref]int64{}}
 	cfg := b.cfg
 	cfg.Faults, cfg.Seeds = p.Faults, 1
 	if cfg.Faults == nil {
 		cfg.Faults = kit.Plan{}
+	}
+	if usual > 0 {
+		cfg.MaxEvents = max(busy*usual, leastEvents)
 	}
 	cfg.FaultPhase = margin
 	for _, d := range took {
@@ -146,14 +157,16 @@ func keyText(namespace, name string) string {
 
 // peak takes note of the highest numbers of replicas.
 func (t *trial) peak(world *kit.World) {
-	for kind, obj := range world.Server().Everything() {
-		u, ok := obj.(*unstructured.Unstructured)
-		if !ok || !strings.HasSuffix(kind.Group, "apps") {
-			continue
-		}
-		if n, found, err := unstructured.NestedInt64(u.Object, "spec", "replicas"); found && err == nil {
-			of := ref{kind.String(), keyText(u.GetNamespace(), u.GetName())}
-			t.peaks[of] = max(t.peaks[of], n)
+	for _, resource := range []string{"statefulsets", "deployments"} {
+		for _, obj := range world.Server().Objects(schema.GroupResource{Group: "apps", Resource: resource}) {
+			u, ok := obj.(*unstructured.Unstructured)
+			if !ok {
+				continue
+			}
+			if n, found, err := unstructured.NestedInt64(u.Object, "spec", "replicas"); found && err == nil {
+				of := ref{u.GetKind() + ".apps", keyText(u.GetNamespace(), u.GetName())}
+				t.peaks[of] = max(t.peaks[of], n)
+			}
 		}
 	}
 }
@@ -161,6 +174,7 @@ func (t *trial) peak(world *kit.World) {
 // read takes from a history what the plans and the judgement need.
 func (t *trial) read(h *kit.History, begun []time.Duration) {
 	open := map[int]int{} // asks by the number of their request
+	t.events = len(h.Events)
 	for _, e := range h.Events {
 		if e.What == kit.Stopping {
 			break
@@ -187,6 +201,9 @@ func (t *trial) read(h *kit.History, begun []time.Duration) {
 			}
 		case kit.Fault:
 			t.faults = append(t.faults, happening{e.At, e.Name + " " + e.Text})
+			t.blindUntil = max(t.blindUntil, e.At+e.After)
+		case kit.Endless:
+			t.circled = e.At
 		case kit.Ended:
 			if e.Name == "panic" {
 				t.addWrong(wrong{"panic", fmt.Sprintf("the reconcile %s %s has panicked: %s", e.Kind, e.Key, e.Text)})

@@ -22,8 +22,9 @@ type Report struct {
 	Test     string     `json:"test"`
 	Findings []*Finding `json:"findings"`
 	// Plans is how many plans there are, Ran how many were run within the budget, and Missed how many of those
-	// had no moment for their fault.
-	Plans, Ran, Missed int
+	// had no moment for their fault. Circled is how many were ended because the program went round in circles
+	// while it could not see what it does; they are not judged.
+	Plans, Ran, Missed, Circled int
 	// Patterns is how many plans of each pattern were run.
 	Patterns map[Pattern]int `json:"patterns"`
 	// Skipped is what could not be judged, with the reason, and Refused which changes the server did not accept.
@@ -42,6 +43,9 @@ func (r *Report) summary() string {
 	}
 	if r.Missed > 0 {
 		fmt.Fprintf(&b, "; %d had no moment for their fault", r.Missed)
+	}
+	if r.Circled > 0 {
+		fmt.Fprintf(&b, "; %d were ended because the program went round in circles during the fault", r.Circled)
 	}
 	if len(r.Refused) > 0 {
 		fmt.Fprintf(&b, "; the server refuses %d changes of fields", len(r.Refused))

@@ -36,6 +36,10 @@ type trial struct {
 	// refused is why the server did not accept a step of the user; empty: it did.
 	refused string
 	took    []time.Duration // of each step
+	events  int             // in the history
+	// blindUntil is when the last fault ends, and circled when the run was ended because it went round in
+	// circles; 0: it was not.
+	blindUntil, circled time.Duration
 	// write writes the complete history into a directory, and returns the files; nil: there is none.
 	write func(dir string) ([]string, error)
 }
@@ -56,19 +60,30 @@ type wrong struct {
 // aimed reports whether all faults of the plan have happened.
 func (t *trial) aimed() bool { return len(t.plan.Faults) == 0 || len(t.faults) > 0 }
 
-// creates and deletes count the changes of objects by others than the user. name returns what an object is
-// counted as; empty: not at all.
-func (t *trial) counts(verb string, name func(ref) string) map[string]int {
-	counts := map[string]int{}
+// isBlind reports whether the run was ended while a fault kept the program from seeing what it does. It is not
+// judged: when the fault ends the program may be right.
+func (t *trial) isBlind() bool { return t.circled > 0 && t.circled <= t.blindUntil }
+
+// existed reports whether an object was there at a time.
+func (t *trial) existed(of ref, at time.Duration) (there bool) {
 	for _, c := range t.changes {
-		if c.Who == user || c.Verb != verb {
-			continue
-		}
-		if as := name(c.Of); as != "" {
-			counts[as]++
+		if c.Of == of && c.At < at {
+			there = c.Verb != "deleted"
 		}
 	}
-	return counts
+	return there
+}
+
+// changesAgain reports whether an object changes twice soon after a time: then one event can stand for both.
+func (t *trial) changesAgain(of ref, after time.Duration) bool {
+	const soon = 30 * time.Second
+	n := 0
+	for _, c := range t.changes {
+		if c.Of == of && c.At >= after && c.At <= after+soon {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // most returns how many objects of a name there were at most at one time.

@@ -27,6 +27,8 @@ type walk struct {
 	returns bool
 	// fresh is the walk that creates at once what this one reaches by its second step; empty: none.
 	fresh string
+	// gone: in the end the samples are deleted.
+	gone bool
 	// plain: no faults are tried.
 	plain bool
 	field *fieldOf // that it changes; nil: none
@@ -98,7 +100,7 @@ func walksOf(samples []*unstructured.Unstructured, custom []*unstructured.Unstru
 	made, gone := create(samples), remove(custom)
 	all = append(all,
 		walk{name: "create", steps: []step{made}},
-		walk{name: "delete", steps: []step{made, gone}},
+		walk{name: "delete", steps: []step{made, gone}, gone: true},
 		walk{name: "create again", steps: []step{made, gone, made}, returns: true},
 	)
 	for i, f := range fields {
@@ -122,7 +124,7 @@ func (w walk) faulty() []walk {
 }
 
 // mostFaultyFields bounds the fields whose walks have faults.
-const mostFaultyFields = 8
+const mostFaultyFields = 5
 
 // effective returns the walks of fields whose change makes the program create and delete most, those with
 // different effects first.

@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/embedded"
+	"github.com/flyball-dev/flyball/simulate/internal/aim"
 )
 
 const usage = `apiserver runs a simulated Kubernetes API server and prints the path of its kubeconfig.
@@ -35,7 +36,7 @@ Flags:
 
 // settings are the flags of the server.
 type settings struct {
-	kubeconfig, crds, data, audit, bind string
+	kubeconfig, crds, data, audit, bind, control string
 	port                                int
 	actors, rbac                        bool
 	rates
@@ -54,6 +55,7 @@ func (s *settings) parse(args []string, log io.Writer) error {
 	set.StringVar(&s.audit, "audit", "", "append a line of JSON to this `file` for each request: time, user, verb, uri and code")
 	set.IntVar(&s.port, "port", 0, "listen on this `port` (default: any that is free)")
 	set.StringVar(&s.bind, "bind", "", "listen on this `address`, which other machines can reach (default: 127.0.0.1)")
+	set.StringVar(&s.control, "control", "", "take aimed faults at this `address` of this machine, such as 127.0.0.1:0; its URL is printed to the standard error")
 	set.BoolVar(&s.actors, "actors", true, "act as the controllers and kubelets: empty deleted namespaces, collect garbage, run Deployments and other workloads")
 	set.BoolVar(&s.rbac, "rbac", false, "let Roles and ClusterRoles decide what users may do (default: everyone may do everything); the kubeconfig's user may do everything")
 	s.flags(set)
@@ -124,10 +126,16 @@ func serve(ctx context.Context, args []string, out, log io.Writer) (err error) {
 		opts.Listen.Address = net.JoinHostPort(s.bind, strconv.Itoa(s.port))
 	}
 	opts.Listen.Authorization = s.rbac
-	if s.any() || s.audit != "" {
-		opts.Listen.Tracer = faults
+	aimed := aim.New(faults, nil, nil)
+	if s.any() || s.audit != "" || s.control != "" {
+		opts.Listen.Tracer = aimed
 	}
 	err = embedded.Run(ctx, opts, func(ctx context.Context, c embedded.Cluster) error {
+		end, err := s.takeFaults(aimed, c.Server, log)
+		if err != nil {
+			return err
+		}
+		defer end()
 		if err := s.announce(c, out, log); err != nil {
 			return err
 		}
