@@ -76,7 +76,9 @@ func (a ask) done() bool { return a.Code >= 200 && a.Code < 300 }
 // excused reports whether objects of a kind say nothing about what a program has made.
 func excused(kind string) bool {
 	switch kind {
-	case "Lease.coordination.k8s.io", "Event", "Event.events.k8s.io", "CustomResourceDefinition.apiextensions.k8s.io":
+	case "Lease.coordination.k8s.io", "Event", "Event.events.k8s.io", "CustomResourceDefinition.apiextensions.k8s.io",
+		// The history of workloads, which Kubernetes' controllers keep.
+		"ControllerRevision.apps", "ReplicaSet.apps":
 		return true
 	}
 	return false

@@ -108,6 +108,7 @@ type examination struct {
 	workers  int
 	only     string    // the ID of the only plan; empty: all
 	ends     time.Time // of the budget
+	first    bool      // one finding is enough
 	replay   func(planID string) string
 	progress func(done, of int, findings int) // nil: nobody looks
 	report   *Report
@@ -129,6 +130,11 @@ func (e *examination) run() {
 			fields = append(fields, r)
 		}
 	}
+	if e.ended() {
+		e.finish(references)
+		e.report.Took = time.Since(began)
+		return
+	}
 	more := effective(fields)
 	e.walks = append(e.walks, more...)
 	maps.Copy(references, e.referAll(more))
@@ -145,7 +151,7 @@ func (e *examination) run() {
 	}
 	e.report.Prepared = time.Since(began)
 	each(e.workers, plans, func(p plan) {
-		if time.Now().After(e.ends) {
+		if time.Now().After(e.ends) || e.ended() {
 			return
 		}
 		r := references[p.Walk]
@@ -155,6 +161,13 @@ func (e *examination) run() {
 	})
 	e.finish(references)
 	e.report.Took = time.Since(began)
+}
+
+// ended reports whether the search is over, because one finding is enough.
+func (e *examination) ended() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.first && len(e.found.all) > 0
 }
 
 // referAll runs walks without faults. A walk that the server refuses has no reference.
@@ -207,6 +220,9 @@ func (e *examination) refer(w walk) *reference {
 			like = r.runs[0]
 		}
 		t := e.play(w, plan{Walk: w.name, Pattern: Declarative}, seed, like)
+		if undo := len(w.steps) - 1; t.refused != "" && w.plain && undo == 2 && len(t.ends) == undo {
+			return e.refer(w.withoutUndo())
+		}
 		if t.refused != "" {
 			e.skip(fmt.Sprintf("walk %q: %s", w.name, t.refused), w.plain)
 			return nil
@@ -252,9 +268,17 @@ func (e *examination) count(p plan, t *trial, of int) {
 func (e *examination) judge(verdicts []verdict, t *trial, pattern Pattern) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, v := range verdicts {
-		if f := e.found.add(v, t, pattern); f != nil {
-			f.Known = e.known[f.ID]
+	for len(verdicts) > 0 {
+		class := verdicts[0].class
+		var same []verdict
+		for _, v := range verdicts {
+			if v.class == class {
+				same = append(same, v)
+			}
+		}
+		verdicts = slices.DeleteFunc(slices.Clone(verdicts), func(v verdict) bool { return v.class == class })
+		if f := e.found.add(same, t, pattern); f != nil {
+			f.Known, f.After = e.known[f.ID], e.report.Ran
 			f.Replay = e.replay(f.PlanID)
 		}
 	}

@@ -20,8 +20,12 @@ type Finding struct {
 	// Class is what is wrong, and Pattern what leads to it.
 	Class   Class   `json:"class"`
 	Pattern Pattern `json:"pattern"`
+	// Patterns are those of all plans that show it.
+	Patterns []Pattern `json:"patterns"`
 	// Text says what is wrong in one sentence.
 	Text string `json:"text"`
+	// Also is what else is wrong in the same run, and in the same way.
+	Also []string `json:"also,omitempty"`
 	// Kind and Name of the object; empty: it is about no single object.
 	Kind string `json:"kind,omitempty"`
 	Name string `json:"name,omitempty"`
@@ -35,6 +39,8 @@ type Finding struct {
 	Story []string `json:"story"`
 	// Plans is how many of the plans that were tried show it.
 	Plans int `json:"plans"`
+	// After is how many plans had been run when it was found.
+	After int `json:"after"`
 	// Repeated is how many of Tries repetitions show it too.
 	Repeated int `json:"repeated"`
 	Tries    int `json:"tries"`
@@ -65,28 +71,55 @@ func idOf(v verdict) string {
 
 // collection are the findings so far.
 type collection struct {
-	all map[string]*Finding // by ID
+	all  map[string]*Finding // by ID
+	part map[string]*Finding // also by the IDs of what is wrong in the same run
 }
 
-// add adds a verdict. It returns the finding if it is new.
-func (c *collection) add(v verdict, t *trial, pattern Pattern) *Finding {
-	id := idOf(v)
-	if known := c.all[id]; known != nil {
-		known.Plans++
-		return nil
+// add adds what is wrong in a run, of one class. It returns the finding if it is new.
+func (c *collection) add(all []verdict, t *trial, pattern Pattern) *Finding {
+	if c.all == nil {
+		c.all, c.part = map[string]*Finding{}, map[string]*Finding{}
 	}
+	for _, v := range all {
+		if known := c.part[idOf(v)]; known != nil {
+			known.Plans++
+			if !slices.Contains(known.Patterns, pattern) {
+				known.Patterns = append(known.Patterns, pattern)
+			}
+			return nil
+		}
+	}
+	all = slices.SortedStableFunc(slices.Values(all), func(a, b verdict) int { return cmp.Compare(t.distance(a.of), t.distance(b.of)) })
+	v := all[0]
 	f := &Finding{
-		ID: id, Class: v.class, Pattern: pattern, Text: v.text, Kind: v.of.Kind, Name: v.of.Key,
+		ID: idOf(v), Class: v.class, Pattern: pattern, Patterns: []Pattern{pattern}, Text: v.text, Kind: v.of.Kind, Name: v.of.Key,
 		Plan: t.plan.String(), PlanID: t.plan.ID(), Plans: 1, verdict: v, plan: t.plan, seed: t.seed, shown: t,
 		Advice: advice(v.class, pattern),
 	}
-	f.Line = lineOf(v, t)
-	f.Story = storyOf(v, t)
-	if c.all == nil {
-		c.all = map[string]*Finding{}
+	f.Line, f.Story = lineOf(v, t), storyOf(v, t)
+	c.all[f.ID] = f
+	for i, v := range all {
+		c.part[idOf(v)] = f
+		if i > 0 {
+			f.Also = append(f.Also, v.text)
+		}
 	}
-	c.all[id] = f
 	return f
+}
+
+// distance orders objects: those that the program writes itself come first, and those of the user last.
+func (t *trial) distance(of ref) int {
+	far := 1
+	for _, a := range t.asks {
+		switch {
+		case a.Of.Kind != of.Kind:
+		case a.Who == user:
+			return 2
+		case a.Who == operator && !strings.Contains(a.Write, "/"):
+			far = 0
+		}
+	}
+	return far
 }
 
 // sorted returns the findings, the most severe first.
@@ -196,6 +229,9 @@ func advice(class Class, pattern Pattern) string {
 func (f *Finding) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s [%s] %s\n", strings.ToUpper(string(f.Class)), f.ID, f.Text)
+	for _, also := range f.Also {
+		fmt.Fprintf(&b, "  also:    %s\n", also)
+	}
 	fmt.Fprintf(&b, "  pattern: %s\n  plan:    %s\n", f.Pattern, f.Plan)
 	if f.Line != "" {
 		fmt.Fprintf(&b, "  line:    %s\n", f.Line)

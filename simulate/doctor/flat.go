@@ -32,7 +32,22 @@ func flatten(tree map[string]any, rename func(string) string) flat {
 			f.add(name, tree[name])
 		}
 	}
+	kind, _ := tree["kind"].(string)
+	maps.DeleteFunc(f.out, func(path, value string) bool { return isAssigned(kind, path) && value != `"None"` })
 	return f.out
+}
+
+// isAssigned reports whether the server or the cluster chooses a field's value.
+func isAssigned(kind, path string) bool {
+	switch kind {
+	case "Service":
+		return strings.HasPrefix(path, "spec.clusterIP") || strings.HasSuffix(path, ".nodePort") || path == "spec.healthCheckNodePort"
+	case "PersistentVolumeClaim":
+		return path == "spec.volumeName"
+	case "Pod":
+		return path == "spec.nodeName" || strings.HasPrefix(path, "status.podIP")
+	}
+	return false
 }
 
 type flattener struct {

@@ -134,9 +134,10 @@ func stateful(kind string) bool {
 // judgeDeletions returns objects that the program has deleted more often than without faults.
 func (r *reference) judgeDeletions(t *trial) (out []verdict) {
 	deleted := func(run *trial) map[string]int {
-		counts := map[string]int{}
+		counts, known := map[string]int{}, map[string]bool{}
 		for _, c := range run.changes {
-			if name := r.view.name(c.Of); name != "" && isDeletion(c) && !strings.HasSuffix(name, "*") {
+			if name := r.view.name(c.Of); name != "" && isDeletion(c) && !strings.HasSuffix(name, "*") && !known[c.UID] {
+				known[c.UID] = true
 				counts[name]++
 			}
 		}
@@ -165,7 +166,9 @@ func (r *reference) judgeDeletions(t *trial) (out []verdict) {
 
 // isDeletion reports whether the program has deleted an object, or made Kubernetes delete a Pod.
 func isDeletion(c change) bool {
-	return c.Verb == "deleted" && (c.Who == operator || c.Who == cluster && c.Of.Kind == "Pod")
+	// An object with finalizers gets a deletionTimestamp, and is deleted later by another client.
+	deleted := c.Verb == "deleted" || c.Verb == "updated" && strings.Contains(c.Fields, "metadata.deletionTimestamp")
+	return deleted && (c.Who == operator || c.Who == cluster && c.Of.Kind == "Pod")
 }
 
 func (r *reference) lastDeletion(t *trial, name string) (last change) {

@@ -131,8 +131,11 @@ var (
 	byClock = pace{down: 200 * time.Millisecond, blind: 6 * time.Second, poke: 1500 * time.Millisecond, over: 2 * time.Second}
 )
 
-// mostTravels bounds the plans that go back in time, of a walk.
-const mostTravels = 16
+// The plans of a walk that go back in time: at most so many, and to changes of one sort in one step.
+const (
+	mostTravels = 48
+	mostOfSort  = 2
+)
 
 // plansOf returns the plans for the last step of a walk, by the analysis of a run without faults. Earlier steps
 // are the last steps of other walks.
@@ -252,12 +255,17 @@ func (a *analysis) travels() {
 		return
 	}
 	now, n := a.versionAt(from.At), 0
+	sorts := map[string]int{}
 	for _, c := range slices.Backward(a.t.changes) {
 		if c.At > from.At || n == mostTravels || !a.mattersTo(c) {
 			continue
 		}
+		sort := fmt.Sprint(c.Step, c.Verb, c.Of.Kind)
+		if sorts[sort]++; sorts[sort] > mostOfSort {
+			continue
+		}
 		if back := int(now) - int(c.Version) + 1; back > 0 {
-			a.add(Stale, "behind "+c.Verb+c.Of.Kind, 0, from.after(kit.TimeTravel(back, a.pace.down)))
+			a.add(Stale, "behind "+fmt.Sprint(c.Step == a.last)+c.Verb+c.Of.Kind, 0, from.after(kit.TimeTravel(back, a.pace.down)))
 			n++
 		}
 	}

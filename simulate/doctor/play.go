@@ -8,8 +8,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,8 +68,11 @@ func (b bubbles) play(t *testing.T, w walk, p plan, seed uint64, took []time.Dur
 		cfg.Manager.Config = &given
 	}
 	var begun []time.Duration
+	bubble := ""
 	h := kit.Run(t, cfg, seed, func(world *kit.World) {
 		start := time.Now()
+		bubble = bubbleOf()
+		playing.Store(bubble, out)
 		b.start(world, out, lines)
 		initial := everything(world)
 		world.Settled(func() error {
@@ -98,12 +103,10 @@ func (b bubbles) play(t *testing.T, w walk, p plan, seed uint64, took []time.Dur
 	})
 	out.read(h, begun)
 	lines.join(out)
+	playing.Delete(bubble)
 	out.write = h.Write
 	return out
 }
-
-// trialKey is the key of a trial in a context.
-type trialKey struct{}
 
 // start starts the program.
 func (b bubbles) start(world *kit.World, out *trial, lines *callers) {
@@ -114,14 +117,28 @@ func (b bubbles) start(world *kit.World, out *trial, lines *callers) {
 	kit.RunMain(world, operator, func(ctx context.Context, cfg *rest.Config) error {
 		cfg = rest.CopyConfig(cfg)
 		cfg.Wrap(lines.wrap)
-		return b.main(context.WithValue(ctx, trialKey{}, out), cfg)
+		return b.main(ctx, cfg)
 	})
+}
+
+// playing are the trials that run, by their bubbles. The context of a reconcile does not come from that of the
+// program in controller-runtime.
+var playing sync.Map
+
+// bubbleOf returns the name of the caller's bubble.
+func bubbleOf() string {
+	head := make([]byte, 128)
+	_, name, _ := strings.Cut(string(head[:runtime.Stack(head, false)]), "synctest bubble ")
+	name, _, _ = strings.Cut(name, "]")
+	name, _, _ = strings.Cut(name, ",")
+	return name
 }
 
 // A reconcile that panics in controller-runtime calls the handlers of apimachinery, and fails.
 func init() {
-	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(ctx context.Context, value any) {
-		if t, ok := ctx.Value(trialKey{}).(*trial); ok {
+	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, value any) {
+		if known, ok := playing.Load(bubbleOf()); ok {
+			t, _ := known.(*trial)
 			t.addWrong(wrong{"panic", fmt.Sprintf("a reconcile has panicked: %v%s", value, panicked())})
 		}
 	})

@@ -169,6 +169,9 @@ func (m *mutator) value(at path, schema map[string]any, is any, depth int) {
 	}
 	if other, ok := otherValue(at, schema, is); ok {
 		m.out = append(m.out, mutation{path: at, how: "changed", was: is, value: other, grows: isCount(at, is)})
+		if n, ok := is.(int64); ok && isCount(at, is) && n > 1 && n-1 >= least(schema) && other != n-1 {
+			m.out = append(m.out, mutation{path: at, how: "lowered", was: is, value: n - 1, grows: true})
+		}
 		return
 	}
 	switch is := is.(type) {
@@ -252,6 +255,11 @@ func otherText(at path, schema map[string]any, is string) (other any, ok bool) {
 		return nil, false
 	}
 	return is + "2", true
+}
+
+func least(schema map[string]any) int64 {
+	n, _ := number(schema["minimum"])
+	return n
 }
 
 func number(value any) (n int64, ok bool) {
