@@ -342,6 +342,28 @@ func TestStatefulSets_MakeTheirPodsInOrder_S21(t *testing.T) {
 	})
 }
 
+// A deleted claim stays while a Pod uses it, and a StatefulSet makes no Pod while its claim ends.
+func TestStatefulSets_KeepDeletedClaimsUntilTheirPodsAreGone_S21(t *testing.T) {
+	const path, claims = "/apis/apps/v1/namespaces/ns/statefulsets", "/api/v1/namespaces/ns/persistentvolumeclaims"
+	acting(t, simulate.Options{}, working, func(p *play) {
+		p.must("POST "+path, `{"metadata":{"name":"s"},"spec":{"replicas":1,"serviceName":"s","selector":{"matchLabels":{"app":"a"}},"template":`+template("one", "")+
+			`,"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}]}}`)
+		fixture.Pass(5 * time.Second)
+		first := p.at(claims+"/data-s-0", "metadata", "uid")
+		p.must("DELETE "+claims+"/data-s-0", "")
+		fixture.Pass(time.Minute)
+		if got := p.at(claims+"/data-s-0", "metadata", "uid"); got != first {
+			t.Errorf("got the claim %v, want %v, which a pod uses", got, first)
+		}
+		p.must("DELETE "+podsPath+"/s-0", "")
+		fixture.Pass(time.Minute)
+		p.has(pods, "s-0", "it is made again")
+		if got := p.at(claims+"/data-s-0", "metadata", "uid"); got == first {
+			t.Error("the pod has the claim that was deleted, want another one")
+		}
+	})
+}
+
 func TestDaemonSets_RunOnEachNodeThatFits_S21(t *testing.T) {
 	const path = "/apis/apps/v1/namespaces/ns/daemonsets"
 	acting(t, simulate.Options{}, working, func(p *play) {

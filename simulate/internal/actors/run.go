@@ -46,7 +46,7 @@ func chosen(c *controllers, opts Options) (all []actor) {
 	if opts.Workloads {
 		all = append(all,
 			deploymentController{c}, replicaSetController{c}, statefulSetController{c}, daemonSetController{c},
-			jobController{c}, endpointKeeper{c}, nodeKeeper{c}, podKeeper{c, map[netip.Addr]Reference{}},
+			jobController{c}, endpointKeeper{c}, nodeKeeper{c}, claimProtection{c}, podKeeper{c, map[netip.Addr]Reference{}},
 		)
 	}
 	return all

@@ -204,7 +204,10 @@ func (a statefulSetController) add(ctx context.Context, r *row, n int) error {
 		claim.Labels = maps.Clone(set.Spec.Selector.MatchLabels)
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: template.Name, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name}}})
-		if a.get(Reference{volumeClaimResource, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}}) != nil {
+		if is := a.get(Reference{volumeClaimResource, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}}); is != nil {
+			if !object.Unset(is.Meta().GetDeletionTimestamp()) {
+				return fmt.Errorf("create Pod %s: its PersistentVolumeClaim %s is being deleted", pod.Name, claim.Name)
+			}
 			continue
 		}
 		if _, err := a.create(ctx, byControllers, volumeClaimResource, claim); err != nil {
