@@ -73,6 +73,10 @@ func (f Faults) ForbidSchemas(forbid bool) { f.requests.ForbidSchemas(forbid) }
 // with another gate does.
 func (f Faults) IgnoreShardSelectors(ignore bool) { f.requests.IgnoreShardSelectors(ignore) }
 
+// RefuseStreams refuses streaming lists, as a server without the feature gate WatchList (KEP-3157) does, or ends that.
+// client-go's informers then begin with a list from the cache of the server, which may lag behind.
+func (f Faults) RefuseStreams(refuse bool) { f.requests.RefuseStreams(refuse) }
+
 // PublishSchemasAfter delays later changes of schemas in the index of OpenAPI documents.
 func (f Faults) PublishSchemasAfter(d time.Duration) { f.requests.PublishSchemasAfter(d) }
 

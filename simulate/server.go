@@ -114,6 +114,7 @@ func New(opts Options) *Server {
 		Writes: s.writes, Access: s.access, Kept: s.store.Kept, Lost: s.answers.lost,
 		Reads:  &read.Reader{Store: s.store, Kinds: s.kinds, Seen: s.corrupted.Sound, ExpiresContinue: s.requests.ContinueExpired},
 		Damage: s.answers.damage, Sending: s.answers.sending,
+		RefusesStreams: func(*serve.Call) bool { return s.requests.StreamsRefused() },
 		IgnoresShards: func(c *serve.Call) bool {
 			return opts.IgnoreShardSelectors || !c.Sound && s.requests.ShardSelectorsIgnored()
 		},

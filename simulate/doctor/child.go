@@ -78,6 +78,7 @@ func (c *children) play(ctx context.Context, w walk, p plan, seed uint64, like *
 			return err
 		}
 		initial := contentOf(cluster.Server)
+		cluster.Server.RefuseStreams(p.travels())
 		life.server, life.kubeconfig = cluster.Server, cluster.Kubeconfig
 		life.start()
 		defer life.end()

@@ -55,6 +55,12 @@ func (p plan) ID() string {
 	return hex.EncodeToString(sum[:4])
 }
 
+// travels reports whether the process starts again against a server that lags behind. With streaming lists (KEP-3157) a
+// client waits until it does not, so such a server offers none.
+func (p plan) travels() bool {
+	return slices.ContainsFunc(p.Faults, func(op kit.Op) bool { return op.Verb == kit.TimeTravel(1, 0).Verb })
+}
+
 // String describes the plan as a person reads it.
 func (p plan) String() string {
 	var parts []string

@@ -73,6 +73,7 @@ func (b bubbles) play(t *testing.T, w walk, p plan, seed uint64, took []time.Dur
 		start := time.Now()
 		bubble = bubbleOf()
 		playing.Store(bubble, out)
+		world.Server().RefuseStreams(p.travels())
 		b.start(world, out, lines)
 		initial := everything(world)
 		world.Settled(func() error {

@@ -37,8 +37,8 @@ Flags:
 // settings are the flags of the server.
 type settings struct {
 	kubeconfig, crds, data, audit, bind, control string
-	port                                int
-	actors, rbac                        bool
+	port                                         int
+	actors, rbac                                 bool
 	rates
 }
 

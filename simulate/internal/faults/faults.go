@@ -42,6 +42,7 @@ type requestFaults struct {
 	refused        map[int]overload // by number of the request
 	expireContinue int
 	forbidSchemas  bool
+	refuseStreams  bool
 	ignoreShards   bool
 	publishAfter   time.Duration
 	losses         losses
@@ -215,6 +216,20 @@ func (f *Requests) ShardSelectorsIgnored() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.ignoreShards
+}
+
+// RefuseStreams refuses streaming lists, or ends that.
+func (f *Requests) RefuseStreams(refuse bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.refuseStreams = refuse
+}
+
+// StreamsRefused reports whether streaming lists are refused.
+func (f *Requests) StreamsRefused() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.refuseStreams
 }
 
 // PublishSchemasAfter delays the publication of changed schemas.

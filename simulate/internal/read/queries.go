@@ -33,6 +33,8 @@ const watchTimeout = 30 * time.Minute
 type Target struct {
 	Kind            *kinds.Kind
 	Namespace, Name string // empty: all
+	// NoStreams: the server has not the feature gate WatchList.
+	NoStreams bool
 }
 
 // Query is the query of a request, with defaults and validated.
@@ -51,7 +53,7 @@ func Parse(of Target, values url.Values, watch bool) (*Query, error) {
 	}
 	opts.Watch = watch
 	internalversion.SetListOptionsDefaults(opts, true)
-	if errs := internalversionvalidation.ValidateListOptions(opts, true); len(errs) > 0 {
+	if errs := internalversionvalidation.ValidateListOptions(opts, !of.NoStreams); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
 	}
 	if opts.FieldSelector != nil {

@@ -23,7 +23,7 @@ func (c *Call) read() read.Request {
 
 // query reads the query of a list, a watch or a deletion of a collection.
 func (h *Handler) query(c *Call) (*read.Query, error) {
-	q, err := read.Parse(read.Target{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name},
+	q, err := read.Parse(read.Target{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, NoStreams: h.RefusesStreams(c)},
 		c.URL.Query(), c.Verb == "watch")
 	if err != nil || h.IgnoresShards(c) {
 		return q, err

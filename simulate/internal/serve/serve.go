@@ -43,6 +43,8 @@ type Handler struct {
 	Kept func(ctx context.Context) error
 	// IgnoresShards reports whether the shard selector of a Call is ignored.
 	IgnoresShards func(c *Call) bool
+	// RefusesStreams reports whether a Call gets no streaming list.
+	RefusesStreams func(c *Call) bool
 	// Lost reports whether the answer to a Call is lost, which was carried out.
 	Lost func(c *Call) bool
 	// Damage returns how the answer to a list or a watch is damaged; empty: it is not.
