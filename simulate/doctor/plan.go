@@ -310,8 +310,21 @@ func (a *analysis) oversights() {
 	}
 }
 
-// ordered returns plans in the order in which they are tried: of each pattern and class of writes the first
-// before the second of any.
+// patterns in the order in which they are tried.
+var patterns = []Pattern{Intermediate, Stale, Unobserved, LostAnswer, Conflict}
+
+// ordered returns plans in the order in which they are tried. Of each pattern and class of writes the first comes
+// before the second of any; within that the patterns take turns.
 func ordered(plans []plan) []plan {
-	return slices.SortedStableFunc(slices.Values(plans), func(a, b plan) int { return cmp.Compare(a.rank, b.rank) })
+	type turn struct{ rank, turn, pattern int }
+	turns, taken := map[string]turn{}, map[string]int{}
+	for _, p := range plans {
+		key := fmt.Sprint(p.rank, p.Pattern)
+		turns[p.ID()] = turn{p.rank, taken[key], slices.Index(patterns, p.Pattern)}
+		taken[key]++
+	}
+	return slices.SortedStableFunc(slices.Values(plans), func(a, b plan) int {
+		x, y := turns[a.ID()], turns[b.ID()]
+		return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(x.turn, y.turn), cmp.Compare(x.pattern, y.pattern))
+	})
 }
