@@ -51,7 +51,7 @@ func served(t *testing.T) (*Handler, *store.Store) {
 			Store: objects, Kinds: registry, ExpiresContinue: func() bool { return false },
 			Seen: func(_ *kinds.Kind, obj *object.Object) *object.Object { return obj },
 		},
-		Access: control, IgnoresShards: func(*Call) bool { return false },
+		Access: control, IgnoresShards: func(*Call) bool { return false }, RefusesStreams: func(*Call) bool { return false },
 		Damage:  func(*Call) faults.Damage { return "" },
 		Sending: func(*Call, revisions.Event) faults.Damage { return "" },
 		Kept:    func(context.Context) error { return nil },
