@@ -84,6 +84,7 @@ func (c *children) play(ctx context.Context, w walk, p plan, seed uint64, like *
 		defer life.end()
 		control.Begin(cluster.Server)
 		c.rest(ctx, record, learning) // it starts
+		record.restart()              // the times of faults count from here
 		if err := control.Arm(aimed(p)...); err != nil {
 			return err
 		}

@@ -43,6 +43,8 @@ type Operator struct {
 	// Known is a file of the IDs of known findings, one in a line, with anything after a space. They do not
 	// fail the test. Empty: none are known.
 	Known string
+	// MostPlans bounds the number of plans, the most promising ones first. 0: only Budget bounds it.
+	MostPlans int
 	// First ends the search at the first finding.
 	First bool
 	// Budget bounds the time for plans, in real time. 0: ten minutes.
@@ -96,7 +98,7 @@ func Examine(t *testing.T, op Operator) *Report {
 		}
 	}
 	e := &examination{
-		subject: subject, play: within(b), pace: virtual, first: op.First, workers: runtime.GOMAXPROCS(0), only: *onlyPlan,
+		subject: subject, play: within(b), pace: virtual, first: op.First, most: op.MostPlans, workers: runtime.GOMAXPROCS(0), only: *onlyPlan,
 		ends: time.Now().Add(cmp.Or(*budget, op.Budget, 10*time.Minute)), report: &Report{Test: t.Name(), Patterns: map[Pattern]int{}},
 		replay: func(id string) string {
 			return fmt.Sprintf("go test -run '^%s$' -doctor.plan=%s", regexp.QuoteMeta(t.Name()), id)

@@ -109,6 +109,7 @@ type examination struct {
 	only     string    // the ID of the only plan; empty: all
 	ends     time.Time // of the budget
 	first    bool      // one finding is enough
+	most     int       // plans; 0: all
 	replay   func(planID string) string
 	progress func(done, of int, findings int) // nil: nobody looks
 	report   *Report
@@ -146,6 +147,9 @@ func (e *examination) run() {
 	}
 	plans = ordered(plans)
 	e.report.Plans = len(plans)
+	if e.most > 0 {
+		plans = plans[:min(len(plans), e.most)]
+	}
 	if e.only != "" {
 		plans = slices.DeleteFunc(plans, func(p plan) bool { return p.ID() != e.only })
 	}

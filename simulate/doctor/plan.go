@@ -251,27 +251,24 @@ func (a *analysis) blindness() {
 
 // travels restart the process against a server that lags behind what it has seen.
 func (a *analysis) travels() {
-	var from moment // the last write of the walk
-	for _, m := range a.moments {
-		if m.Step == a.last && m.done > 0 {
-			from = m
+	var last change // of the walk
+	for _, c := range a.t.changes {
+		if c.Step == a.last && !excused(c.Of.Kind) {
+			last = c
 		}
 	}
-	if from.Write == "" {
-		return
-	}
-	now, n := a.versionAt(from.At), 0
-	sorts := map[string]int{}
+	n, sorts := 0, map[string]int{}
 	for _, c := range slices.Backward(a.t.changes) {
-		if c.At > from.At || n == mostTravels || !a.mattersTo(c) {
+		if c.At > last.At || n == mostTravels || !a.mattersTo(c) {
 			continue
 		}
 		sort := fmt.Sprint(c.Step, c.Verb, c.Of.Kind)
 		if sorts[sort]++; sorts[sort] > mostOfSort {
 			continue
 		}
-		if back := int(now) - int(c.Version) + 1; back > 0 {
-			a.add(Stale, "behind "+fmt.Sprint(c.Step == a.last)+c.Verb+c.Of.Kind, 0, from.after(kit.TimeTravel(back, a.pace.down)))
+		if back := int(last.Version) - int(c.Version) + 1; back > 0 {
+			later := last.At + a.pace.poke // it rests
+			a.add(Stale, "behind "+fmt.Sprint(c.Step == a.last)+c.Verb+c.Of.Kind, 0, kit.TimeTravel(back, a.pace.down).At(later.Round(time.Millisecond)))
 			n++
 		}
 	}
@@ -280,15 +277,6 @@ func (a *analysis) travels() {
 // mattersTo reports whether a program that does not know of a change may do harm.
 func (a *analysis) mattersTo(c change) bool {
 	return !excused(c.Of.Kind) && slices.Contains(a.t.watched, c.Of.Kind) && (c.Who == user || c.Verb != "updated")
-}
-
-func (a *analysis) versionAt(at time.Duration) (version uint64) {
-	for _, c := range a.t.changes {
-		if c.At <= at {
-			version = max(version, c.Version)
-		}
-	}
-	return version
 }
 
 // oversights let states end before the program sees them.

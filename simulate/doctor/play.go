@@ -33,8 +33,11 @@ type bubbles struct {
 	restWithin time.Duration
 }
 
-// margin is how long the fault phase of a run lasts beyond its walk.
-const margin = 2 * time.Minute
+// margin is how long the fault phase of a run lasts beyond its walk, and roughly what its length is rounded to.
+const (
+	margin  = 2 * time.Minute
+	roughly = 10 * time.Minute
+)
 
 // A run with faults ends when it has so many times the events of one without, because it goes round in circles.
 const (
@@ -58,6 +61,7 @@ func (b bubbles) play(t *testing.T, w walk, p plan, seed uint64, took []time.Dur
 	for _, d := range took {
 		cfg.FaultPhase += d
 	}
+	cfg.FaultPhase = cfg.FaultPhase.Truncate(roughly) + roughly // draws depend on it
 	lines := &callers{}
 	if b.setup != nil {
 		given := rest.Config{}

@@ -43,6 +43,13 @@ func (r *recorder) begin(s *simulate.Server) {
 	r.mu.server = s
 }
 
+// restart begins to count the time anew.
+func (r *recorder) restart() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.start = time.Now()
+}
+
 // next begins a step of the user.
 func (r *recorder) next(step int) {
 	r.mu.Lock()

@@ -34,7 +34,6 @@ type shop struct {
 type shopSpec struct {
 	Size     int32             `json:"size"`
 	TLS      bool              `json:"tls,omitempty"`
-	Motto    string            `json:"motto,omitempty"`
 	Settings map[string]string `json:"settings,omitempty"`
 	Window   *window           `json:"window,omitempty"`
 }
@@ -136,7 +135,7 @@ func meta(s *shop, suffix string) metav1.ObjectMeta {
 }
 
 func (r *shops) settings(ctx context.Context, s *shop) error {
-	m := &corev1.ConfigMap{ObjectMeta: meta(s, ""), Data: map[string]string{"motto": s.Spec.Motto}}
+	m := &corev1.ConfigMap{ObjectMeta: meta(s, ""), Data: map[string]string{"size": fmt.Sprint(s.Spec.Size)}}
 	for name, value := range s.Spec.Settings {
 		m.Data[name] = value
 	}

@@ -74,16 +74,21 @@ func (t *trial) existed(of ref, at time.Duration) (there bool) {
 	return there
 }
 
-// changesAgain reports whether an object changes twice soon after a time: then one event can stand for both.
-func (t *trial) changesAgain(of ref, after time.Duration) bool {
+// changesAgain reports whether an object changes at a time, and soon again, whether or not the program sees the first
+// change: then one event can stand for both.
+func (t *trial) changesAgain(of ref, at time.Duration) bool {
 	const soon = 30 * time.Second
-	n := 0
+	first := true
 	for _, c := range t.changes {
-		if c.Of == of && c.At >= after && c.At <= after+soon {
-			n++
+		switch {
+		case c.Of != of || c.At < at || c.At > at+soon:
+		case first:
+			first = false
+		default:
+			return c.Who != operator
 		}
 	}
-	return n > 1
+	return false
 }
 
 // most returns how many objects of a name there were at most at one time.
