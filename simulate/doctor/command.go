@@ -61,7 +61,7 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 	var failed error
 	e := &examination{
 		subject: s, pace: byClock, workers: cmp.Or(c.Parallel, 2), only: c.Plan, progress: c.Progress,
-		ends: time.Now().Add(cmp.Or(c.Budget, 10*time.Minute)), report: &Report{Test: strings.Join(c.Args, " "), Patterns: map[Pattern]int{}},
+		thrifty: true, budget: cmp.Or(c.Budget, 10*time.Minute), ends: time.Now().Add(cmp.Or(c.Budget, 10*time.Minute)), report: &Report{Test: strings.Join(c.Args, " "), Patterns: map[Pattern]int{}},
 		replay: func(id string) string { return "flyball doctor -plan " + id + " … -- " + strings.Join(c.Args, " ") },
 	}
 	e.play = func(w walk, p plan, seed uint64, like *trial) *trial {

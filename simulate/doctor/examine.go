@@ -108,18 +108,38 @@ type examination struct {
 	workers  int
 	only     string    // the ID of the only plan; empty: all
 	ends     time.Time // of the budget
+	budget   time.Duration
 	first    bool      // one finding is enough
 	most     int       // plans; 0: all
+	// thrifty: a run takes real time. There are fewer runs without faults, and half of the budget bounds those of fields.
+	thrifty bool
+	names   *view // of the first walk, for those that have one run; nil: not known yet
 	replay   func(planID string) string
 	progress func(done, of int, findings int) // nil: nobody looks
 	report   *Report
 	found    collection
-	mu       sync.Mutex // guards found and report
+	mu       sync.Mutex // guards found, tried and report
+	tried    map[string]bool
 }
 
 func (e *examination) run() {
 	began := time.Now()
-	references := e.referAll(e.walks)
+	var base, plain []walk
+	for _, w := range e.walks {
+		if w.plain {
+			plain = append(plain, w)
+		} else {
+			base = append(base, w)
+		}
+	}
+	references := e.referAll(base)
+	if first := references[base[0].name]; first != nil {
+		e.names = first.view
+	}
+	if e.thrifty { // the most promising plans come before the walks of fields
+		e.try(references, base, e.ends.Add(-e.budget/2))
+	}
+	maps.Copy(references, e.referAll(plain))
 	var fields []*reference
 	for _, w := range e.walks {
 		r := references[w.name]
@@ -131,40 +151,39 @@ func (e *examination) run() {
 			fields = append(fields, r)
 		}
 	}
-	if e.ended() {
-		e.finish(references)
-		e.report.Took = time.Since(began)
-		return
+	if !e.ended() {
+		more := effective(fields)
+		e.walks = append(e.walks, more...)
+		maps.Copy(references, e.referAll(more))
+		e.report.Prepared = time.Since(began)
+		e.try(references, append(base, more...), e.ends)
 	}
-	more := effective(fields)
-	e.walks = append(e.walks, more...)
-	maps.Copy(references, e.referAll(more))
+	e.finish(references)
+	e.report.Took = time.Since(began)
+}
+
+// try runs the plans of walks that were not run yet, until a time.
+func (e *examination) try(references map[string]*reference, walks []walk, until time.Time) {
 	var plans []plan
-	for _, w := range e.walks {
-		if r := references[w.name]; r != nil && !w.plain {
+	for _, w := range walks {
+		if r := references[w.name]; r != nil {
 			plans = append(plans, plansOf(w.name, r.first(), e.owners, e.pace)...)
 		}
 	}
-	plans = ordered(plans)
 	e.report.Plans = len(plans)
+	plans = slices.DeleteFunc(ordered(plans), func(p plan) bool { return e.tried[p.ID()] || e.only != "" && p.ID() != e.only })
 	if e.most > 0 {
 		plans = plans[:min(len(plans), e.most)]
 	}
-	if e.only != "" {
-		plans = slices.DeleteFunc(plans, func(p plan) bool { return p.ID() != e.only })
-	}
-	e.report.Prepared = time.Since(began)
 	each(e.workers, plans, func(p plan) {
-		if time.Now().After(e.ends) || e.ended() {
+		if time.Now().After(until) || e.ended() {
 			return
 		}
 		r := references[p.Walk]
 		t := e.play(r.walk, p, 1, r.first())
 		e.judge(r.judge(t), t, p.Pattern)
-		e.count(p, t, len(plans))
+		e.count(p, t, e.report.Plans)
 	})
-	e.finish(references)
-	e.report.Took = time.Since(began)
 }
 
 // ended reports whether the search is over, because one finding is enough.
@@ -215,7 +234,13 @@ func each[T any](workers int, all []T, f func(T)) {
 func (e *examination) refer(w walk) *reference {
 	r := &reference{walk: w}
 	seeds := []uint64{1, 2}
-	if !w.plain {
+	switch {
+	case e.thrifty && w.plain && (e.names == nil || time.Until(e.ends) < e.budget/2):
+		e.skip(fmt.Sprintf("walk %q: there is no time for it", w.name), true)
+		return nil
+	case e.thrifty && w.plain:
+		seeds = []uint64{1}
+	case !e.thrifty && !w.plain:
 		seeds = []uint64{1, 2, 3, 1} // the first one does not know how long it takes
 	}
 	for _, seed := range seeds {
@@ -235,6 +260,9 @@ func (e *examination) refer(w walk) *reference {
 	}
 	slices.Reverse(r.runs)
 	r.view = learn(r.runs)
+	if len(r.runs) == 1 {
+		r.view = e.names.with(r.view)
+	}
 	alone := &reference{walk: w, runs: []*trial{{}}, view: r.view}
 	e.judge(alone.judgeRules(r.first()), r.first(), Declarative)
 	return r
@@ -255,6 +283,10 @@ func (e *examination) skip(text string, expected bool) {
 func (e *examination) count(p plan, t *trial, of int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.tried == nil {
+		e.tried = map[string]bool{}
+	}
+	e.tried[p.ID()] = true
 	e.report.Ran++
 	e.report.Patterns[p.Pattern]++
 	if !t.aimed() {

@@ -79,9 +79,9 @@ func (b bubbles) play(t *testing.T, w walk, p plan, seed uint64, took []time.Dur
 		playing.Store(bubble, out)
 		world.Server().RefuseStreams(p.travels())
 		b.start(world, out, lines)
-		initial := everything(world)
+		initial := contentOf(world.Server())
 		world.Settled(func() error {
-			out.last = without(everything(world), initial)
+			out.last = without(contentOf(world.Server()), initial)
 			return nil
 		})
 		world.Never(func() error {
@@ -100,7 +100,7 @@ func (b bubbles) play(t *testing.T, w walk, p plan, seed uint64, took []time.Dur
 			if i+1 == p.Hurry && i < len(took) {
 				world.Sleep(min(took[i], time.Minute))
 			} else if moves := world.AwaitRest(b.restWithin); moves == "" {
-				end = without(everything(world), initial)
+				end = without(contentOf(world.Server()), initial)
 			}
 			out.ends = append(out.ends, end)
 			out.took = append(out.took, time.Since(at).Round(time.Millisecond))
@@ -147,19 +147,6 @@ func init() {
 			t.addWrong(wrong{"panic", fmt.Sprintf("a reconcile has panicked: %v%s", value, panicked())})
 		}
 	})
-}
-
-// everything returns the objects of a world.
-func everything(world *kit.World) objects {
-	all := objects{}
-	for kind, obj := range world.Server().Everything() {
-		u, ok := obj.(*unstructured.Unstructured)
-		if !ok || excused(kind.String()) {
-			continue
-		}
-		all[ref{kind.String(), keyText(u.GetNamespace(), u.GetName())}] = u.Object
-	}
-	return all
 }
 
 // without returns the objects whose names are not among others.

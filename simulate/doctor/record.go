@@ -138,11 +138,14 @@ func (r *recorder) Answering(q simulate.Request) {
 	kind := q.Kind.String()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := r.mu.trial.changes
+	all, asked := r.mu.trial.changes, time.Duration(0)
+	if i, ok := r.mu.open[q.Number]; ok {
+		asked = r.mu.trial.asks[i].At
+	}
 	const near = 50
-	for i := len(all) - 1; i >= max(len(all)-near, 0); i-- {
+	for i := max(len(all)-near, 0); i < len(all); i++ {
 		c := &all[i]
-		if c.Who != cluster || c.Of.Kind != kind || q.Key.Name != "" && c.Of != refOf(kind, q.Key) {
+		if c.At < asked || c.Who != cluster || c.Of.Kind != kind || q.Key.Name != "" && c.Of != refOf(kind, q.Key) {
 			continue
 		}
 		c.Who = clientOf(q)

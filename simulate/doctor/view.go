@@ -46,6 +46,17 @@ func learn(runs []*trial) *view {
 	return v
 }
 
+// with returns what v knows, and the names of another walk's only run that have none of v's prefixes.
+func (v *view) with(one *view) *view {
+	out := &view{stable: maps.Clone(v.stable), prefixes: v.prefixes, masks: v.masks}
+	for of := range one.stable {
+		if !strings.HasSuffix(v.name(of), "*") {
+			out.stable[of] = true
+		}
+	}
+	return out
+}
+
 // everything returns the names of all objects that there ever were.
 func (t *trial) everything() map[ref]bool {
 	all := map[ref]bool{}
