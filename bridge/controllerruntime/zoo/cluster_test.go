@@ -239,7 +239,8 @@ func (c cluster) service() *corev1.Service {
 }
 
 func (c cluster) tls() *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: c.meta("-tls", tlsPart), Data: map[string][]byte{"tls": []byte("made once")}}
+	data := map[string][]byte{"tls": []byte("made once")}
+	return &corev1.Secret{ObjectMeta: c.meta("-tls", tlsPart), Data: data}
 }
 
 func (c cluster) configMap() *corev1.ConfigMap {

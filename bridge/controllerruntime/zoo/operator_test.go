@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,7 +72,8 @@ func (o *operator) setUp(mgr ctrl.Manager) error {
 			if name == "" {
 				return nil
 			}
-			return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}}}
+			key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}
+			return []reconcile.Request{{NamespacedName: key}}
 		})
 	}
 	b := ctrl.NewControllerManagedBy(mgr).Named("clusters").For(newCluster().Unstructured).
@@ -185,7 +187,8 @@ func (p *pass) delete(ctx context.Context, part string, obj client.Object, opts 
 
 // of selects the objects of a part, or of all of them.
 func (p *pass) of(part string) []client.ListOption {
-	return []client.ListOption{client.InNamespace(p.c.GetNamespace()), client.MatchingLabels(p.c.labels(part))}
+	labels := client.MatchingLabels(p.c.labels(part))
+	return []client.ListOption{client.InNamespace(p.c.GetNamespace()), labels}
 }
 
 // finalize ends the StatefulSets, then deletes the volumes, then lets the Cluster go.
@@ -193,7 +196,8 @@ func (p *pass) finalize(ctx context.Context) error {
 	if done, err := p.finalizeBadly(ctx); done || err != nil {
 		return err
 	}
-	sets, pods, claims := &appsv1.StatefulSetList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
+	sets, pods := &appsv1.StatefulSetList{}, &corev1.PodList{}
+	claims := &corev1.PersistentVolumeClaimList{}
 	for _, list := range []client.ObjectList{sets, pods, claims} {
 		if err := p.live.List(ctx, list, p.of("")...); err != nil {
 			return err
@@ -232,7 +236,8 @@ func (o *operator) gone(ctx context.Context, key types.NamespacedName) error {
 	} else if err := o.live.Get(ctx, key, newCluster().Unstructured); !apierrors.IsNotFound(err) {
 		return err
 	}
-	if err := reader.List(ctx, secrets, client.InNamespace(key.Namespace), client.MatchingLabels{ofSoftOwner: key.Name}); err != nil {
+	labels := client.MatchingLabels{ofSoftOwner: key.Name}
+	if err := reader.List(ctx, secrets, client.InNamespace(key.Namespace), labels); err != nil {
 		return err
 	}
 	for i := range secrets.Items {
@@ -401,10 +406,12 @@ func (p *pass) resizes(is corev1.VolumeResourceRequirements, want resource.Quant
 // replace deletes a StatefulSet without its Pods. The next pass creates it.
 func (p *pass) replace(ctx context.Context, is *appsv1.StatefulSet) error {
 	if p.bug.how == immutable {
-		is.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage] = p.c.storage(mainPart)
+		claim := &is.Spec.VolumeClaimTemplates[0]
+		claim.Spec.Resources.Requests[corev1.ResourceStorage] = p.c.storage(mainPart)
 		return p.Update(ctx, is)
 	}
-	if err := p.delete(ctx, "resize", is, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+	orphan := client.PropagationPolicy(metav1.DeletePropagationOrphan)
+	if err := p.delete(ctx, "resize", is, orphan); err != nil {
 		return err
 	}
 	if p.bug.how == resizedWithTheSet {
@@ -459,8 +466,8 @@ func (p *pass) ui(ctx context.Context) error {
 	now := is.DeepCopy()
 	now.Labels = p.bug.spoilMap(serviceLabels, is.Labels, want.Labels)
 	if !p.bug.keeps(portField) {
-		now.Spec.Ports[0].Port, now.Spec.Ports[0].TargetPort = want.Spec.Ports[0].Port, want.Spec.Ports[0].TargetPort
-		now.Spec.Ports[0].TargetPort.IntVal = want.Spec.Ports[0].Port
+		port := want.Spec.Ports[0].Port
+		now.Spec.Ports[0].Port, now.Spec.Ports[0].TargetPort = port, intstr.FromInt32(port)
 	}
 	if equality.Semantic.DeepEqual(is, now) {
 		return nil

@@ -267,9 +267,10 @@ func (p *pass) spoilLists(was, now *corev1.Container, from, to *corev1.PodTempla
 			now.Env = append(now.Env, old)
 		}
 	}
+	grows := p.bug == plant{how: merged, of: tolerateField}
 	for _, old := range from.Spec.Tolerations {
 		keyed := func(t corev1.Toleration) bool { return t.Key == old.Key }
-		if p.bug == (plant{how: merged, of: tolerateField}) && !slices.ContainsFunc(to.Spec.Tolerations, keyed) {
+		if grows && !slices.ContainsFunc(to.Spec.Tolerations, keyed) {
 			to.Spec.Tolerations = append(to.Spec.Tolerations, old)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 
 var (
 	all     = flag.Bool("zoo.all", false, "examine the operator with each bug, and print a table")
-	one     = flag.String("zoo.only", "", "examine only the bugs whose names contain one of these texts, separated by commas")
+	one     = flag.String("zoo.only", "", "examine the bugs whose names contain one of these texts: a,b")
 	budget  = flag.Duration("zoo.budget", 10*time.Minute, "how long to try plans for each bug")
 	bridged = flag.Bool("zoo.bridge", false, "try each finding with the bridge too")
 	first   = flag.Bool("zoo.first", true, "stop at the first finding")
@@ -78,13 +78,19 @@ func operatorWith(t *testing.T, names string, b plant) doctor.Operator {
 		t.Fatal(err)
 	}
 	if slices.Contains(has, storageField) {
-		_ = unstructured.SetNestedStringSlice(version, []string{"replicas", storageField}, append(path[:3], "spec", "required")...)
+		required := []string{"schema", "openAPIV3Schema", "properties", "spec", "required"}
+		if err := unstructured.SetNestedStringSlice(version, []string{"replicas", storageField}, required...); err != nil {
+			t.Fatal(err)
+		}
 	}
 	spec := only(sample.Object["spec"].(map[string]any))
 	if !slices.Contains(has, storageField) {
 		spec["replicas"] = int64(1) // it has no volumes
 	}
-	op := doctor.Operator{Main: mainOf(b, false), CRDs: []string{write(t, crd)}, Samples: []string{write(t, sample)}, Budget: *budget, First: *first}
+	op := doctor.Operator{
+		Main: mainOf(b, false), CRDs: []string{write(t, crd)}, Samples: []string{write(t, sample)},
+		Budget: *budget, First: *first,
+	}
 	if *bridged {
 		op.Remedies = map[string]func(context.Context, *rest.Config) error{"bridge": mainOf(b, true)}
 	}
@@ -102,7 +108,8 @@ func TestZoo_TheRightOperatorHasNoFinding(t *testing.T) {
 			}
 			r := doctor.Examine(t, operatorWith(t, fields, plant{}))
 			for _, found := range r.Findings {
-				t.Errorf("%s by %s: %s\n%s\n%s", found.Class, found.Pattern, found.Text, found.Plan, strings.Join(found.Story, "\n"))
+				t.Errorf("%s by %s: %s\n%s\n%s", found.Class, found.Pattern, found.Text, found.Plan,
+					strings.Join(found.Story, "\n"))
 			}
 			if r.Ran == 0 || len(r.Skipped) > 0 {
 				t.Errorf("%d plans were run, and these were not judged: %v", r.Ran, r.Skipped)
@@ -124,12 +131,13 @@ func TestZoo_FindsPlantedBugs(t *testing.T) {
 		}
 		t.Run(strings.NewReplacer(" ", "-", "/", "-").Replace(b.id), func(t *testing.T) {
 			r := doctor.Examine(t, operatorWith(t, b.fields, b.plant))
-			at := slices.IndexFunc(r.Findings, func(f *doctor.Finding) bool { return slices.Contains(b.classes, f.Class) })
-			row := fmt.Sprintf("%s|%s|missed||%d of %d|%v", b.id, b.pattern, r.Ran, r.Plans, r.Took.Round(time.Second))
-			if at >= 0 {
+			expected := func(f *doctor.Finding) bool { return slices.Contains(b.classes, f.Class) }
+			took := r.Took.Round(time.Second)
+			row := fmt.Sprintf("%s|%s|missed||%d of %d|%v", b.id, b.pattern, r.Ran, r.Plans, took)
+			if at := slices.IndexFunc(r.Findings, expected); at >= 0 {
 				f := r.Findings[at]
-				row = fmt.Sprintf("%s|%s|%s|%s|%d of %d|%v|%v|%s", b.id, b.pattern, f.Class, f.Pattern, f.After, r.Plans,
-					r.Took.Round(time.Second), f.Remedies, f.Text)
+				row = fmt.Sprintf("%s|%s|%s|%s|%d of %d|%v|%v|%s", b.id, b.pattern, f.Class, f.Pattern,
+					f.After, r.Plans, took, f.Remedies, f.Text)
 			} else {
 				t.Errorf("there is no finding of %v among %d", b.classes, len(r.Findings))
 			}
