@@ -500,7 +500,11 @@ func (p *pass) report(ctx context.Context) error {
 	}
 	now.set(phase, "status", "phase")
 	now.set(int64(set.Status.ReadyReplicas), "status", "ready")
-	now.set(p.c.number("spec", "replicas"), "status", "replicas")
+	replicas := p.c.number("spec", "replicas")
+	if p.bug.how == volumesAfterStatus {
+		replicas = max(replicas, p.c.number("status", "replicas")) // trimBadly lowers it
+	}
+	now.set(replicas, "status", "replicas")
 	now.set(p.c.GetGeneration(), "status", "observedGeneration")
 	now.set([]any{map[string]any{"type": "Ready", "status": ready}}, "status", "conditions")
 	if p.c.replicas(mainPart)%2 == 0 {
