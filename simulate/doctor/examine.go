@@ -109,11 +109,11 @@ type examination struct {
 	only     string    // the ID of the only plan; empty: all
 	ends     time.Time // of the budget
 	budget   time.Duration
-	first    bool      // one finding is enough
-	most     int       // plans; 0: all
+	first    bool // one finding is enough
+	most     int  // plans; 0: all
 	// thrifty: a run takes real time. There are fewer runs without faults, and half of the budget bounds those of fields.
-	thrifty bool
-	names   *view // of the first walk, for those that have one run; nil: not known yet
+	thrifty  bool
+	names    *view // of the first walk, for those that have one run; nil: not known yet
 	replay   func(planID string) string
 	progress func(done, of int, findings int) // nil: nobody looks
 	report   *Report
