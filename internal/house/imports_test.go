@@ -46,6 +46,7 @@ var allowedImports = map[string][]string{
 
 	"cmd/flyball":                   {}, // with what is below it, a module of its own
 	"cmd/flyball/internal/adopt":    {"cmd/flyball/internal/gotree", "internal/commandline"},
+	"cmd/flyball/internal/doctor":   {"internal/commandline", "simulate/doctor"},
 	"cmd/flyball/internal/gotree":   {},
 	"cmd/flyball/internal/scaffold": {"cmd/flyball/internal/gotree"},
 	"cmd/flyball/internal/crds": {"internal/commandline", "internal/decodelimit", "internal/editdistance",
@@ -164,6 +165,8 @@ var allowedImports = map[string][]string{
 	"simulate/internal/fixture":             {"simulate"},       // tests alone
 	"simulate/internal/transcript":          {"internal/sleep"}, // knows servers by HTTP alone
 	"simulate/internal/transcript/recorded": {},                 // tests alone
+	"simulate/doctor":                       {"client", "manager", "simulate", "simulate/embedded", "simulate/kit"},
+	"simulate/internal/aim":                 {"simulate"},
 	"simulate/kit":                          {"client", "informer", "informer/compact", "manager", "rights", "simulate"},
 	"simulate/kit/internal/replay":          {"internal/contextvalues", "internal/effects", "internal/recording", "internal/simhook", "manager", "simulate"},
 	"simulate/kit/zoo":                      {}, // tests alone

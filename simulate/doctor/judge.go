@@ -101,11 +101,11 @@ func (r *reference) judgeRules(t *trial) (out []verdict) {
 		if run == t {
 			continue
 		}
-		for _, w := range run.wrongs.all {
+		for _, w := range run.allWrongs() {
 			known[w.rule] = true
 		}
 	}
-	for _, w := range t.wrongs.all {
+	for _, w := range t.allWrongs() {
 		// A server without streaming lists makes a client list twice.
 		if known[w.rule] || w.rule == "V17" || w.rule == "scenario" || w.rule == "V14" && t.plan.travels() {
 			continue

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -106,6 +107,13 @@ func (t *trial) most(name func(ref) string) map[string]int {
 		}
 	}
 	return most
+}
+
+// allWrongs returns the wrongs so far.
+func (t *trial) allWrongs() []wrong {
+	t.wrongs.Lock()
+	defer t.wrongs.Unlock()
+	return slices.Clone(t.wrongs.all)
 }
 
 func (t *trial) addWrong(w wrong) {

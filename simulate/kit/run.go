@@ -229,6 +229,18 @@ func (w *World) look() (any bool) {
 	return any
 }
 
+// AwaitRest blocks until nothing moves: no request is in flight, and no key waits for a worker.
+// It returns empty then, and after most, in virtual time, what still moves.
+func (w *World) AwaitRest(most time.Duration) (moves string) {
+	for deadline := time.Now().Add(most); !w.ended() && !w.record.isFull(); {
+		if moves = w.restless(); moves == "" || time.Now().After(deadline) {
+			return moves
+		}
+		w.clock.rest("user", polling)
+	}
+	return "the run has ended"
+}
+
 // restless describes what moves; empty: nothing.
 func (w *World) restless() string {
 	least := still

@@ -185,17 +185,5 @@ func (w *World) Sleep(d time.Duration) {
 	}
 }
 
-// AwaitRest blocks until nothing moves: no request is in flight, and no key waits for a worker.
-// It returns empty then, and after most, in virtual time, what still moves.
-func (w *World) AwaitRest(most time.Duration) (moves string) {
-	for deadline := time.Now().Add(most); !w.ended() && !w.record.isFull(); {
-		if moves = w.restless(); moves == "" || time.Now().After(deadline) {
-			return moves
-		}
-		w.clock.rest("user", polling)
-	}
-	return "the run has ended"
-}
-
 // Wait lets everything happen that is due now.
 func (w *World) Wait() { synctest.Wait() }

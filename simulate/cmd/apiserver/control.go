@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -14,10 +15,10 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/aim"
 )
 
-// takeFaults serves the control port, if there is one, until end is called.
-func (s *settings) takeFaults(faults *aim.Control, server *simulate.Server, log io.Writer) (end func(), err error) {
+// takeFaults opens the control port, if there is one. serve answers there until ctx ends.
+func (s *settings) takeFaults(faults *aim.Control, server *simulate.Server, log io.Writer) (serve func(ctx context.Context), err error) {
 	if s.control == "" {
-		return func() {}, nil
+		return func(context.Context) {}, nil
 	}
 	host, _, err := net.SplitHostPort(s.control)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
@@ -31,19 +32,13 @@ func (s *settings) takeFaults(faults *aim.Control, server *simulate.Server, log 
 	mux := http.NewServeMux()
 	mux.Handle("/faults", &aim.Port{Control: faults})
 	port := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = port.Serve(listener) // ends with Close
-	}()
 	if _, err := fmt.Fprintf(log, "faults are taken at http://%s/faults\n", listener.Addr()); err != nil {
-		_ = port.Close()
-		<-served
+		_ = listener.Close()
 		return nil, err
 	}
-	return func() {
-		_ = port.Close()
-		<-served
+	return func(ctx context.Context) {
+		defer context.AfterFunc(ctx, func() { _ = port.Close() })()
+		_ = port.Serve(listener) // ends with Close
 		faults.Close()
 	}, nil
 }

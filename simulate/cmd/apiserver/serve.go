@@ -131,17 +131,17 @@ func serve(ctx context.Context, args []string, out, log io.Writer) (err error) {
 		opts.Listen.Tracer = aimed
 	}
 	err = embedded.Run(ctx, opts, func(ctx context.Context, c embedded.Cluster) error {
-		end, err := s.takeFaults(aimed, c.Server, log)
+		take, err := s.takeFaults(aimed, c.Server, log)
 		if err != nil {
 			return err
 		}
-		defer end()
 		if err := s.announce(c, out, log); err != nil {
 			return err
 		}
 		var disturbance sync.WaitGroup
 		defer disturbance.Wait()
 		disturbance.Go(func() { faults.disturb(ctx, c.Server) })
+		disturbance.Go(func() { take(ctx) })
 		faults.begin(c.Server)
 		<-ctx.Done()
 		return nil
