@@ -53,6 +53,7 @@ var broad = map[string]int{
 	"reconcile.Controller":            44, // the life cycle, its sources and its workers
 	"simulate/internal/kinds.Kind":    41, // what each part of the server asks of a kind
 	"simulate/kit.History":            54, // the questions that invariants ask of a run
+	"simulate/kit.World":              41, // what a user of a cluster does, and what a test asks
 }
 
 func TestHouse_TypesAreNarrow(t *testing.T) {

@@ -233,17 +233,11 @@ func each[T any](workers int, all []T, f func(T)) {
 // refer runs a walk without faults. It returns nil if the server refuses it.
 func (e *examination) refer(w walk) *reference {
 	r := &reference{walk: w}
-	seeds := []uint64{1, 2}
-	switch {
-	case e.thrifty && w.plain && (e.names == nil || time.Until(e.ends) < e.budget/2):
+	if e.thrifty && w.plain && (e.names == nil || time.Until(e.ends) < e.budget/4) {
 		e.skip(fmt.Sprintf("walk %q: there is no time for it", w.name), true)
 		return nil
-	case e.thrifty && w.plain:
-		seeds = []uint64{1}
-	case !e.thrifty && !w.plain:
-		seeds = []uint64{1, 2, 3, 1} // the first one does not know how long it takes
 	}
-	for _, seed := range seeds {
+	for _, seed := range e.seeds(w) {
 		var like *trial
 		if len(r.runs) > 0 {
 			like = r.runs[0]
@@ -266,6 +260,17 @@ func (e *examination) refer(w walk) *reference {
 	alone := &reference{walk: w, runs: []*trial{{}}, view: r.view}
 	e.judge(alone.judgeRules(r.first()), r.first(), Declarative)
 	return r
+}
+
+// seeds are those of the runs of a walk without faults.
+func (e *examination) seeds(w walk) []uint64 {
+	switch {
+	case e.thrifty && w.plain:
+		return []uint64{1}
+	case !e.thrifty && !w.plain:
+		return []uint64{1, 2, 3, 1} // the first one does not know how long it takes
+	}
+	return []uint64{1, 2}
 }
 
 // skip takes note of what could not be judged.

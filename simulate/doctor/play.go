@@ -208,23 +208,8 @@ func (t *trial) read(h *kit.History, begun []time.Duration) {
 				t.asks[i].Code = e.Code
 				delete(open, e.Request)
 			}
-		case kit.Fault:
-			t.faults = append(t.faults, happening{e.At, e.Name + " " + e.Text})
-			t.blindUntil = max(t.blindUntil, e.At+e.After)
-		case kit.Endless:
-			t.circled = e.At
-		case kit.Ended:
-			if e.Name == "panic" {
-				t.addWrong(wrong{"panic", fmt.Sprintf("the reconcile %s %s has panicked: %s", e.Kind, e.Key, e.Text)})
-			}
-		case kit.Crashed:
-			t.lives = append(t.lives, happening{e.At, "the process is gone"})
-		case kit.Started:
-			t.lives = append(t.lives, happening{e.At, "the process starts"})
-		case kit.Exited:
-			if e.Text != "" && !e.Quiet {
-				t.lives = append(t.lives, happening{e.At, "the process has ended: " + e.Text})
-			}
+		default:
+			t.readLife(e)
 		}
 	}
 	for i := range t.changes {
@@ -233,6 +218,29 @@ func (t *trial) read(h *kit.History, begun []time.Duration) {
 	slices.Sort(t.watched)
 	for _, v := range h.Violations {
 		t.addWrong(wrong{v.Invariant, v.Text})
+	}
+}
+
+// readLife reads an event that is no request and no change.
+func (t *trial) readLife(e kit.Event) {
+	switch e.What {
+	case kit.Fault:
+		t.faults = append(t.faults, happening{e.At, e.Name + " " + e.Text})
+		t.blindUntil = max(t.blindUntil, e.At+e.After)
+	case kit.Endless:
+		t.circled = e.At
+	case kit.Ended:
+		if e.Name == "panic" {
+			t.addWrong(wrong{"panic", fmt.Sprintf("the reconcile %s %s has panicked: %s", e.Kind, e.Key, e.Text)})
+		}
+	case kit.Crashed:
+		t.lives = append(t.lives, happening{e.At, "the process is gone"})
+	case kit.Started:
+		t.lives = append(t.lives, happening{e.At, "the process starts"})
+	case kit.Exited:
+		if e.Text != "" && !e.Quiet {
+			t.lives = append(t.lives, happening{e.At, "the process has ended: " + e.Text})
+		}
 	}
 }
 

@@ -102,21 +102,24 @@ func (f Fault) String() string {
 // Check returns what is wrong with a fault.
 func (f Fault) Check() error {
 	known := []string{Crash, TimeTravel, Pause, LoseResponse, Reject, ForeignWrite, Slow, Lag, Coalesce, Cut}
-	switch {
-	case !slices.Contains(known, f.Fault):
+	if !slices.Contains(known, f.Fault) {
 		return fmt.Errorf("the fault %q is not known; write one of %s", f.Fault, strings.Join(known, ", "))
-	case f.Before != "" && f.After != "":
-		return fmt.Errorf("%s has before and after; give one", f.Fault)
-	case f.Nth < 0 || f.Amount < 0 || f.For < 0 || f.At < 0:
-		return fmt.Errorf("%s has a negative number", f.Fault)
-	case f.Fault == TimeTravel && f.Amount == 0:
-		return fmt.Errorf("%s has no amount; give the number of revisions that the server lags behind", f.Fault)
-	case (f.Fault == Slow || f.Fault == Coalesce) && f.Kind == "" && f.Before == "" && f.After == "":
-		return fmt.Errorf("%s has neither a kind nor a write", f.Fault)
-	case (f.Fault == LoseResponse || f.Fault == Reject) && f.Before == "" && f.After == "":
-		return fmt.Errorf("%s needs a write; give before", f.Fault)
-	case f.Fault == Reject && f.Code != 0 && f.Code != 429 && f.Code != 500 && f.Code != 503:
-		return fmt.Errorf("%s has the code %d; give 429, 500 or 503", f.Fault, f.Code)
+	}
+	byWrite, is := f.Before+f.After != "", func(faults ...string) bool { return slices.Contains(faults, f.Fault) }
+	for _, rule := range []struct {
+		broken bool
+		text   string
+	}{
+		{f.Before != "" && f.After != "", "has before and after; give one"},
+		{min(int64(f.Nth), f.Amount, int64(f.For), int64(f.At)) < 0, "has a negative number"},
+		{is(TimeTravel) && f.Amount == 0, "has no amount; give the number of revisions that the server lags behind"},
+		{is(Slow, Coalesce) && f.Kind == "" && !byWrite, "has neither a kind nor a write"},
+		{is(LoseResponse, Reject) && !byWrite, "needs a write; give before"},
+		{is(Reject) && !slices.Contains([]int{0, 429, 500, 503}, f.Code), "needs the code 429, 500 or 503"},
+	} {
+		if rule.broken {
+			return fmt.Errorf("the fault %s %s", f.Fault, rule.text)
+		}
 	}
 	return nil
 }
