@@ -73,6 +73,9 @@ func (r *reference) judge(t *trial) (out []verdict) {
 	}
 	if t.last != nil && !slices.ContainsFunc(out, func(v verdict) bool { return v.class == Restless }) {
 		for _, u := range r.view.unlike(r.first().last, t.last) {
+			if r.walk.gone && u.extra < 0 { // the program may not even have seen the samples
+				continue
+			}
 			out = append(out, verdict{OtherEnd, u.name, fieldsOf(u), "at the end " + u.String(), u.of})
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/doctor"
 	"github.com/flyball-dev/flyball/simulate/kit"
 
 	pagev1 "github.com/flyball-dev/flyball/examples/controllerruntime/api/v1"
@@ -34,13 +35,26 @@ func TestSimulation(t *testing.T) {
 	kit.Test(t, cfg, keepsPages)
 }
 
-func keepsPages(w *kit.World) {
-	kit.RunMain(w, "operator", func(ctx context.Context, cfg *rest.Config) error {
-		return run(ctx, cfg, ctrl.Options{
-			Metrics:    server.Options{BindAddress: "0"},                     // a simulation has no ports
-			Controller: ctrlconfig.Controller{SkipNameValidation: new(true)}, // a restart is another manager in one process
-		})
+// program is the operator as a simulation runs it.
+func program(ctx context.Context, cfg *rest.Config) error {
+	return run(ctx, cfg, ctrl.Options{
+		Metrics:    server.Options{BindAddress: "0"},                     // a simulation has no ports
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)}, // a restart is another manager in one process
 	})
+}
+
+// The operator does with a fault what it does without.
+func TestDoctor(t *testing.T) {
+	doctor.Test(t, doctor.Operator{
+		Main:      program, // func(ctx context.Context, cfg *rest.Config) error
+		CRDs:      []string{"../config/crd.yaml"},
+		Samples:   []string{"../config/samples"},
+		MostPlans: 20, // 0: as many as fit into Budget, ten minutes
+	})
+}
+
+func keepsPages(w *kit.World) {
+	kit.RunMain(w, "operator", program)
 	w.Settled(func() error { return asWanted(w, "one") })
 	w.Settled(func() error { return asWanted(w, "two") })
 	one, two := page("one", "<h1>One</h1>"), page("two", "<h1>Two</h1>")
