@@ -81,8 +81,8 @@ type sole interface {
 	Alone(ctx context.Context, shard int, run func(ctx context.Context) error) error
 }
 
-// elsewhere reports whether m runs on one replica alone, and not on this one now.
-func (m member) elsewhere() bool { return m.only != nil && m.state == RunWaiting }
+// elsewhere reports whether it runs on one replica alone, and not on this one now.
+func (r member) elsewhere() bool { return r.only != nil && r.state == RunWaiting }
 
 // notices are what a group calls about a member, without its lock.
 type notices struct {

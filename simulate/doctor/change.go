@@ -5,7 +5,6 @@ package doctor
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -23,12 +22,6 @@ type ref struct {
 }
 
 func (r ref) String() string { return r.Kind + " " + r.Key }
-
-// named returns the kind without its group.
-func (r ref) named() string {
-	kind, _, _ := strings.Cut(r.Kind, ".")
-	return kind
-}
 
 // change is one change of an object.
 type change struct {

@@ -124,7 +124,7 @@ func (op Operator) prepare() (subject, kit.Config, error) {
 	}
 	s, err := read(op.CRDs, op.Samples, op.Known)
 	if err != nil {
-		return s, kit.Config{}, fmt.Errorf("Operator.%w; paths are relative to the directory of the test", err)
+		return s, kit.Config{}, fmt.Errorf("the operator's %w; paths are relative to the directory of the test", err)
 	}
 	cfg := op.Cluster
 	cfg.CRDs = slices.Concat(cfg.CRDs, op.CRDs)

@@ -32,19 +32,19 @@ type subject struct {
 // read reads the files of a subject.
 func read(crds, samples []string, known string) (s subject, err error) {
 	if len(samples) == 0 {
-		return s, errors.New("Samples is empty; name files of objects that a user of the program creates, such as config/samples")
+		return s, errors.New("samples are missing; name files of objects that a user of the program creates, such as config/samples")
 	}
 	if s.samples, err = manifest.Read(samples, "objects", isObject); err != nil {
-		return s, fmt.Errorf("Samples: %w", err)
+		return s, fmt.Errorf("samples: %w", err)
 	}
 	if len(crds) > 0 {
 		isDefinition := func(u *unstructured.Unstructured) bool { return u.GetKind() == manifest.Definition }
 		if s.crds, err = manifest.Read(crds, manifest.Definition, isDefinition); err != nil {
-			return s, fmt.Errorf("CRDs: %w", err)
+			return s, fmt.Errorf("definitions: %w", err)
 		}
 	}
 	if s.known, err = readKnown(known); err != nil {
-		return s, fmt.Errorf("Known: %w", err)
+		return s, fmt.Errorf("known findings: %w", err)
 	}
 	var custom []*unstructured.Unstructured
 	var fields []fieldOf

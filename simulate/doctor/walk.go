@@ -6,7 +6,6 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -108,11 +107,6 @@ func set(sample *unstructured.Unstructured, m mutation, undo bool) step {
 		}
 		return err
 	}}
-}
-
-// isRefusal reports whether the server does not accept what the user wants.
-func isRefusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || errors.Is(err, errNoPlace)
 }
 
 // walksOf returns the walks with faults that need no field, and those of fields, which have no faults.

@@ -43,7 +43,7 @@ func (a claimProtection) act(ctx context.Context, about Reference) (time.Duratio
 			return 0, nil
 		}
 	}
-	return 0, collector{a.controllers}.release(ctx, about, claimFinalizer)
+	return 0, collector(a).release(ctx, about, claimFinalizer)
 }
 
 func mounts(pod *corev1.Pod, claim string) bool {

@@ -21,7 +21,7 @@ func TestRun_MisuseSaysWhatToWrite(t *testing.T) {
 		want string
 	}{
 		{[]string{"-samples", sample}, ExitUsage, "give it and its arguments after --"},
-		{[]string{"--", "/bin/true"}, ExitUsage, "Samples is empty"},
+		{[]string{"--", "/bin/true"}, ExitUsage, "samples are missing"},
 		{[]string{"-surprise"}, ExitUsage, "flag provided but not defined"},
 		{[]string{"-samples", "nowhere", "--", "/bin/true"}, ExitFailed, "no such file"},
 		{[]string{"-h"}, ExitSound, "usage: flyball doctor"},
