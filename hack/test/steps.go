@@ -83,12 +83,12 @@ type packages struct {
 // programRuns are packages whose tests run whole programs, or compare a server with what it is to
 // answer. The race detector costs them three to six times as much, and what runs at once in
 // them is the library's, which its own tests run under it. `make nightly` runs them under it.
-var programRuns = regexp.MustCompile("^" + module + "/(cmd|examples|hack|envtest|internal/house|simulate/(cmd|kit|simtest|internal/transcript))(/|$)")
+var programRuns = regexp.MustCompile("^" + module + "/(cmd|examples|hack|envtest|internal/house|bridge/controllerruntime/zoo|simulate/(cmd|doctor|kit|simtest|internal/transcript))(/|$)")
 
 // slow are tests and packages that start servers or processes, or sweep seeds.
 const slow = "^(TestControlPlane|TestIntegration|TestEnvtest|TestClient_OnARealControlPlane)$"
 
-var slowPackages = regexp.MustCompile(`/(hack|examples|bridge/controllerruntime)(/|$)|/cmd/flyball$|/internal/(crds|pack)$|/internal/house$|clientgo/factory$|integration$|envtest$|simulate/(kit|internal/transcript)`)
+var slowPackages = regexp.MustCompile(`/(hack|examples|bridge/controllerruntime)(/|$)|/cmd/flyball$|/internal/(crds|pack)$|/internal/house$|clientgo/factory$|integration$|envtest$|simulate/(doctor|kit|internal/transcript)`)
 
 // quick are packages for the inner loop.
 func (p packages) quick() []string {
