@@ -71,7 +71,7 @@ func (o *observer) lease(e kube.Event[*coordinationv1.Lease]) {
 
 // shardOf returns the shard of a Lease. Others are those of the plan and of the processes.
 func shardOf(lease string) (shard int, ok bool) {
-	n, err := fmt.Sscanf(strings.TrimPrefix(lease, operatorID+"-")+"\n", "%d\n", &shard)
+	n, err := fmt.Sscanf(strings.TrimPrefix(lease, operatorID+"-shard-")+"\n", "%d\n", &shard)
 	return shard, n == 1 && err == nil
 }
 

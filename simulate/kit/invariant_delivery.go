@@ -69,7 +69,7 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 		}
 	}
 	for of, i := range last {
-		if e := h.Events[i]; alive[of.who] && !stores.holds(e) {
+		if e := h.Events[i]; alive[of.who] && !stores.holds(e) && !h.renews(e) {
 			out = append(out, violated(i, "%s of %s was last told of %s %s at version %d, and its store holds another", of.name, of.who, of.kind, of.key, e.Version))
 		}
 	}
