@@ -242,7 +242,7 @@ func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
 		}
 	}
 	if r.walk.returns {
-		mentioned(NotUndone, r.view.unlike(ends[0], ends[len(ends)-1]), fmt.Sprintf("after %q the state is not that after %q:", r.walk.steps[len(ends)-1].text, r.walk.steps[0].text))
+		mentioned(NotUndone, r.view.unlike(ends[0], ends[len(ends)-1]), fmt.Sprintf("after '%s' the state is not that after '%s':", r.walk.steps[len(ends)-1].text, r.walk.steps[0].text))
 	}
 	if fresh == nil || len(fresh.first().ends) == 0 || fresh.first().ends[0] == nil || rejected(ends[1]) {
 		return out
@@ -250,7 +250,7 @@ func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
 	both := learn(append(slices.Clone(r.runs), fresh.runs...))
 	both.masks = maps.Clone(r.view.masks)
 	maps.Copy(both.masks, fresh.view.masks)
-	mentioned(PathDependent, both.unlike(fresh.first().ends[0], ends[1]), fmt.Sprintf("after %q the state is not that after %q:", r.walk.steps[1].text, fresh.walk.steps[0].text))
+	mentioned(PathDependent, both.unlike(fresh.first().ends[0], ends[1]), fmt.Sprintf("after '%s' the state is not that after '%s':", r.walk.steps[1].text, fresh.walk.steps[0].text))
 	return out
 }
 

@@ -86,11 +86,13 @@ func valueText(value any) string {
 	if value == nil {
 		return "nothing"
 	}
-	text, err := json.Marshal(value)
-	if err != nil {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
 		return fmt.Sprint(value)
 	}
-	return short(string(text))
+	return short(strings.TrimSpace(text.String()))
 }
 
 const (
