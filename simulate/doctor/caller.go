@@ -52,7 +52,7 @@ func callerLine(skip int) string {
 	for {
 		frame, more := frames.Next()
 		if isUsers(frame.Function) {
-			return fmt.Sprintf("%s:%d (%s)", short2(frame.File), frame.Line, frame.Function[strings.LastIndex(frame.Function, "/")+1:])
+			return fmt.Sprintf("%s:%d (%s)", lastTwo(frame.File), frame.Line, frame.Function[strings.LastIndex(frame.Function, "/")+1:])
 		}
 		if !more {
 			return ""
@@ -60,8 +60,8 @@ func callerLine(skip int) string {
 	}
 }
 
-// short2 returns the last two parts of a file's path.
-func short2(file string) string {
+// lastTwo returns the last two parts of a file's path.
+func lastTwo(file string) string {
 	return filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file)))
 }
 

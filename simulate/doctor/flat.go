@@ -132,8 +132,8 @@ func anywhere(path string) string { return index.ReplaceAllString(path, "[*]") }
 
 // difference is one field in which two objects differ.
 type difference struct {
-	Path      string `json:"path"`
-	Want, Got string `json:",omitempty"`
+	Path      string
+	Want, Got string // empty: it is not there
 }
 
 func (d difference) String() string {

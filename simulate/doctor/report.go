@@ -24,14 +24,18 @@ type Report struct {
 	// Plans is how many plans there are, Ran how many were run within the budget, and Missed how many of those
 	// had no moment for their fault. Circled is how many were ended because the program went round in circles
 	// while it could not see what it does; they are not judged.
-	Plans, Ran, Missed, Circled int
+	Plans   int `json:"plans"`
+	Ran     int `json:"ran"`
+	Missed  int `json:"missed"`
+	Circled int `json:"circled"`
 	// Patterns is how many plans of each pattern were run.
 	Patterns map[Pattern]int `json:"patterns"`
 	// Skipped is what could not be judged, with the reason, and Refused which changes the server did not accept.
 	Skipped []string `json:"skipped,omitempty"`
 	Refused []string `json:"refused,omitempty"`
 	// Prepared is how long the runs without faults took, and Took how long everything took.
-	Prepared, Took time.Duration
+	Prepared time.Duration `json:"prepared"`
+	Took     time.Duration `json:"took"`
 }
 
 // summary is one paragraph about the coverage.
