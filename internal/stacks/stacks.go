@@ -60,3 +60,16 @@ func find(text []byte, id ID) string {
 	}
 	return "the stack was not found among those of all goroutines"
 }
+
+// Bubble names the testing/synctest bubble of the calling goroutine as stacks do, such as
+// "synctest bubble 7". Empty: it is in none.
+func Bubble() string {
+	const mark = "synctest bubble "
+	head := make([]byte, 256)
+	_, after, found := bytes.Cut(head[:runtime.Stack(head, false)], []byte(mark))
+	if !found {
+		return ""
+	}
+	digits := bytes.IndexFunc(after, func(r rune) bool { return r < '0' || r > '9' })
+	return mark + string(after[:max(digits, 0)])
+}

@@ -4,8 +4,11 @@
 package stacks
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 )
 
 func waitsHere(id chan<- ID, release <-chan struct{}) {
@@ -43,4 +46,19 @@ func TestFind_TakesTheWholeNumber(t *testing.T) {
 	if got, want := find(text, 1), "goroutine 1 [select]:\nb\n"; got != want {
 		t.Errorf("the stack of 1 is %q, want %q", got, want)
 	}
+}
+
+func TestBubble_IsThatOfTheCaller(t *testing.T) {
+	if got := Bubble(); got != "" {
+		t.Errorf("outside of a bubble it is %q", got)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		one, other := Bubble(), ""
+		var work sync.WaitGroup
+		work.Go(func() { other = Bubble() })
+		work.Wait()
+		if one != other || !regexp.MustCompile(`^synctest bubble \d+$`).MatchString(one) {
+			t.Errorf("two goroutines of a bubble are in %q and %q", one, other)
+		}
+	})
 }

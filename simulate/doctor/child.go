@@ -8,11 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/internal/localserver"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/embedded"
 	"github.com/flyball-dev/flyball/simulate/internal/aim"
@@ -37,7 +38,6 @@ type children struct {
 	command []string
 	env     []string
 	crds    []*unstructured.Unstructured
-	objects []*unstructured.Unstructured // that exist at the start
 	// namespaces that exist at the start.
 	namespaces []string
 	restWithin time.Duration
@@ -76,9 +76,6 @@ func (c *children) play(ctx context.Context, w walk, p plan, seed uint64, like *
 		record.begin(cluster.Server)
 		as, err := client.New(&rest.Config{Host: "http://simulated", Transport: cluster.Server.Direct(user)}, clientscheme.Scheme, client.Options{})
 		if err != nil {
-			return err
-		}
-		if err := create(c.objects).do(ctx, as); err != nil {
 			return err
 		}
 		initial := contentOf(cluster.Server)
@@ -214,7 +211,12 @@ func (l *life) start() {
 	args := slices.Clone(l.in.command)
 	for i := range args {
 		for strings.Contains(args[i], portPlace) {
-			args[i] = strings.Replace(args[i], portPlace, freePort(), 1)
+			port, err := localserver.FreePort()
+			if err != nil {
+				l.record.happen(ofLives, "the process cannot be started: "+err.Error())
+				return
+			}
+			args[i] = strings.Replace(args[i], portPlace, strconv.Itoa(port), 1)
 		}
 	}
 	cmd := exec.Command(args[0], args[1:]...)
@@ -250,16 +252,6 @@ const (
 	// restartAfter is how long a kubelet takes to start a process again.
 	restartAfter = time.Second
 )
-
-func freePort() string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "0"
-	}
-	defer func() { _ = listener.Close() }()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port
-}
 
 // Kill implements aim.Process. Leases that the process holds are freed: a test does not wait for them.
 func (l *life) Kill(down time.Duration) {

@@ -103,7 +103,7 @@ func Examine(t *testing.T, op Operator) *Report {
 		replay: func(id string) string {
 			return fmt.Sprintf("go test -run '^%s$' -doctor.plan=%s", regexp.QuoteMeta(t.Name()), id)
 		},
-		remedies: map[string]player{},
+		remedies: map[string]player{}, remedied: map[string]*reference{},
 	}
 	for name, main := range op.Remedies {
 		e.remedies[name] = within(bubbles{main: main, cfg: cfg, restWithin: b.restWithin})

@@ -104,6 +104,7 @@ type examination struct {
 	subject
 	play     player
 	remedies map[string]player
+	remedied map[string]*reference // walks with a remedy, by both names
 	pace     pace
 	workers  int
 	only     string    // the ID of the only plan; empty: all
@@ -380,12 +381,16 @@ func shows(r *reference, t *trial, f *Finding) bool {
 
 // mends reports whether a finding is gone with a remedy.
 func (e *examination) mends(remedy string, f *Finding) bool {
-	play := e.remedies[remedy]
-	w := e.walks[e.place(f.plan.Walk)]
-	r := &reference{walk: w}
-	r.runs = append(r.runs, play(w, plan{Walk: w.name, Pattern: Declarative}, 1, nil))
-	r.runs = append(r.runs, play(w, plan{Walk: w.name, Pattern: Declarative}, 2, r.first()))
-	r.view = learn(r.runs)
-	t := play(w, f.plan, f.seed, r.first())
+	play, key := e.remedies[remedy], remedy+" "+f.plan.Walk
+	r := e.remedied[key]
+	if r == nil {
+		w := e.walks[e.place(f.plan.Walk)]
+		r = &reference{walk: w}
+		r.runs = append(r.runs, play(w, plan{Walk: w.name, Pattern: Declarative}, 1, nil))
+		r.runs = append(r.runs, play(w, plan{Walk: w.name, Pattern: Declarative}, 2, r.first()))
+		r.view = learn(r.runs)
+		e.remedied[key] = r
+	}
+	t := play(r.walk, f.plan, f.seed, r.first())
 	return t.aimed() && !shows(r, t, f)
 }

@@ -4,11 +4,9 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +18,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-dev/flyball/internal/stacks"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
@@ -75,7 +74,7 @@ func (b bubbles) play(t *testing.T, w walk, p plan, seed uint64, took []time.Dur
 	bubble := ""
 	h := kit.Run(t, cfg, seed, func(world *kit.World) {
 		start := time.Now()
-		bubble = bubbleOf()
+		bubble = stacks.Bubble()
 		playing.Store(bubble, out)
 		world.Server().RefuseStreams(p.travels())
 		b.start(world, out, lines)
@@ -130,19 +129,10 @@ func (b bubbles) start(world *kit.World, out *trial, lines *callers) {
 // program in controller-runtime.
 var playing sync.Map
 
-// bubbleOf returns the name of the caller's bubble.
-func bubbleOf() string {
-	head := make([]byte, 128)
-	_, name, _ := strings.Cut(string(head[:runtime.Stack(head, false)]), "synctest bubble ")
-	name, _, _ = strings.Cut(name, "]")
-	name, _, _ = strings.Cut(name, ",")
-	return name
-}
-
 // A reconcile that panics in controller-runtime calls the handlers of apimachinery, and fails.
 func init() {
 	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, value any) {
-		if known, ok := playing.Load(bubbleOf()); ok {
+		if known, ok := playing.Load(stacks.Bubble()); ok {
 			t, _ := known.(*trial)
 			t.addWrong(wrong{"panic", fmt.Sprintf("a reconcile has panicked: %v%s", value, panicked())})
 		}
@@ -202,7 +192,7 @@ func (t *trial) read(h *kit.History, begun []time.Duration) {
 				continue
 			}
 			open[e.Request] = len(t.asks)
-			t.asks = append(t.asks, ask{At: e.At, Step: at, Who: who, Write: e.Name + " " + e.Kind + subresource(e), Of: ref{e.Kind, e.Key}, Run: e.Run, path: pathOf(e.Text)})
+			t.asks = append(t.asks, ask{At: e.At, Step: at, Who: who, Write: e.Name + " " + e.Kind + e.Subresource(), Of: ref{e.Kind, e.Key}, Run: e.Run, path: pathOf(e.Text)})
 		case kit.Answered:
 			if i, ok := open[e.Request]; ok {
 				t.asks[i].Code = e.Code
@@ -283,14 +273,4 @@ func method(verb string) string {
 func pathOf(text string) string {
 	path, _, _ := strings.Cut(text, "?")
 	return path
-}
-
-// subresource returns that of a request, with a slash.
-func subresource(e kit.Event) string {
-	_, name, _ := strings.Cut(e.Key, "/")
-	name = cmp.Or(name, e.Key)
-	if _, sub, ok := strings.Cut(pathOf(e.Text), "/"+name+"/"); ok && name != "" && !strings.Contains(sub, "/") {
-		return "/" + sub
-	}
-	return ""
 }

@@ -38,7 +38,7 @@ func momentsOf(h *History, phase time.Duration) (out []moment) {
 		if e.What != Asked || !writes(e.Name) && !calls(e.Name) || e.At >= phase || h.renews(e) || strings.HasPrefix(e.Kind, "Event") {
 			continue
 		}
-		write, byUser := e.Name+" "+e.Kind+e.subresource(), e.Who == "user"
+		write, byUser := e.Name+" "+e.Kind+e.Subresource(), e.Who == "user"
 		i := slices.IndexFunc(out, func(m moment) bool { return m.write == write && m.user == byUser })
 		if i < 0 {
 			i = len(out)
@@ -60,7 +60,8 @@ func momentsOf(h *History, phase time.Duration) (out []moment) {
 // margin is how long a hold lasts beyond the user's next write.
 const margin = 300 * time.Millisecond
 
-func (e Event) subresource() string {
+// Subresource returns that of a request, with a slash, such as "/status". Empty: there is none.
+func (e Event) Subresource() string {
 	path, _, _ := strings.Cut(e.Text, "?")
 	_, name, _ := strings.Cut(e.Key, "/")
 	name = cmp.Or(name, e.Key)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/stacks"
 )
 
 // run makes one run in its own bubble. A bubble that cannot end is a violation too: a
@@ -83,7 +85,7 @@ func play(t *testing.T, cfg Config, h *History, life func(*World)) *History {
 			ended <- reason
 		}()
 		synctest.Test(t, func(t *testing.T) {
-			name = bubbleOf()
+			name = stacks.Bubble()
 			begun <- name
 			live(t, cfg, h, &counter, life)
 		})

@@ -87,7 +87,7 @@ func (g goroutine) top() string {
 
 var goroutineLine = regexp.MustCompile(`^goroutine (\d+)(?: gp=\S+ m=\S+(?: mp=\S+)?)? \[([^\]]*)\]:\n`)
 
-func goroutinesOf(bubble string) []goroutine { return parseStacks(stacks(), bubble) }
+func goroutinesOf(bubble string) []goroutine { return parseStacks(allStacks(), bubble) }
 
 func parseStacks(all, bubble string) (out []goroutine) {
 	for text := range strings.SplitSeq(all, "\n\n") {
@@ -107,20 +107,13 @@ func parseStacks(all, bubble string) (out []goroutine) {
 	return out
 }
 
-func stacks() string {
+func allStacks() string {
 	for size := 1 << 20; ; size *= 2 {
 		text := make([]byte, size)
 		if n := runtime.Stack(text, true); n < size || size >= 1<<28 {
 			return string(text[:n])
 		}
 	}
-}
-
-// bubbleOf returns the name of the calling goroutine's bubble in stacks.
-func bubbleOf() string {
-	text := make([]byte, 256)
-	text = text[:runtime.Stack(text, false)]
-	return regexp.MustCompile(`synctest bubble \d+`).FindString(string(text))
 }
 
 // leftInBubble returns the goroutines that keep a bubble from ending.

@@ -88,30 +88,9 @@ func startDeleter(t *testing.T, server *simtest.Server, p *pages, number int) *s
 // startLogged runs one replica of an operator of ConfigMaps in 16 shards, whose log p has.
 func startLogged(t *testing.T, cfg *rest.Config, p *pages, number int, f func(context.Context, *manager.Manager, *corev1.ConfigMap) error) *sharer {
 	t.Helper()
-	mgr, err := manager.New(manager.Options{
-		Config: cfg, MetricsAddress: "0", HealthAddress: "0", Logger: funcr.New(p.write, funcr.Options{Verbosity: 1}),
-		Sharding:       &manager.Sharding{Shards: 16},
-		LeaderElection: &manager.LeaderElection{ID: "op", Namespace: "default", Identity: fmt.Sprint("replica-", number)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	maps := informer.For[*corev1.ConfigMap](mgr.Informers())
-	c := reconcile.For(maps, func(ctx context.Context, cm *corev1.ConfigMap) (reconcile.Result, error) {
-		return reconcile.Result{}, f(ctx, mgr, cm)
-	}, reconcile.Options{})
-	if err := mgr.Add(c); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	r := &sharer{mgr, stop, make(chan struct{})}
-	go func() {
-		defer close(r.done)
-		if err := mgr.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	}()
-	return r
+	return startReplica(t, manager.Options{
+		Config: cfg, Logger: funcr.New(p.write, funcr.Options{Verbosity: 1}), Sharding: &manager.Sharding{Shards: 16},
+	}, number, f)
 }
 
 // A replica that has deleted something does not know in which version. Who takes its shards asks

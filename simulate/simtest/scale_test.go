@@ -118,14 +118,20 @@ type sharer struct {
 func startOperator(t *testing.T, s *simtest.Server, number, count int, by manager.ShardBy,
 	f func(context.Context, *manager.Manager, *corev1.ConfigMap) error) *sharer {
 	t.Helper()
-	mgr, err := manager.New(manager.Options{
-		Config: s.Config, MetricsAddress: "0", HealthAddress: "0",
-		Logger:   logr.FromSlogHandler(slog.DiscardHandler),
-		Sharding: &manager.Sharding{Shards: count, By: by},
-		LeaderElection: &manager.LeaderElection{
-			ID: "op", Namespace: "default", Identity: fmt.Sprint("replica-", number),
-		},
-	})
+	return startReplica(t, manager.Options{
+		Config: s.Config, Logger: logr.FromSlogHandler(slog.DiscardHandler), Sharding: &manager.Sharding{Shards: count, By: by},
+	}, number, f)
+}
+
+// startReplica runs one replica of an operator of ConfigMaps. It sets the rest of its options.
+func startReplica(t *testing.T, opts manager.Options, number int,
+	f func(context.Context, *manager.Manager, *corev1.ConfigMap) error) *sharer {
+	t.Helper()
+	opts.MetricsAddress, opts.HealthAddress = "0", "0"
+	opts.LeaderElection = &manager.LeaderElection{
+		ID: "op", Namespace: "default", Identity: fmt.Sprint("replica-", number),
+	}
+	mgr, err := manager.New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
