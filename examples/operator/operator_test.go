@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/rights"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/doctor"
 	"github.com/flyball-dev/flyball/simulate/kit"
 
 	apiv1 "github.com/flyball-dev/flyball/examples/operator/api/v1"
@@ -32,6 +33,14 @@ func TestSimulation(t *testing.T) { kit.Test(t, config(t), scenario) }
 //
 //	go test -run TestReplay -kit.bundle=FILE
 func TestReplay(t *testing.T) { kit.Replay(t, "", config(t), setup) }
+
+// The operator ends with one fault where it ends without: a crash after a write, a stale cache, a
+// lost answer. MostPlans 0 tries as many faults as ten minutes allow.
+func TestDoctor(t *testing.T) {
+	doctor.Test(t, doctor.Operator{
+		Setup: setup, Cluster: config(t), Samples: []string{"config/sample.yaml"}, MostPlans: 20,
+	})
+}
 
 func config(t *testing.T) kit.Config {
 	opts, err := options()

@@ -29,7 +29,7 @@ type Operator struct {
 	// Main runs a program without a Flyball manager, such as one of controller-runtime, as for kit.RunMain: it
 	// blocks until ctx ends, opens no ports, and leaves nothing in global variables.
 	Main func(ctx context.Context, cfg *rest.Config) error
-	// CRDs are files or directories of CustomResourceDefinitions.
+	// CRDs are files or directories of CustomResourceDefinitions, beside those of Cluster.
 	CRDs []string
 	// Samples are files or directories of objects that a user creates, in their order. The custom resources
 	// among them are changed and deleted too.
@@ -122,12 +122,12 @@ func (op Operator) prepare() (subject, kit.Config, error) {
 	if (op.Setup == nil) == (op.Main == nil) {
 		return subject{}, kit.Config{}, errors.New("give one of Operator.Setup and Operator.Main: the function that main calls")
 	}
-	s, err := read(op.CRDs, op.Samples, op.Known)
+	cfg := op.Cluster
+	cfg.CRDs = slices.Concat(cfg.CRDs, op.CRDs)
+	s, err := read(cfg.CRDs, op.Samples, op.Known)
 	if err != nil {
 		return s, kit.Config{}, fmt.Errorf("the operator's %w; paths are relative to the directory of the test", err)
 	}
-	cfg := op.Cluster
-	cfg.CRDs = slices.Concat(cfg.CRDs, op.CRDs)
 	if cfg.Actors == (simulate.Actors{}) {
 		cfg.Actors = simulate.Actors{GarbageCollector: true, Namespaces: true, Workloads: true}
 	}

@@ -157,20 +157,20 @@ func (e *examination) run() {
 		e.walks = append(e.walks, more...)
 		maps.Copy(references, e.referAll(more))
 		e.report.Prepared = time.Since(began)
-		e.try(references, append(base, more...), e.ends)
+		base = append(base, more...)
+		e.try(references, base, e.ends)
 	}
+	all := coverage{}
+	all.plans(e.plans(references, base), e.tried)
+	all.fields(e.walks, references)
+	e.report.Coverage = all.list()
 	e.finish(references)
 	e.report.Took = time.Since(began)
 }
 
 // try runs the plans of walks that were not run yet, until a time.
 func (e *examination) try(references map[string]*reference, walks []walk, until time.Time) {
-	var plans []plan
-	for _, w := range walks {
-		if r := references[w.name]; r != nil {
-			plans = append(plans, plansOf(w.name, r.first(), e.owners, e.pace)...)
-		}
-	}
+	plans := e.plans(references, walks)
 	e.report.Plans = len(plans)
 	plans = slices.DeleteFunc(ordered(plans), func(p plan) bool { return e.tried[p.ID()] || e.only != "" && p.ID() != e.only })
 	if e.most > 0 {
@@ -185,6 +185,16 @@ func (e *examination) try(references map[string]*reference, walks []walk, until 
 		e.judge(r.judge(t), t, p.Pattern)
 		e.count(p, t, e.report.Plans)
 	})
+}
+
+// plans returns those of walks.
+func (e *examination) plans(references map[string]*reference, walks []walk) (plans []plan) {
+	for _, w := range walks {
+		if r := references[w.name]; r != nil {
+			plans = append(plans, plansOf(w.name, r.first(), e.owners, e.pace)...)
+		}
+	}
+	return plans
 }
 
 // ended reports whether the search is over, because one finding is enough.

@@ -46,6 +46,8 @@ func isAssigned(kind, path string) bool {
 		return path == "spec.volumeName"
 	case "Pod":
 		return path == "spec.nodeName" || strings.HasPrefix(path, "status.podIP")
+	case "Deployment":
+		return strings.HasPrefix(path, "metadata.annotations.deployment.kubernetes.io/")
 	}
 	return false
 }

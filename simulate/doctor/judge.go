@@ -118,7 +118,7 @@ func (r *reference) judgeRules(t *trial) (out []verdict) {
 		switch w.rule {
 		case "panic":
 			class = Panicked
-		case "V7":
+		case "V7", neverRests:
 			class = Restless
 		}
 		out = append(out, verdict{class, w.rule, "", w.text, ref{}})

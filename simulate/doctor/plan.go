@@ -77,7 +77,7 @@ func (p plan) String() string {
 type moment struct {
 	ask
 	asked, done int  // its number among the writes of its name that were asked for, and carried out
-	first       bool // of its name for this object
+	first       bool // of its name for this object in this step
 }
 
 // momentsOf returns the writes of a run that a plan can name, in their order.
@@ -95,7 +95,7 @@ func momentsOf(t *trial) (out []moment) {
 			done[class]++
 			m.done = done[class]
 		}
-		object := class + " " + a.Of.String()
+		object := fmt.Sprint(class, a.Step, a.Of)
 		m.first = !known[object]
 		known[object] = true
 		out = append(out, m)
@@ -152,6 +152,7 @@ func plansOf(walk string, t *trial, owners []string, p pace) []plan {
 	a.blindness()
 	a.travels()
 	a.oversights()
+	a.byCluster()
 	seen := map[string]bool{}
 	return slices.DeleteFunc(a.plans, func(p plan) bool {
 		again := seen[p.ID()]
@@ -294,6 +295,34 @@ func (a *analysis) oversights() {
 			if m.done > 0 && slices.Contains(a.t.watched, m.Of.Kind) && a.t.changesAgain(m.Of, m.At) {
 				a.add(Unobserved, m.Write, 0, m.before(kit.Coalesce().Of(m.Of.Kind)))
 			}
+		}
+	}
+}
+
+// byCluster hides what the controllers of Kubernetes do, such as that a Pod has ended, or lets the process miss it. Nothing
+// can be aimed at their writes, so a plan begins at the last write before one.
+func (a *analysis) byCluster() {
+	known := map[string]bool{}
+	for _, c := range a.t.changes {
+		what := "cluster " + c.Verb + " " + c.Of.Kind
+		if c.Step != a.last || c.Who != cluster || known[what] || excused(c.Of.Kind) || !slices.Contains(a.t.watched, c.Of.Kind) {
+			continue
+		}
+		var begin moment
+		for _, m := range a.moments {
+			if m.done > 0 && m.Step == a.last && m.At <= c.At {
+				begin = m
+			}
+		}
+		if begin.done == 0 {
+			continue
+		}
+		known[what] = true
+		until := (c.At - begin.At).Round(time.Second) + time.Second
+		a.add(Unobserved, what, 0, begin.after(kit.Crash(until+a.pace.over)))
+		a.add(Stale, what, 0, begin.after(kit.Slow(until+a.pace.blind, until+a.pace.blind).Of(c.Of.Kind)))
+		if a.t.changesAgain(c.Of, c.At) {
+			a.add(Unobserved, "over "+what, 0, begin.after(kit.Coalesce().Of(c.Of.Kind)))
 		}
 	}
 }

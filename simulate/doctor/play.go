@@ -100,6 +100,8 @@ func (b bubbles) play(t *testing.T, w walk, p plan, seed uint64, took []time.Dur
 				world.Sleep(min(took[i], time.Minute))
 			} else if moves := world.AwaitRest(b.restWithin); moves == "" {
 				end = without(contentOf(world.Server()), initial)
+			} else {
+				out.addWrong(wrong{neverRests, fmt.Sprintf("the program does not come to rest within %s after '%s': %s", b.restWithin, s.text, moves)})
 			}
 			out.ends = append(out.ends, end)
 			out.took = append(out.took, time.Since(at).Round(time.Millisecond))

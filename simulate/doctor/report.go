@@ -30,6 +30,8 @@ type Report struct {
 	Circled int `json:"circled"`
 	// Patterns is how many plans of each pattern were run.
 	Patterns map[Pattern]int `json:"patterns"`
+	// Coverage is what the plans are about: writes, kinds that are read, fields.
+	Coverage []Covered `json:"coverage"`
 	// Skipped is what could not be judged, with the reason, and Refused which changes the server did not accept.
 	Skipped []string `json:"skipped,omitempty"`
 	Refused []string `json:"refused,omitempty"`
@@ -45,6 +47,7 @@ func (r *Report) summary() string {
 	for _, p := range slices.Sorted(maps.Keys(r.Patterns)) {
 		fmt.Fprintf(&b, ", %s: %d", p, r.Patterns[p])
 	}
+	fmt.Fprintf(&b, "; tried: %s", r.covered())
 	if r.Missed > 0 {
 		fmt.Fprintf(&b, "; %d had no moment for their fault", r.Missed)
 	}

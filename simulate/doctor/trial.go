@@ -53,10 +53,13 @@ type happening struct {
 
 // wrong is a violation of what every program has to do.
 type wrong struct {
-	// rule is the name of an invariant of package kit, such as V7, or "panic".
+	// rule is the name of an invariant of package kit, such as V7, or "panic", or neverRests.
 	rule string
 	text string
 }
+
+// neverRests is the rule that a program comes to rest after each step of the user.
+const neverRests = "rest"
 
 // aimed reports whether all faults of the plan have happened.
 func (t *trial) aimed() bool { return len(t.plan.Faults) == 0 || len(t.faults) > 0 }

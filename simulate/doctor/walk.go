@@ -167,7 +167,7 @@ func effective(fields []*reference) (out []walk) {
 			if c.Step == 0 || c.Who == user || excused(c.Of.Kind) {
 				continue
 			}
-			kinds[c.Verb+" "+c.Of.Kind] = true
+			kinds[c.Verb+" "+r.view.name(c.Of)] = true
 		}
 		for kind := range kinds {
 			e.score += map[bool]int{true: 1, false: 4}[strings.HasPrefix(kind, "updated")]
