@@ -31,6 +31,20 @@ func TestExamine_ARightOperatorHasNoFinding(t *testing.T) {
 	t.Logf("%d plans, %d missed, %v; %v", r.Ran, r.Missed, r.Took, r.Patterns)
 }
 
+func TestExamine_AProgramThatNeverRestsIsSaidSo(t *testing.T) {
+	op := shopOperator("never rests")
+	op.Cluster.MaxEvents, op.RestWithin = 4000, 20*time.Second
+	r := doctor.Examine(t, op)
+	for _, f := range r.Findings {
+		if f.Class != doctor.Restless || !strings.Contains(f.Text, "after 'create the samples'") || !strings.Contains(f.Text, "operator updated Shop.doctor.example.dev default/corner (status.ready)") {
+			t.Errorf("%s: %s", f.Class, f.Text)
+		}
+	}
+	if len(r.Findings) != 1 {
+		t.Errorf("there are %d findings, want one", len(r.Findings))
+	}
+}
+
 func TestExamine_FindsPlantedBugs(t *testing.T) {
 	for bug, want := range map[string]struct {
 		class   doctor.Class

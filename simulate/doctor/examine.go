@@ -135,7 +135,12 @@ func (e *examination) run() {
 	}
 	references := e.referAll(base)
 	if first := references[base[0].name]; first != nil {
-		e.names = first.view
+		if e.names = first.view; !first.first().rests() {
+			e.skip("everything else: the program does not come to rest without a fault, so nothing can be compared", false)
+			e.finish(references)
+			e.report.Took = time.Since(began)
+			return
+		}
 	}
 	if e.thrifty { // the most promising plans come before the walks of fields
 		e.try(references, base, e.ends.Add(-e.budget/2))
@@ -262,10 +267,13 @@ func (e *examination) refer(w walk) *reference {
 			return nil
 		}
 		r.runs = append(r.runs, t)
+		if !t.rests() {
+			break
+		}
 	}
 	slices.Reverse(r.runs)
 	r.view = learn(r.runs)
-	if len(r.runs) == 1 {
+	if len(r.runs) == 1 && e.names != nil {
 		r.view = e.names.with(r.view)
 	}
 	alone := &reference{walk: w, runs: []*trial{{}}, view: r.view}

@@ -115,6 +115,9 @@ func (r *reference) judgeRules(t *trial) (out []verdict) {
 		}
 		known[w.rule] = true
 		class := Violates
+		if w.rule == neverRests {
+			w.text += t.busiest()
+		}
 		switch w.rule {
 		case "panic":
 			class = Panicked

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -67,6 +68,37 @@ func (t *trial) aimed() bool { return len(t.plan.Faults) == 0 || len(t.faults) >
 // isBlind reports whether the run was ended while a fault kept the program from seeing what it does. It is not
 // judged: when the fault ends the program may be right.
 func (t *trial) isBlind() bool { return t.circled > 0 && t.circled <= t.blindUntil }
+
+// rests reports whether the program came to rest after each step.
+func (t *trial) rests() bool {
+	return !slices.ContainsFunc(t.allWrongs(), func(w wrong) bool { return w.rule == neverRests })
+}
+
+// busiest names what the program does most often.
+func (t *trial) busiest() string {
+	times, most := map[string]int{}, ""
+	count := func(text string) {
+		if times[text]++; times[text] > times[most] {
+			most = text
+		}
+	}
+	for _, c := range t.changes {
+		if c.Who == operator {
+			count(c.String())
+		}
+	}
+	if times[most] < 2 { // it changes nothing
+		for _, a := range t.asks {
+			if a.Who == operator {
+				count(fmt.Sprintf("operator asks to %s %s%s", a.Write, a.Of.Key, at(a.Line)))
+			}
+		}
+	}
+	if most == "" {
+		return ""
+	}
+	return fmt.Sprintf("; %s, %d times", most, times[most])
+}
 
 // existed reports whether an object was there at a time.
 func (t *trial) existed(of ref, at time.Duration) (there bool) {
