@@ -37,7 +37,13 @@ type Actors struct {
 	// Delay is the longest delay of one step. Each delay is drawn from the server's seed.
 	// 0: 50 ms.
 	Delay time.Duration
+	// Statuses stand in for the controllers of other kinds. Nil: nothing does.
+	Statuses *Statuses
 }
+
+// Statuses are what is written to the status of all objects of a kind, whenever they change: the fields of JSON. A
+// field observedGeneration gets the generation of the object.
+type Statuses map[schema.GroupKind]map[string]any
 
 // RunActors runs actors on the server's objects until ctx ends. Their writes pass admission
 // like those of other clients, but not the network, and faults of requests do not affect
@@ -45,7 +51,20 @@ type Actors struct {
 // same object, and on the server's seed. RunActors returns an error only for invalid
 // options.
 func (s *Server) RunActors(ctx context.Context, opts Actors) error {
-	return actors.Run(ctx, actorCluster{s}, s.seed, actors.Options(opts))
+	all := actors.Options{GarbageCollector: opts.GarbageCollector, Namespaces: opts.Namespaces, Workloads: opts.Workloads, Delay: opts.Delay}
+	if opts.Statuses != nil {
+		all.Statuses = *opts.Statuses
+	}
+	return actors.Run(ctx, actorCluster{s}, s.seed, all)
+}
+
+// ActorsDue returns when the actors of RunActors take their next step: a time in the past while they have work. Zero:
+// they have nothing to do until something changes.
+func (s *Server) ActorsDue() time.Time {
+	if at := s.actorsDue.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
 }
 
 // actorCluster is the server as its actors see it.
@@ -77,6 +96,14 @@ func (c actorCluster) Observe(see func(revisions.Change)) (leave func()) {
 
 func (c actorCluster) Wait(ctx context.Context, until time.Time, done func() bool) {
 	c.server.store.Wait(ctx, until, done)
+}
+
+func (c actorCluster) Due(at time.Time) {
+	if at.IsZero() {
+		c.server.actorsDue.Store(0)
+		return
+	}
+	c.server.actorsDue.Store(at.UnixNano())
 }
 
 // request returns a write of an actor as a client would ask for it.

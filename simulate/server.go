@@ -90,6 +90,7 @@ type Server struct {
 	store       *store.Store
 	served      served
 	version     atomic.Value // string; reported by the server
+	actorsDue   atomic.Int64 // when actors take their next step, in nanoseconds; 0: none is planned
 }
 
 // New returns a server with the first namespaces and its own Service, default/kubernetes. It

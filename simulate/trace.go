@@ -27,7 +27,7 @@ func (c *call) request(number int) Request {
 	r := Request{
 		Number: number, Client: c.RemoteAddr, Verb: c.Verb,
 		Key:  types.NamespacedName{Namespace: c.Namespace, Name: c.Name},
-		Path: c.URL.Path, Query: c.URL.RawQuery,
+		Path: c.URL.Path, Query: c.URL.RawQuery, Agent: c.UserAgent(),
 	}
 	if c.Kind != nil {
 		r.Kind, r.Resource, r.Subresource = c.Kind.GroupKind(), c.Kind.GroupResource(), c.Subresource

@@ -47,6 +47,8 @@ type Request struct {
 	Key types.NamespacedName
 	// Path and Query as they were sent.
 	Path, Query string
+	// Agent is the header User-Agent.
+	Agent string
 }
 
 // Writes reports whether the request can change something.

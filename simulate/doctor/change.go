@@ -5,7 +5,11 @@ package doctor
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/flyball-dev/flyball/kube"
+	"github.com/flyball-dev/flyball/simulate/internal/aim"
 )
 
 // Who changed something, or asked for it.
@@ -22,6 +26,13 @@ type ref struct {
 }
 
 func (r ref) String() string { return r.Kind + " " + r.Key }
+
+func refOf(kind string, key kube.Key) ref { return ref{kind, aim.KeyText(key)} }
+
+// given reports whether the cluster gives the object to each namespace, sooner or later.
+func (r ref) given() bool {
+	return r.Kind == "ServiceAccount" && strings.HasSuffix(r.Key, "/default") || r.Kind == "ConfigMap" && strings.HasSuffix(r.Key, "/kube-root-ca.crt")
+}
 
 // change is one change of an object.
 type change struct {

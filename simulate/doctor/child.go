@@ -4,119 +4,341 @@
 package doctor
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/internal/localserver"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/embedded"
 	"github.com/flyball-dev/flyball/simulate/internal/aim"
+	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
 // children runs a program as a process of this machine, against a simulated server on loopback, in real time.
 type children struct {
-	command []string
-	env     []string
-	crds    []*unstructured.Unstructured
-	// namespaces that exist at the start.
-	namespaces []string
+	programs   [][]string // the program and its arguments; others that run beside it
+	env        []string
+	crds       []*unstructured.Unstructured
+	namespaces []string // that exist at the start
+	hooks      hooks
+	statuses   *simulate.Statuses
 	restWithin time.Duration
-	scratch    string // a directory for kubeconfigs and the output of the program
-	mu         sync.Mutex
-	number     int
-	learned    bool          // a run has been used to learn gap
-	gap        time.Duration // the longest time without movement in a step that then went on
+	scratch    string       // a directory for kubeconfigs and the output of the program
+	turns      sync.RWMutex // held by a run that is alone on this machine; others share it
+	mu         struct {
+		sync.Mutex
+		number  int           // of runs
+		alone   bool          // the program has a port that no two processes can share
+		watched []string      // kinds that the program watches at the start
+		learned bool          // a run without faults has ended
+		gap     time.Duration // the longest without movement in a step that then went on
+	}
 }
 
-// How long nothing must move at rest, in real time.
-const (
-	leastCalm = 2 * time.Second
-	mostCalm  = 15 * time.Second
-	firstCalm = 10 * time.Second // while it is not known how the program behaves
-)
-
-// play runs a walk with a plan. like is a run without faults; nil: this is the first one.
-func (c *children) play(ctx context.Context, w walk, p plan, seed uint64, like *trial) (out *trial, err error) {
+// play runs a walk with a plan. like is a run without faults; nil: this is the first one. A program whose port is in
+// use gets another try, without other processes of it.
+func (c *children) play(ctx context.Context, w walk, p plan, seed uint64, like *trial) (*trial, error) {
+	leave, alone := c.enter()
+	out, l, err := c.run(ctx, w, p, seed, like)
+	leave()
+	if alone || !l.portTaken() || ctx.Err() != nil {
+		return out, err
+	}
 	c.mu.Lock()
-	learning := like == nil && !c.learned
-	c.learned = true
+	c.mu.alone = true
 	c.mu.Unlock()
-	out = &trial{plan: p, seed: seed, peaks: map[ref]int64{}}
+	return c.play(ctx, w, p, seed, like)
+}
+
+// enter waits until a run may begin.
+func (c *children) enter() (leave func(), alone bool) {
+	c.mu.Lock()
+	alone = c.mu.alone
+	c.mu.Unlock()
+	if alone {
+		c.turns.Lock()
+		return c.turns.Unlock, true
+	}
+	c.turns.RLock()
+	return c.turns.RUnlock, false
+}
+
+// run is one run: a server, the processes, and what the user does.
+func (c *children) run(ctx context.Context, w walk, p plan, seed uint64, like *trial) (*trial, *life, error) {
+	out := &trial{plan: p, seed: seed, peaks: map[ref]int64{}}
 	record := newRecorder(out)
-	life := c.newLife(record)
-	control := aim.New(record, life, func(f aim.Fault) { record.happen(ofFaults, f.String()) })
+	l := c.newLife(record)
+	control := aim.New(record, l, func(f aim.Fault) { record.happen(ofFaults, f.String()) })
 	defer control.Close()
-	var crds []runtime.Object
+	opts := embedded.Options{Kubeconfig: filepath.Join(l.dir, "kubeconfig"), NoActors: true}
+	var crds []*unstructured.Unstructured
 	for _, crd := range c.crds {
 		crds = append(crds, crd.DeepCopy())
+		opts.CRDs = append(opts.CRDs, crds[len(crds)-1])
 	}
-	opts := embedded.Options{CRDs: crds, Kubeconfig: filepath.Join(life.dir, "kubeconfig")}
+	webhooks, err := c.hooks.serve(l.dir, crds)
+	if err != nil {
+		return out, l, err
+	}
+	opts.Manifests, opts.WebhookAddress, l.places = webhooks.manifests, webhooks.address, webhooks.places
 	opts.Listen.Namespaces, opts.Listen.Seed, opts.Listen.Tracer = c.namespaces, seed, control
 	err = embedded.Run(ctx, opts, func(ctx context.Context, cluster embedded.Cluster) error {
-		record.begin(cluster.Server)
-		as, err := client.New(&rest.Config{Host: "http://simulated", Transport: cluster.Server.Direct(user)}, clientscheme.Scheme, client.Options{})
+		user, err := client.New(&rest.Config{Host: "http://simulated", Transport: cluster.Server.Direct(user)}, clientscheme.Scheme, client.Options{})
 		if err != nil {
 			return err
 		}
-		initial := contentOf(cluster.Server)
+		record.begin(cluster.Server)
+		out.initial = contentOf(cluster.Server)
 		cluster.Server.RefuseStreams(p.travels())
-		life.server, life.kubeconfig = cluster.Server, cluster.Kubeconfig
-		life.start()
-		defer life.end()
+		l.server, l.kubeconfig = cluster.Server, cluster.Kubeconfig
 		control.Begin(cluster.Server)
-		c.rest(ctx, record, learning) // it starts
-		record.restart()              // the times of faults count from here
-		if err := control.Arm(aimed(p)...); err != nil {
+		var acting sync.WaitGroup
+		defer acting.Wait()
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		acting.Go(func() {
+			// Its options are valid.
+			_ = cluster.Server.RunActors(ctx, simulate.Actors{GarbageCollector: true, Namespaces: true, Workloads: true, Delay: actorDelay, Statuses: c.statuses})
+		})
+		l.start()
+		defer l.end()
+		on := &inRealTime{ctx: ctx, in: c, life: l, control: control, record: record, user: user, plan: p}
+		return out.live(ctx, w, on, like)
+	})
+	record.end()
+	for _, text := range l.complaints() {
+		out.addWrong(text)
+	}
+	out.write = l.keep
+	return out, l, err
+}
+
+// actorDelay is the longest delay of a step of the cluster's controllers: nobody waits for Pods.
+const actorDelay = 5 * time.Millisecond
+
+// live plays a walk in real time, with the faults of the plan.
+func (t *trial) live(ctx context.Context, w walk, on *inRealTime, like *trial) error {
+	if moves := on.rest(func() bool { return like != nil }); moves != "" {
+		if err := on.life.failed(mostEarlyExits); err != nil {
 			return err
 		}
-		for i, s := range w.steps {
-			record.next(i)
-			begun := time.Now()
-			if err := s.do(ctx, as); err != nil {
-				out.refused = fmt.Sprintf("%s: %v", s.text, err)
-				return nil
-			}
-			var end objects
-			if i+1 == p.Hurry && like != nil {
-				sleep(ctx, min(like.took[i], 3*time.Second))
-			} else if c.rest(ctx, record, learning) {
-				end = without(contentOf(cluster.Server), initial)
-			}
-			out.ends, out.took = append(out.ends, end), append(out.took, time.Since(begun))
-		}
-		control.Close()
-		if c.rest(ctx, record, learning) {
-			out.last = without(contentOf(cluster.Server), initial)
-		} else {
-			out.addWrong(wrong{"V7", fmt.Sprintf("the program does not come to rest within %s", c.restWithin)})
-		}
+		t.restless(moves, on.in.restWithin)
 		return nil
-	})
-	if text := life.complaint(); text != "" {
-		out.addWrong(wrong{"panic", text})
 	}
-	out.write = func(dir string) ([]string, error) { return life.keep(dir) }
-	return out, err
+	on.in.learnWatched(on.record)
+	now, later := aimed(t.plan)
+	if err := on.control.Arm(now...); err != nil {
+		return err
+	}
+	t.play(ctx, w, on, like)
+	if t.refused != "" || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	last := len(w.steps) - 1
+	expected := func() bool { return like.expects(last, t.content(on.server())) }
+	if len(later) > 0 && t.ends[last] != nil {
+		for i := range later {
+			later[i].Amount = on.record.revisions(later[i].Amount)
+		}
+		if err := on.control.Arm(later...); err != nil {
+			return err
+		}
+		on.rest(expected)
+	}
+	on.heal()
+	if moves := on.rest(expected); moves != "" {
+		t.restless(moves, on.in.restWithin)
+		return nil
+	}
+	t.last = t.content(on.server())
+	if len(t.plan.Faults) == 0 {
+		on.in.learnGap(on.record)
+	}
+	return nil
+}
+
+func (t *trial) restless(moves string, within time.Duration) {
+	t.addWrong(wrong{neverRests, fmt.Sprintf("the program does not come to rest within %s: %s", within, moves)})
+}
+
+// aimed returns the faults of a plan: those that wait for a write, or that follow another one, and those that happen
+// when the program rests after the last step.
+func aimed(p plan) (now, atRest []aim.Fault) {
+	for _, op := range p.Faults {
+		f := aim.Fault{
+			Fault: string(op.Verb), Kind: op.Kind, For: aim.Duration(op.For), Amount: op.Amount, Code: op.Code,
+			Before: op.When.Before, After: op.When.After, Nth: op.When.Nth, User: op.When.User, At: aim.Duration(op.When.At),
+		}
+		switch {
+		case f.Before+f.After != "":
+			now = append(now, f)
+		case len(now) > 0:
+			first := now[0]
+			f.Before, f.After, f.Nth, f.User = first.Before, first.After, first.Nth, first.User
+			now = append(now, f)
+		default:
+			f.At = 0
+			atRest = append(atRest, f)
+		}
+	}
+	return now, atRest
+}
+
+func (c *children) learnWatched(record *recorder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.watched == nil {
+		c.mu.watched = record.watching()
+	}
+}
+
+// learnGap learns how long a program without faults does nothing before it goes on.
+func (c *children) learnGap(record *recorder) {
+	_, gap := record.still()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.learned, c.mu.gap = true, max(c.mu.gap, gap)
+}
+
+// How long nothing must move at rest. These bound what follows from the longest pause of runs without faults.
+const (
+	// leastCalm is enough where the objects are those of a run without faults.
+	leastCalm = 300 * time.Millisecond
+	// unsureCalm is for runs without faults where they are not, and firstCalm for the first one.
+	unsureCalm, firstCalm = 2 * time.Second, 5 * time.Second
+	// patience is for runs with faults where they are not: the program may wait before it tries again.
+	patience = 6 * time.Second
+	// mostCalm bounds what is learned.
+	mostCalm = 15 * time.Second
+)
+
+// calms returns how long nothing must move if the objects are as expected, and if they are not.
+func (c *children) calms(p plan, own time.Duration) (expected, not time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gap, least := c.mu.gap, unsureCalm
+	switch {
+	case !c.mu.learned:
+		gap, least = own, firstCalm
+	case p.patient:
+		least = c.restWithin * 3 / 4
+	case len(p.Faults) > 0:
+		least = patience
+	}
+	gap = min(gap*3/2, mostCalm)
+	return max(gap, leastCalm), max(gap, least)
+}
+
+// inRealTime is a stage of processes.
+type inRealTime struct {
+	ctx     context.Context
+	in      *children
+	life    *life
+	control *aim.Control
+	record  *recorder
+	user    *client.Client
+	plan    plan
+}
+
+func (r *inRealTime) server() *simulate.Server { return r.life.server }
+func (r *inRealTime) client() *client.Client   { return r.user }
+func (r *inRealTime) begin(step int)           { r.record.next(step) }
+
+func (r *inRealTime) pause(d time.Duration) { sleep(r.ctx, d) }
+
+// hurry waits until what the plan has for this time happens.
+func (r *inRealTime) hurry(time.Duration) {
+	const most, then = 3 * time.Second, 200 * time.Millisecond
+	for deadline := time.Now().Add(most); len(r.control.Happened()) == 0 && time.Now().Before(deadline) && r.ctx.Err() == nil; {
+		sleep(r.ctx, looking)
+	}
+	sleep(r.ctx, then)
+}
+
+// heal ends the faults. What the program could not see meanwhile moves it again.
+func (r *inRealTime) heal() {
+	if r.control.Close(); r.plan.hides() {
+		r.record.touch()
+	}
+}
+
+// hides reports whether faults of the plan keep changes from the program.
+func (p plan) hides() bool {
+	return slices.ContainsFunc(p.Faults, func(op kit.Op) bool {
+		return slices.Contains([]string{aim.Slow, aim.Coalesce, aim.TimeTravel}, string(op.Verb))
+	})
+}
+
+const (
+	looking = 20 * time.Millisecond
+	// soon is how near steps of the cluster's controllers are that count as work. They try again, ever later,
+	// what fails for good.
+	soon = 5 * time.Second
+	// watchesWithin is how long the program may take until it watches what it does without faults. It may not want to.
+	watchesWithin = 5 * time.Second
+)
+
+// rest implements stage.
+func (r *inRealTime) rest(expected func() bool) (moves string) {
+	is, of := false, int64(-1) // the state that expected was asked about
+	for begun := time.Now(); r.ctx.Err() == nil; sleep(r.ctx, looking) {
+		why := r.works()
+		silent, gap := r.record.still()
+		quick, slow := r.in.calms(r.plan, gap)
+		if why == "" && silent >= min(quick, slow) {
+			if now := r.server().Revision(); now != of {
+				is, of = expected(), now
+			}
+			if is || silent >= slow {
+				return ""
+			}
+		}
+		late := time.Since(begun) > r.in.restWithin
+		if late && why == "" && silent >= unsureCalm {
+			return ""
+		}
+		if err := r.life.failed(mostExits); err != nil {
+			return err.Error()
+		}
+		if late {
+			return cmp.Or(why, r.record.busiest())
+		}
+	}
+	return "the search has ended"
+}
+
+// works says what is certainly not at rest; empty: nothing.
+func (r *inRealTime) works() string {
+	running, since := r.life.runs()
+	due := r.server().ActorsDue()
+	switch {
+	case !running:
+		return "the program is stopped or starts again"
+	case r.record.asking():
+		return "the program waits for the answer to a write"
+	case r.control.Timed():
+		return "a fault is to come"
+	case !due.IsZero() && time.Until(due) < soon:
+		return "the cluster's controllers have work: " + r.record.busiest()
+	case since < watchesWithin && !r.in.watchesAll(r.record):
+		return "the program does not watch all kinds yet"
+	}
+	return ""
+}
+
+func (c *children) watchesAll(record *recorder) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return record.watches(c.mu.watched)
 }
 
 func sleep(ctx context.Context, d time.Duration) {
@@ -124,234 +346,4 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-time.After(d):
 	case <-ctx.Done():
 	}
-}
-
-// rest waits until nothing moves, and reports whether that was within the bound.
-func (c *children) rest(ctx context.Context, record *recorder, learning bool) bool {
-	deadline := time.Now().Add(c.restWithin)
-	for ctx.Err() == nil && time.Now().Before(deadline) {
-		since, gap := record.still()
-		c.mu.Lock()
-		if learning {
-			c.gap = max(c.gap, gap)
-		}
-		calm := min(max(leastCalm, 3*c.gap/2), mostCalm)
-		c.mu.Unlock()
-		if learning {
-			calm = max(calm, firstCalm)
-		}
-		if since >= calm {
-			return true
-		}
-		sleep(ctx, 50*time.Millisecond)
-	}
-	return false
-}
-
-// aimed returns the faults of a plan.
-func aimed(p plan) (out []aim.Fault) {
-	for _, op := range p.Faults {
-		f := aim.Fault{
-			Fault: string(op.Verb), Kind: op.Kind, For: aim.Duration(op.For), Amount: op.Amount, Code: op.Code,
-			Before: op.When.Before, After: op.When.After, Nth: op.When.Nth, User: op.When.User, At: aim.Duration(op.When.At),
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// contentOf returns the objects of a server.
-func contentOf(s *simulate.Server) objects {
-	all := objects{}
-	for kind, obj := range s.Everything() {
-		u, ok := obj.(*unstructured.Unstructured)
-		// Each namespace gets these, sooner or later.
-		given := kind.Kind == "ServiceAccount" && obj.GetName() == "default" || kind.Kind == "ConfigMap" && obj.GetName() == "kube-root-ca.crt"
-		if ok && !given && !excused(kind.String()) {
-			all[ref{kind.String(), keyText(u.GetNamespace(), u.GetName())}] = u.Object
-		}
-	}
-	return all
-}
-
-// life is the program during one run: one process after the other.
-type life struct {
-	in         *children
-	record     *recorder
-	dir        string
-	server     *simulate.Server
-	kubeconfig string
-	output     tail
-	work       sync.WaitGroup
-	mu         struct {
-		sync.Mutex
-		process *exec.Cmd
-		gone    chan struct{} // closed when process has ended
-		killed  bool
-		over    bool
-	}
-}
-
-func (c *children) newLife(record *recorder) *life {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.number++
-	l := &life{in: c, record: record, dir: filepath.Join(c.scratch, fmt.Sprint("run-", c.number))}
-	_ = os.MkdirAll(l.dir, 0o700) // the kubeconfig says why it cannot be written
-	return l
-}
-
-// start starts a process, unless the run is over.
-func (l *life) start() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.mu.over {
-		return
-	}
-	args := slices.Clone(l.in.command)
-	for i := range args {
-		for strings.Contains(args[i], portPlace) {
-			port, err := localserver.FreePort()
-			if err != nil {
-				l.record.happen(ofLives, "the process cannot be started: "+err.Error())
-				return
-			}
-			args[i] = strings.Replace(args[i], portPlace, strconv.Itoa(port), 1)
-		}
-	}
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = append(append(os.Environ(), l.in.env...), "KUBECONFIG="+l.kubeconfig)
-	cmd.Stdout, cmd.Stderr = &l.output, &l.output
-	asGroup(cmd)
-	gone := make(chan struct{})
-	l.mu.process, l.mu.gone, l.mu.killed = cmd, gone, false
-	if err := cmd.Start(); err != nil {
-		l.record.happen(ofLives, "the process cannot be started: "+err.Error())
-		close(gone)
-		return
-	}
-	l.record.happen(ofLives, "the process starts")
-	l.work.Go(func() {
-		err := cmd.Wait()
-		close(gone)
-		l.mu.Lock()
-		again := !l.mu.killed && !l.mu.over
-		l.mu.Unlock()
-		if !again {
-			return
-		}
-		l.record.happen(ofLives, fmt.Sprintf("the process has ended by itself: %v", errors.Join(err)))
-		time.Sleep(restartAfter)
-		l.start()
-	})
-}
-
-const (
-	// portPlace in an argument stands for a free port.
-	portPlace = "{port}"
-	// restartAfter is how long a kubelet takes to start a process again.
-	restartAfter = time.Second
-)
-
-// Kill implements aim.Process. Leases that the process holds are freed: a test does not wait for them.
-func (l *life) Kill(down time.Duration) {
-	l.mu.Lock()
-	process, gone := l.mu.process, l.mu.gone
-	l.mu.killed = true
-	l.mu.Unlock()
-	if process == nil || process.Process == nil {
-		return
-	}
-	endGroup(process)
-	<-gone
-	l.record.happen(ofLives, "the process is gone")
-	l.freeLeases()
-	l.work.Go(func() {
-		time.Sleep(down)
-		l.start()
-	})
-}
-
-func (l *life) freeLeases() {
-	leases := schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"}
-	for _, lease := range l.server.Objects(leases) {
-		key := types.NamespacedName{Namespace: lease.GetNamespace(), Name: lease.GetName()}
-		_ = l.server.Change(leases, key, func(m metav1.Object) { // a removed one needs none
-			if u, ok := m.(*unstructured.Unstructured); ok {
-				unstructured.RemoveNestedField(u.Object, "spec", "holderIdentity")
-			}
-		})
-	}
-}
-
-// Pause implements aim.Process.
-func (l *life) Pause(d time.Duration) {
-	l.mu.Lock()
-	process := l.mu.process
-	l.mu.Unlock()
-	if process == nil || process.Process == nil {
-		return
-	}
-	hold(process, true)
-	l.work.Go(func() {
-		time.Sleep(d)
-		hold(process, false)
-	})
-}
-
-// end ends the process for good.
-func (l *life) end() {
-	l.mu.Lock()
-	l.mu.over = true
-	process, gone := l.mu.process, l.mu.gone
-	l.mu.Unlock()
-	if process != nil && process.Process != nil {
-		endGroup(process)
-		<-gone
-	}
-	l.work.Wait()
-}
-
-// complaint returns what the program has written about a panic or a data race; empty: nothing.
-func (l *life) complaint() string {
-	text := l.output.text()
-	for _, mark := range []string{"panic: ", "fatal error: ", "WARNING: DATA RACE", "Observed a panic"} {
-		if _, after, found := strings.Cut(text, mark); found {
-			line, _, _ := strings.Cut(after, "\n")
-			return strings.TrimSpace(mark + line)
-		}
-	}
-	return ""
-}
-
-// keep writes the output of the program into a directory.
-func (l *life) keep(dir string) ([]string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	file := filepath.Join(dir, "output.txt")
-	return []string{file}, os.WriteFile(file, []byte(l.output.text()), 0o644)
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	kept bytes.Buffer
-}
-
-const mostOutput = 4 << 20
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.kept.Len() > mostOutput {
-		t.kept.Next(t.kept.Len() / 2)
-	}
-	return t.kept.Write(b)
-}
-
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.kept.String()
 }

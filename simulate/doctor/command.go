@@ -9,8 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/manifest"
 )
 
 // Command is a program in any language to examine, as a process of this machine. The zero values of the fields
@@ -19,23 +22,39 @@ type Command struct {
 	// Args is the program and its arguments. Each {port} is replaced by a free port. The program finds the
 	// server by KUBECONFIG.
 	Args []string
+	// With are programs that run beside it, with their arguments, such as the other binary of an operator. They start
+	// and end with it, and what they do counts as what it does.
+	With []string
 	// Env are further variables, as NAME=value.
 	Env []string
 	// CRDs and Samples are as those of an Operator.
 	CRDs, Samples []string
-	// Known is as that of an Operator.
+	// Webhooks are files or directories of the configurations of webhooks that the program serves itself, admission or
+	// conversion. In its arguments {webhook-port} stands for its port, and {webhook-certs} for the directory of its
+	// certificate, as tls.crt and tls.key.
+	Webhooks []string
+	// WebhookPort is the port of a program that takes none as an argument. 0: a free one in each run.
+	WebhookPort int
+	// Stubs and Known are as those of an Operator.
+	Stubs map[string]string
 	Known string
 	// Out is a directory for the report and the output of the program; empty: they are not kept.
 	Out string
 	// Budget bounds the time for plans. 0: ten minutes.
 	Budget time.Duration
-	// RestWithin is how long the program may take until it rests after a step of the user. 0: a minute.
+	// MostPlans and First are as those of an Operator.
+	MostPlans int
+	First     bool
+	// RestWithin is how long the program may take until it rests after a step of the user. 0: a minute. A finding about
+	// the end state is confirmed by a run that waits for three quarters of that.
 	RestWithin time.Duration
-	// Parallel is how many processes run at once. 0: two. More than one needs a program whose ports are free,
-	// as with {port}.
+	// Parallel is how many processes run at once. 0: as many as there are processors, and at least two. Programs that
+	// say that their port is in use run one at a time; {port} avoids that.
 	Parallel int
 	// Plan is the ID of the only plan to run; empty: all.
 	Plan string
+	// Repeat is how often the plan of a finding is repeated, at least twice.
+	Repeat int
 	// Progress is called after each plan; nil: it is not.
 	Progress func(done, of, findings int)
 }
@@ -56,13 +75,27 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 	processes := &children{
-		command: c.Args, env: c.Env, crds: s.crds, namespaces: s.namespaces, restWithin: cmp.Or(c.RestWithin, time.Minute), scratch: scratch,
+		programs: [][]string{c.Args}, env: c.Env, crds: s.crds, namespaces: s.namespaces, restWithin: cmp.Or(c.RestWithin, time.Minute), scratch: scratch,
+	}
+	if processes.statuses, err = readStubs(c.Stubs); err != nil {
+		return nil, err
+	}
+	if len(c.Webhooks) > 0 {
+		processes.hooks.port = c.WebhookPort
+		if processes.hooks.configurations, err = manifest.Read(c.Webhooks, "webhook configurations", manifest.IsWebhookConfiguration); err != nil {
+			return nil, fmt.Errorf("webhooks: %w", err)
+		}
+	}
+	for _, text := range c.With {
+		processes.programs = append(processes.programs, strings.Fields(text))
 	}
 	var failed error
+	budget, name := cmp.Or(c.Budget, 10*time.Minute), strings.Join(c.Args, " ")
 	e := &examination{
-		subject: s, pace: byClock, workers: cmp.Or(c.Parallel, 2), only: c.Plan, progress: c.Progress,
-		thrifty: true, budget: cmp.Or(c.Budget, 10*time.Minute), ends: time.Now().Add(cmp.Or(c.Budget, 10*time.Minute)), report: &Report{Test: strings.Join(c.Args, " "), Patterns: map[Pattern]int{}},
-		replay: func(id string) string { return "flyball doctor -plan " + id + " … -- " + strings.Join(c.Args, " ") },
+		subject: s, pace: byClock, workers: cmp.Or(c.Parallel, max(runtime.NumCPU(), 2)), only: c.Plan, progress: c.Progress,
+		first: c.First, most: c.MostPlans, repetitions: c.Repeat,
+		thrifty: true, budget: budget, ends: time.Now().Add(budget), report: &Report{Test: name, Patterns: map[Pattern]int{}},
+		replay: func(id string) string { return "flyball doctor -plan " + id + " … -- " + name },
 	}
 	e.play = func(w walk, p plan, seed uint64, like *trial) *trial {
 		if ctx.Err() != nil {
@@ -78,8 +111,11 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 		return t
 	}
 	e.run()
-	if failed != nil && e.report.Ran == 0 {
+	switch {
+	case failed != nil && e.report.Ran == 0:
 		return nil, failed
+	case c.Plan != "" && e.report.Ran == 0:
+		return e.report, fmt.Errorf("run the plan %s: it is not among the %d of this program and its samples", c.Plan, e.report.Plans)
 	}
 	if c.Out != "" {
 		if err := e.write(c.Out); err != nil {

@@ -37,6 +37,9 @@ type Operator struct {
 	// Cluster is everything else: the Scheme, Webhooks, Objects that exist at the start, Actors. Zero: the
 	// actors of a cluster are the garbage collector, namespaces and workloads. Seeds and Faults are not used.
 	Cluster kit.Config
+	// Stubs are files of a status, as YAML or JSON, by kind, such as "Certificate.cert-manager.io", whose controller is
+	// missing. Each object of the kind gets that status; observedGeneration in it is that of the object.
+	Stubs map[string]string
 	// Remedies are other forms of the program, by name, such as one with the bridge's line. Each finding is
 	// tried with them, and the report says with which it is gone.
 	Remedies map[string]func(ctx context.Context, cfg *rest.Config) error
@@ -86,14 +89,7 @@ func Examine(t *testing.T, op Operator) *Report {
 	b := bubbles{setup: op.Setup, main: op.Main, cfg: cfg, restWithin: cmp.Or(op.RestWithin, 10*time.Minute)}
 	within := func(b bubbles) player {
 		return func(w walk, p plan, seed uint64, like *trial) (out *trial) {
-			took, usual := make([]time.Duration, len(w.steps)), 0
-			for i := range took {
-				took[i] = b.restWithin
-			}
-			if like != nil {
-				took, usual = like.took, like.events
-			}
-			t.Run("plan="+p.ID(), func(t *testing.T) { out = b.play(t, w, p, seed, took, usual) })
+			t.Run("plan="+p.ID(), func(t *testing.T) { out = b.play(t, w, p, seed, like) })
 			return out
 		}
 	}
@@ -130,6 +126,13 @@ func (op Operator) prepare() (subject, kit.Config, error) {
 	}
 	if cfg.Actors == (simulate.Actors{}) {
 		cfg.Actors = simulate.Actors{GarbageCollector: true, Namespaces: true, Workloads: true}
+	}
+	statuses, err := readStubs(op.Stubs)
+	if err != nil {
+		return s, cfg, err
+	}
+	if statuses != nil {
+		cfg.Actors.Statuses = statuses
 	}
 	for _, space := range s.namespaces {
 		if !slices.Contains(cfg.Namespaces, space) {

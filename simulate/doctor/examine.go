@@ -16,8 +16,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/flyball-dev/flyball/internal/manifest"
+	"github.com/flyball-dev/flyball/simulate"
 )
 
 // subject is what is known about a program before it runs.
@@ -76,6 +79,29 @@ func isObject(u *unstructured.Unstructured) bool {
 	return u.GetKind() != "Kustomization" && u.GetKind() != "" && u.GetName() != ""
 }
 
+// readStubs reads the statuses of kinds, from a file each.
+func readStubs(files map[string]string) (*simulate.Statuses, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	all := simulate.Statuses{}
+	for kind, name := range files {
+		var status map[string]any
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = yaml.Unmarshal(text, &status)
+		}
+		if err == nil && len(status) == 0 {
+			err = errors.New("there is no field; write those of the status, such as {phase: Ready}")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the stub of %s: %s: %w", kind, name, err)
+		}
+		all[schema.ParseGroupKind(kind)] = status
+	}
+	return &all, nil
+}
+
 // readKnown returns the first words of a file's lines.
 func readKnown(name string) (map[string]bool, error) {
 	known := map[string]bool{}
@@ -112,6 +138,8 @@ type examination struct {
 	budget   time.Duration
 	first    bool // one finding is enough
 	most     int  // plans; 0: all
+	// repetitions of each plan with a finding; at least the constant
+	repetitions int
 	// thrifty: a run takes real time. There are fewer runs without faults, and half of the budget bounds those of fields.
 	thrifty  bool
 	names    *view // of the first walk, for those that have one run; nil: not known yet
@@ -135,7 +163,7 @@ func (e *examination) run() {
 	}
 	references := e.referAll(base)
 	if first := references[base[0].name]; first != nil {
-		if e.names = first.view; !first.first().rests() {
+		if e.names = first.view; !first.first().rested() {
 			e.skip("everything else: the program does not come to rest without a fault, so nothing can be compared", false)
 			e.finish(references)
 			e.report.Took = time.Since(began)
@@ -144,6 +172,9 @@ func (e *examination) run() {
 	}
 	if e.thrifty { // the most promising plans come before the walks of fields
 		e.try(references, base, e.ends.Add(-e.budget/2))
+	}
+	if e.only != "" && len(e.tried) > 0 {
+		plain = nil
 	}
 	maps.Copy(references, e.referAll(plain))
 	var fields []*reference
@@ -157,7 +188,7 @@ func (e *examination) run() {
 			fields = append(fields, r)
 		}
 	}
-	if !e.ended() {
+	if !e.ended() && len(plain) > 0 {
 		more := effective(fields)
 		e.walks = append(e.walks, more...)
 		maps.Copy(references, e.referAll(more))
@@ -169,8 +200,27 @@ func (e *examination) run() {
 	all.plans(e.plans(references, base), e.tried)
 	all.fields(e.walks, references)
 	e.report.Coverage = all.list()
+	e.noteForeign(references[base[0].name])
 	e.finish(references)
 	e.report.Took = time.Since(began)
+}
+
+// noteForeign takes note of kinds of other controllers whose objects the program creates, and nothing gives a status.
+func (e *examination) noteForeign(r *reference) {
+	if r == nil {
+		return
+	}
+	known := map[string]bool{}
+	for _, owner := range e.owners {
+		known[owner] = true
+	}
+	for _, of := range sortedRefs(r.first().last) {
+		u := &unstructured.Unstructured{Object: r.first().last[of]}
+		if u.Object["status"] == nil && !known[of.Kind] && schemaOf(e.crds, u) != nil {
+			known[of.Kind] = true
+			e.skip(fmt.Sprintf("what the program does when %s has a status: nothing here writes one; a stub of the kind does", of), false)
+		}
+	}
 }
 
 // try runs the plans of walks that were not run yet, until a time.
@@ -196,7 +246,7 @@ func (e *examination) try(references map[string]*reference, walks []walk, until 
 func (e *examination) plans(references map[string]*reference, walks []walk) (plans []plan) {
 	for _, w := range walks {
 		if r := references[w.name]; r != nil {
-			plans = append(plans, plansOf(w.name, r.first(), e.owners, e.pace)...)
+			plans = append(plans, r.plans...)
 		}
 	}
 	return plans
@@ -250,13 +300,14 @@ func each[T any](workers int, all []T, f func(T)) {
 func (e *examination) refer(w walk) *reference {
 	r := &reference{walk: w}
 	if e.thrifty && w.plain && (e.names == nil || time.Until(e.ends) < e.budget/4) {
-		e.skip(fmt.Sprintf("walk %q: there is no time for it", w.name), true)
+		e.skip(fmt.Sprintf("walk %q: there is no time for it, or the program does not come to rest", w.name), true)
 		return nil
 	}
 	for _, seed := range e.seeds(w) {
 		var like *trial
 		if len(r.runs) > 0 {
 			like = r.runs[0]
+			like.view = learn(r.runs)
 		}
 		t := e.play(w, plan{Walk: w.name, Pattern: Declarative}, seed, like)
 		if undo := len(w.steps) - 1; t.refused != "" && w.plain && undo == 2 && len(t.ends) == undo {
@@ -267,7 +318,7 @@ func (e *examination) refer(w walk) *reference {
 			return nil
 		}
 		r.runs = append(r.runs, t)
-		if !t.rests() {
+		if !t.rested() {
 			break
 		}
 	}
@@ -275,6 +326,14 @@ func (e *examination) refer(w walk) *reference {
 	r.view = learn(r.runs)
 	if len(r.runs) == 1 && e.names != nil {
 		r.view = e.names.with(r.view)
+	}
+	r.first().view = r.view
+	switch {
+	case w.plain:
+	case e.thrifty && !r.first().rested():
+		e.skip(fmt.Sprintf("walk %q: the program does not come to rest without faults, so its end states are not compared, and no faults are tried", w.name), false)
+	default:
+		r.plans = plansOf(w.name, r.first(), e.owners, e.pace)
 	}
 	alone := &reference{walk: w, runs: []*trial{{}}, view: r.view}
 	e.judge(alone.judgeRules(r.first()), r.first(), Declarative)
@@ -344,8 +403,28 @@ func (e *examination) judge(verdicts []verdict, t *trial, pattern Pattern) {
 	}
 }
 
-// repetitions of a plan with a finding.
+// repetitions of a plan with a finding, with patience.
 const repetitions = 2
+
+// repeat runs the plan of a finding again. It reports whether a run with patience shows it.
+func (e *examination) repeat(r *reference, f *Finding) (confirmed bool) {
+	runs := make([]plan, max(e.repetitions, repetitions))
+	for i := range runs {
+		runs[i] = f.plan
+		runs[i].patient = i < repetitions
+	}
+	each(e.workers, runs, func(p plan) {
+		shown := shows(r, e.play(r.walk, p, f.seed, r.first()), f)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		f.Tries++
+		if shown {
+			f.Repeated++
+			confirmed = confirmed || p.patient
+		}
+	})
+	return confirmed
+}
 
 // finish repeats what was found, tries the remedies, and writes the report.
 func (e *examination) finish(references map[string]*reference) {
@@ -356,13 +435,7 @@ func (e *examination) finish(references map[string]*reference) {
 			e.report.Findings = append(e.report.Findings, f)
 			continue
 		}
-		for range repetitions {
-			f.Tries++
-			if shows(r, e.play(r.walk, f.plan, f.seed, r.first()), f) {
-				f.Repeated++
-			}
-		}
-		if f.Repeated == 0 {
+		if !e.repeat(r, f) {
 			e.report.Skipped = append(e.report.Skipped, fmt.Sprintf("not repeatable: %s: %s (%s)", f.Class, f.Text, f.Plan))
 			continue
 		}

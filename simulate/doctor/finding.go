@@ -134,7 +134,8 @@ func (c *collection) sorted() []*Finding {
 	return all
 }
 
-// lineOf returns the line of the program's last write of the object, or the first write after the fault.
+// lineOf returns the line of the program's last write of the object, or the first write after the fault, or the last
+// one before it.
 func lineOf(v verdict, t *trial) (line string) {
 	for _, c := range t.changes {
 		if c.Who == operator && c.Line != "" && (c.Of == v.of || v.of == ref{}) {
@@ -145,11 +146,15 @@ func lineOf(v verdict, t *trial) (line string) {
 		return line
 	}
 	for _, c := range t.changes {
-		if c.Who == operator && c.Line != "" && c.At >= t.faults[0].at {
+		switch {
+		case c.Who != operator || c.Line == "":
+		case c.At >= t.faults[0].at:
 			return c.Line
+		default:
+			line = c.Line
 		}
 	}
-	return ""
+	return line
 }
 
 const mostStory = 40

@@ -54,9 +54,10 @@ func (v verdict) key() string { return string(v.class) + " " + v.what + " " + v.
 
 // reference is a walk without faults.
 type reference struct {
-	walk walk
-	runs []*trial // the first one is as those with faults: its plans' writes have the same numbers
-	view *view
+	walk  walk
+	runs  []*trial // the first one is as those with faults: its plans' writes have the same numbers
+	view  *view
+	plans []plan // for the last step
 }
 
 func (r *reference) first() *trial { return r.runs[0] }
@@ -71,7 +72,7 @@ func (r *reference) judge(t *trial) (out []verdict) {
 		out = append(out, r.judgeDeletions(t)...)
 		out = append(out, r.judgeCounts(t)...)
 	}
-	if t.last != nil && !slices.ContainsFunc(out, func(v verdict) bool { return v.class == Restless }) {
+	if t.last != nil && r.first().last != nil && !slices.ContainsFunc(out, func(v verdict) bool { return v.class == Restless }) {
 		for _, u := range r.view.unlike(r.first().last, t.last) {
 			if r.walk.gone && u.extra < 0 { // the program may not even have seen the samples
 				continue

@@ -43,6 +43,8 @@ type plan struct {
 	Hurry int `json:"hurry,omitempty"`
 	// rank orders plans: those of a lower rank are more likely to find something.
 	rank int
+	// patient: the run waits long for the end state without the faults, to be sure that it does not come.
+	patient bool
 }
 
 // ID names the plan. It depends on what the plan does.
@@ -130,11 +132,29 @@ type pace struct {
 	poke time.Duration
 	// over is how long a process is down, or stands still, beyond the next step of the user.
 	over time.Duration
+	// loose: steps take another time in each run. Times of plans then follow other faults, or rest.
+	loose bool
+}
+
+// beyond returns how long something lasts that ends after a step that took so long.
+func (p pace) beyond(took time.Duration) time.Duration {
+	if p.loose {
+		return p.over
+	}
+	return took + p.over
+}
+
+// later returns when something happens that follows what happened at a time.
+func (p pace) later(at time.Duration) time.Duration {
+	if p.loose {
+		return p.poke
+	}
+	return at + p.poke
 }
 
 var (
 	virtual = pace{down: time.Second, blind: 40 * time.Second, poke: 5 * time.Second, over: 5 * time.Second}
-	byClock = pace{down: 200 * time.Millisecond, blind: 6 * time.Second, poke: 1500 * time.Millisecond, over: 2 * time.Second}
+	byClock = pace{down: 200 * time.Millisecond, blind: 6 * time.Second, poke: 500 * time.Millisecond, over: time.Second, loose: true}
 )
 
 // The plans of a walk that go back in time: at most so many, and to changes of one sort in one step.
@@ -213,7 +233,7 @@ func (a *analysis) crashes() {
 		return
 	}
 	// It is down while the user goes on.
-	down := a.t.took[a.last-1] + a.pace.over
+	down := a.pace.beyond(a.t.took[a.last-1])
 	for _, m := range a.of(a.last-1, operator) {
 		if m.done > 0 {
 			a.add(Intermediate, "down "+m.Write, a.last, m.after(kit.Crash(down)))
@@ -243,7 +263,7 @@ func (a *analysis) blindness() {
 			a.add(Stale, m.Write, 0, hidden)
 			for _, owner := range a.owners {
 				if owner != m.Of.Kind && slices.Contains(a.t.watched, owner) {
-					a.add(Stale, "poked "+m.Write, 0, hidden, kit.ForeignWrite().Of(owner).At(m.At+a.pace.poke))
+					a.add(Stale, "poked "+m.Write, 0, hidden, kit.ForeignWrite().Of(owner).At(a.pace.later(m.At)))
 				}
 			}
 		}
@@ -268,7 +288,7 @@ func (a *analysis) travels() {
 			continue
 		}
 		if back := int(last.Version) - int(c.Version) + 1; back > 0 {
-			later := last.At + a.pace.poke // it rests
+			later := a.pace.later(last.At) // it rests
 			a.add(Stale, "behind "+fmt.Sprint(c.Step == a.last)+c.Verb+c.Of.Kind, 0, kit.TimeTravel(back, a.pace.down).At(later.Round(time.Millisecond)))
 			n++
 		}
@@ -285,7 +305,7 @@ func (a *analysis) oversights() {
 	if a.last > 0 {
 		for _, m := range a.of(a.last-1, user) {
 			if m.done > 0 {
-				a.add(Unobserved, "paused "+m.Write, a.last, m.before(kit.Pause(a.t.took[a.last-1]+a.pace.over)))
+				a.add(Unobserved, "paused "+m.Write, a.last, m.before(kit.Pause(a.pace.beyond(a.t.took[a.last-1]))))
 				break
 			}
 		}

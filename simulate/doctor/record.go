@@ -4,6 +4,8 @@
 package doctor
 
 import (
+	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -17,23 +19,29 @@ import (
 
 // recorder records a run in real time. It is a simulate.Tracer.
 type recorder struct {
-	start time.Time
-	mu    struct {
+	now func() time.Time
+	mu  struct {
 		sync.Mutex
-		server *simulate.Server
-		trial  *trial
-		step   int
-		moved  time.Time
-		gap    time.Duration // the longest without movement in a step that then went on
-		open   map[int]int   // asks by the number of their request
-		last   map[ref]map[string]any
+		server    *simulate.Server
+		trial     *trial
+		start     time.Time
+		step      int
+		moved     time.Time
+		gap       time.Duration          // the longest without movement in a step that then went on
+		moves     map[string]int         // of this step, by what moves
+		open      map[int]int            // asks by the number of their request
+		asked     map[string]bool        // requests of this process
+		watched   map[string]bool        // kinds that this process watches
+		seen      map[ref]map[string]any // objects, as they were after their last write
+		revisions []int64                // of the trial's changes
 	}
 }
 
 func newRecorder(t *trial) *recorder {
-	r := &recorder{start: time.Now()}
-	r.mu.trial, r.mu.moved = t, time.Now()
-	r.mu.open, r.mu.last = map[int]int{}, map[ref]map[string]any{}
+	r := &recorder{now: time.Now}
+	r.mu.trial, r.mu.start, r.mu.moved = t, r.now(), r.now()
+	r.mu.open, r.mu.seen, r.mu.moves = map[int]int{}, map[ref]map[string]any{}, map[string]int{}
+	r.mu.asked, r.mu.watched = map[string]bool{}, map[string]bool{}
 	return r
 }
 
@@ -43,31 +51,78 @@ func (r *recorder) begin(s *simulate.Server) {
 	r.mu.server = s
 }
 
-// restart begins to count the time anew.
-func (r *recorder) restart() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.start = time.Now()
-}
-
 // next begins a step of the user.
 func (r *recorder) next(step int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.step, r.mu.moved = step, time.Now()
+	r.mu.step, r.mu.moved = step, r.now()
+	clear(r.mu.moves)
+}
+
+// touch counts as a movement that is not one of the program.
+func (r *recorder) touch() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.moved = r.now()
+}
+
+// started begins another process, which asks and watches anew.
+func (r *recorder) started() {
+	r.happen(ofLives, "the process starts")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.mu.asked)
+	clear(r.mu.watched)
 }
 
 // still returns how long nothing has moved, and the longest time after which it did again.
 func (r *recorder) still() (since, gap time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return time.Since(r.mu.moved), r.mu.gap
+	return r.now().Sub(r.mu.moved), r.mu.gap
 }
 
-func (r *recorder) moveLocked() {
-	now := time.Now()
+// asking reports whether the program waits for the answer to a write.
+func (r *recorder) asking() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.mu.open) > 0
+}
+
+// watching returns the kinds that this process watches, and watches reports whether it watches all of some.
+func (r *recorder) watching() (kinds []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for kind := range r.mu.watched {
+		kinds = append(kinds, kind)
+	}
+	return kinds
+}
+
+func (r *recorder) watches(kinds []string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !slices.ContainsFunc(kinds, func(kind string) bool { return !r.mu.watched[kind] })
+}
+
+// busiest says what has moved most in this step.
+func (r *recorder) busiest() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	most := ""
+	for what, n := range r.mu.moves {
+		if n > r.mu.moves[most] || n == r.mu.moves[most] && what < most {
+			most = what
+		}
+	}
+	return fmt.Sprintf("%s, %d times in this step, the last movement %s ago", most, r.mu.moves[most], r.now().Sub(r.mu.moved).Round(time.Millisecond))
+}
+
+func (r *recorder) moveLocked(what string) {
+	now := r.now()
 	r.mu.gap = max(r.mu.gap, now.Sub(r.mu.moved))
 	r.mu.moved = now
+	r.mu.moves[what]++
 }
 
 // happen records what happened besides changes.
@@ -75,8 +130,8 @@ func (r *recorder) happen(to func(*trial) *[]happening, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := to(r.mu.trial)
-	*all = append(*all, happening{time.Since(r.start), text})
-	r.moveLocked()
+	*all = append(*all, happening{r.now().Sub(r.mu.start), text})
+	r.moveLocked(text)
 }
 
 func ofLives(t *trial) *[]happening  { return &t.lives }
@@ -89,17 +144,22 @@ func clientOf(r simulate.Request) string {
 	return operator
 }
 
-func refOf(kind string, key types.NamespacedName) ref {
-	return ref{kind, keyText(key.Namespace, key.Name)}
-}
-
-// Asked records a request.
+// Asked records a request. The first of each sort of a process is a movement: it starts.
 func (r *recorder) Asked(q simulate.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t, kind := r.mu.trial, q.Kind.String()
-	if q.Verb == "watch" && clientOf(q) == operator && !slices.Contains(t.watched, kind) {
-		t.watched = append(t.watched, kind)
+	if clientOf(q) == operator {
+		if sort := q.Verb + " " + q.Path; !r.mu.asked[sort] && !excused(kind) {
+			r.mu.asked[sort] = true
+			r.moveLocked("the program asks to " + sort)
+		}
+		if q.Verb == "watch" {
+			r.mu.watched[kind] = true
+			if !slices.Contains(t.watched, kind) {
+				t.watched = append(t.watched, kind)
+			}
+		}
 	}
 	if !q.Writes() || excused(kind) {
 		return
@@ -109,74 +169,117 @@ func (r *recorder) Asked(q simulate.Request) {
 		write += "/" + q.Subresource
 	}
 	r.mu.open[q.Number] = len(t.asks)
-	t.asks = append(t.asks, ask{At: time.Since(r.start), Step: r.mu.step, Who: clientOf(q), Write: write, Of: refOf(kind, q.Key), path: q.Path})
-	r.moveLocked()
+	t.asks = append(t.asks, ask{At: r.now().Sub(r.mu.start), Step: r.mu.step, Who: clientOf(q), Write: write, Of: refOf(kind, q.Key), path: q.Path, Line: senderOf(q)})
+}
+
+// senderOf says who has sent a request, as far as the request tells: the stack is that of another process.
+func senderOf(q simulate.Request) string {
+	if clientOf(q) == user {
+		return ""
+	}
+	// client-go writes program/version (platform) kubernetes/commit, and a program may add /controller.
+	name, rest, _ := strings.Cut(q.Agent, "/")
+	if _, after, found := strings.Cut(rest, " kubernetes/"); found {
+		if _, controller, more := strings.Cut(after, "/"); more {
+			name += "/" + controller
+		}
+	}
+	query, _ := url.ParseQuery(q.Query) // what cannot be read says nothing
+	if manager := query.Get("fieldManager"); manager != "" && manager != name {
+		name += " as " + manager
+	}
+	return name
 }
 
 // Stored records a change.
 func (r *recorder) Stored(c simulate.Change) {
-	kind := c.Kind.String()
-	verb := "updated"
+	of, verb := refOf(c.Kind.String(), c.Key), "updated"
 	switch {
 	case c.Deleted:
 		verb = "deleted"
 	case c.Created:
 		verb = "created"
 	}
+	if of.given() {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.trial.changes = append(r.mu.trial.changes, change{
-		At: time.Since(r.start), Step: r.mu.step, Who: cluster, Verb: verb, Of: refOf(kind, c.Key), UID: string(c.UID), Version: uint64(c.Revision),
-	})
-	if !excused(kind) {
-		r.moveLocked()
+	t := r.mu.trial
+	t.changes = append(t.changes, change{At: r.now().Sub(r.mu.start), Step: r.mu.step, Who: cluster, Verb: verb, Of: of, UID: string(c.UID)})
+	r.mu.revisions = append(r.mu.revisions, c.Revision)
+	for _, i := range r.mu.open {
+		if verb == "updated" && t.asks[i].Of == of {
+			return // Answering knows whether it is more than a time
+		}
+	}
+	if !excused(of.Kind) {
+		r.moveLocked(fmt.Sprintf("%s is %s", of, verb))
 	}
 }
 
 // Answering gives the changes of a write to who asked for it.
 func (r *recorder) Answering(q simulate.Request) {
-	kind := q.Kind.String()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	all, asked := r.mu.trial.changes, time.Duration(0)
-	if i, ok := r.mu.open[q.Number]; ok {
-		asked = r.mu.trial.asks[i].At
-	}
-	const near = 50
-	for i := max(len(all)-near, 0); i < len(all); i++ {
-		c := &all[i]
-		if c.At < asked || c.Who != cluster || c.Of.Kind != kind || q.Key.Name != "" && c.Of != refOf(kind, q.Key) {
-			continue
-		}
-		c.Who = clientOf(q)
-		c.Fields = r.fieldsLocked(c.Of, q)
-		return
+	for _, i := range r.own(q) {
+		r.mu.Lock()
+		of, s := r.mu.trial.changes[i].Of, r.mu.server
+		r.mu.Unlock()
+		now, _ := s.Object(q.Resource, keyOf(of)).(*unstructured.Unstructured)
+		r.learn(i, now)
 	}
 }
 
-// fieldsLocked returns the fields that a write has changed.
-func (r *recorder) fieldsLocked(of ref, q simulate.Request) string {
-	if r.mu.server == nil {
-		return ""
+// own returns the changes of a write, which are from now on of its client.
+func (r *recorder) own(q simulate.Request) (changes []int) {
+	kind := q.Kind.String()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i, known := r.mu.open[q.Number]
+	if !known || r.mu.server == nil {
+		return nil
 	}
-	namespace, name, both := strings.Cut(of.Key, "/")
-	if !both {
-		namespace, name = "", namespace
+	asked := r.mu.trial.asks[i]
+	all := r.mu.trial.changes
+	const near = 50
+	for i := max(len(all)-near, 0); i < len(all); i++ {
+		c := &all[i]
+		if c.At < asked.At || c.Who != cluster || c.Of.Kind != kind || q.Key.Name != "" && c.Of != asked.Of {
+			continue
+		}
+		c.Who, c.Line = asked.Who, asked.Line
+		if changes = append(changes, i); q.Verb != "deletecollection" {
+			break
+		}
 	}
-	u, _ := r.mu.server.Object(q.Resource, types.NamespacedName{Namespace: namespace, Name: name}).(*unstructured.Unstructured)
-	if u == nil {
-		delete(r.mu.last, of)
-		return ""
+	return changes
+}
+
+// learn takes note of what a change has made of its object; nil: it is gone.
+func (r *recorder) learn(i int, now *unstructured.Unstructured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &r.mu.trial.changes[i]
+	if now == nil {
+		delete(r.mu.seen, c.Of)
+		return
 	}
-	was := r.mu.last[of]
-	r.mu.last[of] = u.Object
-	if was == nil {
-		return ""
+	r.mu.trial.raise(now)
+	was := r.mu.seen[c.Of]
+	r.mu.seen[c.Of] = now.Object
+	if was != nil {
+		c.Fields = fieldsBetween(was, now.Object)
 	}
+	if c.Verb == "updated" && (was == nil || c.Fields != "") {
+		r.moveLocked(c.Of.String() + " is updated: " + c.Fields)
+	}
+}
+
+// fieldsBetween names fields in which two states of an object differ.
+func fieldsBetween(was, is map[string]any) string {
 	const most = 6
 	var names []string
 	same := func(text string) string { return text }
-	for _, d := range differ(flatten(was, same), flatten(u.Object, same), func(string) bool { return false }) {
+	for _, d := range differ(flatten(was, same), flatten(is, same), func(string) bool { return false }) {
 		if name := anywhere(d.Path); !slices.Contains(names, name) && len(names) < most {
 			names = append(names, name)
 		}
@@ -184,14 +287,62 @@ func (r *recorder) fieldsLocked(of ref, q simulate.Request) string {
 	return strings.Join(names, ", ")
 }
 
+func keyOf(of ref) types.NamespacedName {
+	namespace, name, both := strings.Cut(of.Key, "/")
+	if !both {
+		namespace, name = "", namespace
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// sameWrites is how many writes that change nothing, or are refused, count as movements if they are alike.
+const sameWrites = 3
+
 // Answered records how a request ended.
 func (r *recorder) Answered(q simulate.Request, code int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if i, ok := r.mu.open[q.Number]; ok {
-		r.mu.trial.asks[i].Code = code
-		delete(r.mu.open, q.Number)
+	i, ok := r.mu.open[q.Number]
+	if !ok {
+		return
 	}
+	delete(r.mu.open, q.Number)
+	a := &r.mu.trial.asks[i]
+	a.Code = code
+	if what := fmt.Sprintf("%s asks to %s %s, which is answered with %d", a.Who, a.Write, a.Of.Key, code); r.mu.moves[what] < sameWrites {
+		r.moveLocked(what)
+	}
+}
+
+// end numbers the changes as plans count them: creations, deletions and what the user does, but not how often the
+// program has updated something.
+func (r *recorder) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := uint64(0)
+	for i := range r.mu.trial.changes {
+		if c := &r.mu.trial.changes[i]; c.counts() {
+			n++
+		}
+		r.mu.trial.changes[i].Version = n
+	}
+}
+
+func (c change) counts() bool { return !excused(c.Of.Kind) && (c.Who == user || c.Verb != "updated") }
+
+// revisions returns how many revisions ago it was before the last n changes that count.
+func (r *recorder) revisions(n int64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.mu.revisions
+	for i, c := range slices.Backward(r.mu.trial.changes) {
+		if c.counts() {
+			if n--; n <= 0 {
+				return all[len(all)-1] - all[i] + 1
+			}
+		}
+	}
+	return int64(len(all))
 }
 
 // Panicked fails the run.

@@ -8,6 +8,11 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-dev/flyball/kube"
+	"github.com/flyball-dev/flyball/simulate"
 )
 
 // objects are the objects of a cluster at one moment.
@@ -23,8 +28,10 @@ type trial struct {
 	// ends are the objects after each step, at rest; nil: the run did not come to rest there, or the
 	// next step did not wait for it.
 	ends []objects
-	// last are the objects at the end.
-	last objects
+	// last are the objects at the end, and initial those before the walk, which no others contain.
+	last, initial objects
+	// view is what this run has in common with others without faults; nil: it is not known.
+	view *view
 	// peaks are the highest values of spec.replicas that objects have had.
 	peaks map[ref]int64
 	// faults that happened, as lines with their times.
@@ -62,17 +69,51 @@ type wrong struct {
 // neverRests is the rule that a program comes to rest after each step of the user.
 const neverRests = "rest"
 
+// contentOf returns the objects of a server.
+func contentOf(s *simulate.Server) objects {
+	all := objects{}
+	for kind, obj := range s.Everything() {
+		of := refOf(kind.String(), kube.KeyOf(obj))
+		if u, ok := obj.(*unstructured.Unstructured); ok && !of.given() && !excused(of.Kind) {
+			all[of] = u.Object
+		}
+	}
+	return all
+}
+
+// content returns the objects of a server, without those from before the walk.
+func (t *trial) content(s *simulate.Server) objects {
+	all := contentOf(s)
+	for of := range t.initial {
+		delete(all, of)
+	}
+	return all
+}
+
+// rested reports whether a run without faults has come to rest after each step.
+func (t *trial) rested() bool {
+	return t.last != nil && !slices.ContainsFunc(t.ends, func(o objects) bool { return o == nil })
+}
+
+// expects reports whether the objects after a step are those of t, a run without faults.
+func (t *trial) expects(step int, now objects) bool {
+	return t != nil && t.view != nil && step < len(t.ends) && t.ends[step] != nil && len(t.view.unlike(t.ends[step], now)) == 0
+}
+
+// raise takes note of the number of replicas that a workload wants.
+func (t *trial) raise(u *unstructured.Unstructured) {
+	of := refOf(u.GroupVersionKind().GroupKind().String(), kube.KeyOf(u))
+	if n, found, err := unstructured.NestedInt64(u.Object, "spec", "replicas"); found && err == nil && (of.Kind == "StatefulSet.apps" || of.Kind == "Deployment.apps") {
+		t.peaks[of] = max(t.peaks[of], n)
+	}
+}
+
 // aimed reports whether all faults of the plan have happened.
 func (t *trial) aimed() bool { return len(t.plan.Faults) == 0 || len(t.faults) > 0 }
 
 // isBlind reports whether the run was ended while a fault kept the program from seeing what it does. It is not
 // judged: when the fault ends the program may be right.
 func (t *trial) isBlind() bool { return t.circled > 0 && t.circled <= t.blindUntil }
-
-// rests reports whether the program came to rest after each step.
-func (t *trial) rests() bool {
-	return !slices.ContainsFunc(t.allWrongs(), func(w wrong) bool { return w.rule == neverRests })
-}
 
 // busiest names what the program does most often.
 func (t *trial) busiest() string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/jsontree"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/aim"
 )
 
 // fields says which fields of an object a write has changed. It tells no values, which
@@ -35,7 +36,7 @@ func newFields(server *simulate.Server) *fields {
 func (f *fields) took(c simulate.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mu.taken[object{c.Kind.String(), keyText(c.Key.Namespace, c.Key.Name)}] = storedKey{c.Resource, c.Key}
+	f.mu.taken[object{c.Kind.String(), aim.KeyText(c.Key)}] = storedKey{c.Resource, c.Key}
 }
 
 // changed returns the fields that a change has changed; empty: none that count, or all

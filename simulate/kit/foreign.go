@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/aim"
 )
 
 // foreignWrites are the annotations that requests on their way must not remove.
@@ -79,7 +80,7 @@ func (f *foreignWrites) erased(r simulate.Request) {
 	gone := is == nil || is.GetUID() != wrote.uid
 	kept := !gone && is.GetAnnotations()[annotationOf(foreignWrite)] == wrote.text
 	if !gone && !kept && r.Number <= wrote.request && programOf(r.Client) != "" {
-		f.record.add(Event{What: Erased, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: f.record.numbered(r)})
+		f.record.add(Event{What: Erased, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: aim.KeyText(r.Key), Request: f.record.numbered(r)})
 	}
 	if !kept || r.Number == wrote.request {
 		f.forget(at)

@@ -110,7 +110,7 @@ func (p *process) Note(n simhook.Note) {
 		return // see look
 	}
 	p.w.record.add(Event{
-		What: string(n.What), Who: p.name, Kind: n.Kind, Name: n.Name, Key: strings.TrimPrefix(n.Key, "/"), // as keyText writes it
+		What: string(n.What), Who: p.name, Kind: n.Kind, Name: n.Name, Key: strings.TrimPrefix(n.Key, "/"), // as aim.KeyText writes it
 		UID: n.UID, Version: n.Version,
 		Reached: n.Reached, Own: n.Own, Whole: n.Whole, Quiet: n.Quiet, Count: n.Count, Causes: n.Causes, After: n.After, Text: n.Text,
 	})

@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/aim"
 )
 
 // process is one life of a program: a manager, what setup added to it, and the network
@@ -134,7 +135,7 @@ func (p *process) run(ctx context.Context) error {
 	opts.MetricsAddress, opts.HealthAddress = "0", "0" // a bubble has no sockets
 	opts.Logger = p.logger()
 	opts.Informers.DetectMutations = informer.MutationDetection{Rate: 1, OnMutation: func(m informer.Mutation) {
-		p.record(Event{What: Mutated, Kind: m.Kind.GroupKind().String(), Key: keyText(m.Key.Namespace, m.Key.Name), Text: m.String()})
+		p.record(Event{What: Mutated, Kind: m.Kind.GroupKind().String(), Key: aim.KeyText(m.Key), Text: m.String()})
 	}}
 	if p.w.packs && opts.Informers.Compact.Codec == nil {
 		// Few objects stay open, so that most are opened anew.

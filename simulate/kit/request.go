@@ -15,13 +15,6 @@ func kindText(r simulate.Request) string {
 	return r.Kind.String()
 }
 
-func keyText(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
-}
-
 func pathText(r simulate.Request) string {
 	if r.Query == "" {
 		return r.Path

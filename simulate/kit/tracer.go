@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/aim"
 )
 
 // tracer records what the server does, and fires the faults that are triggered by it.
@@ -20,7 +21,7 @@ func (t tracer) Asked(r simulate.Request) {
 	}
 	run, shard := t.w.programs.run(r)
 	t.w.record.add(Event{
-		What: Asked, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name),
+		What: Asked, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: aim.KeyText(r.Key),
 		Request: t.w.record.numbered(r), Text: pathText(r), Run: run, Shard: shard,
 	})
 	if r.Verb != "watch" {
@@ -41,7 +42,7 @@ func (t tracer) numbered(r simulate.Request) int {
 
 // Stored records a revision.
 func (t tracer) Stored(c simulate.Change) {
-	e := Event{What: Changed, Kind: c.Kind.String(), Key: keyText(c.Key.Namespace, c.Key.Name), UID: string(c.UID), Version: uint64(c.Version), Count: int(c.Generation), Name: "updated", Holder: c.Holder, Quiet: c.Undone}
+	e := Event{What: Changed, Kind: c.Kind.String(), Key: aim.KeyText(c.Key), UID: string(c.UID), Version: uint64(c.Version), Count: int(c.Generation), Name: "updated", Holder: c.Holder, Quiet: c.Undone}
 	switch {
 	case c.Deleted:
 		e.Name, e.Version = "deleted", uint64(c.Revision)
@@ -73,7 +74,7 @@ func (t tracer) Answered(r simulate.Request, code int) {
 	if r.Verb == "watch" {
 		t.alone(r)
 	}
-	t.w.record.add(Event{What: Answered, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: t.w.record.numbered(r), Code: code})
+	t.w.record.add(Event{What: Answered, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: aim.KeyText(r.Key), Request: t.w.record.numbered(r), Code: code})
 	t.w.record.forget(r)
 	if r.Verb != "watch" {
 		t.w.record.under(-1)
@@ -92,7 +93,7 @@ func (t tracer) Sending(r simulate.Request, e simulate.Event) {
 		t.w.faults.met(r, sending)
 	}
 	version, _ := strconv.ParseUint(e.ResourceVersion, 10, 64) // an error has none
-	t.w.record.add(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: keyText(e.Key.Namespace, e.Key.Name), Version: version, Request: t.w.record.numbered(r)})
+	t.w.record.add(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: aim.KeyText(e.Key), Version: version, Request: t.w.record.numbered(r)})
 }
 
 // alone waits for an instant at which nothing else happens. Watches need it: one change

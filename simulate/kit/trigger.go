@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/aim"
 	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
@@ -308,14 +309,7 @@ func (o Op) ofWrite(r simulate.Request, named string) bool {
 	if o.When.User != (r.Client == "user") || o.Process != "" && o.Process != programOf(r.Client) {
 		return false
 	}
-	if verb, rest, ok := strings.Cut(named, " "); ok {
-		if verb != r.Verb {
-			return false
-		}
-		named = rest
-	}
-	kind, sub, _ := strings.Cut(named, "/")
-	return (kind == "*" || ofKind(kindText(r), kind)) && (sub == r.Subresource || kind == "*")
+	return aim.Names(named, r)
 }
 
 func programOf(process string) string { return process[:max(strings.LastIndex(process, "-"), 0)] }

@@ -16,7 +16,9 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/aim"
 	"github.com/flyball-dev/flyball/simulate/internal/seededrand"
 )
 
@@ -77,7 +79,7 @@ func (w *World) open(t *testing.T) (err error) {
 	for _, own := range []struct{ kind, resource string }{{"Namespace", "namespaces"}, {"Service", "services"}} { // from before the Tracer was set
 		for _, obj := range w.server.Objects(schema.GroupResource{Resource: own.resource}) {
 			v, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
-			w.record.add(Event{What: Changed, Who: "cluster", Kind: own.kind, Name: "created", Key: keyText(obj.GetNamespace(), obj.GetName()), UID: string(obj.GetUID()), Version: v})
+			w.record.add(Event{What: Changed, Who: "cluster", Kind: own.kind, Name: "created", Key: aim.KeyText(kube.KeyOf(obj)), UID: string(obj.GetUID()), Version: v})
 		}
 	}
 	if err := w.user.installDefinitions(w.cfg.definitions); err != nil {

@@ -43,6 +43,9 @@ type Cluster interface {
 	// Wait blocks until done returns true, until a time (zero: no limit), or until ctx
 	// ends. It calls done under the lock of Observe.
 	Wait(ctx context.Context, until time.Time, done func() bool)
+	// Due takes note of when the next step is due; zero: none is planned. It is called under
+	// the lock of Observe.
+	Due(at time.Time)
 
 	// Create stores a new object, with its defaults.
 	Create(ctx context.Context, manager string, r schema.GroupResource, typed metav1.Object) (*object.Object, error)

@@ -95,7 +95,11 @@ func (c *controllers) work(ctx context.Context) {
 
 // subscribe subscribes to the present objects and to all later changes.
 func (c *controllers) subscribe() (leave func()) {
-	return c.cluster.Observe(func(change revisions.Change) { c.changes = append(c.changes, timedChange{time.Now(), change}) })
+	return c.cluster.Observe(func(change revisions.Change) {
+		now := time.Now()
+		c.changes = append(c.changes, timedChange{now, change})
+		c.cluster.Due(now)
+	})
 }
 
 // await blocks until something has changed, a step is due or ctx ends. It returns the
@@ -108,6 +112,9 @@ func (c *controllers) await(ctx context.Context) []timedChange {
 	var heard []timedChange
 	c.cluster.Wait(ctx, next, func() bool {
 		heard, c.changes = c.changes, nil
+		if len(heard) == 0 {
+			c.cluster.Due(next)
+		}
 		return len(heard) > 0
 	})
 	return heard

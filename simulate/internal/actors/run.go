@@ -16,12 +16,15 @@ import (
 	"errors"
 	"net/netip"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Options say which actors run, and how fast. See simulate.Actors.
 type Options struct {
 	GarbageCollector, Namespaces, Workloads bool
 	Delay                                   time.Duration
+	Statuses                                map[schema.GroupKind]map[string]any
 }
 
 // Run runs actors in the caller's goroutine until ctx ends.
@@ -48,6 +51,9 @@ func chosen(c *controllers, opts Options) (all []actor) {
 			deploymentController{c}, replicaSetController{c}, statefulSetController{c}, daemonSetController{c},
 			jobController{c}, endpointKeeper{c}, nodeKeeper{c}, claimProtection{c}, podKeeper{c, map[netip.Addr]Reference{}},
 		)
+	}
+	if len(opts.Statuses) > 0 {
+		all = append(all, stub{c, opts.Statuses})
 	}
 	return all
 }

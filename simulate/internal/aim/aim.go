@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -58,7 +59,7 @@ type Fault struct {
 	Nth    int    `json:"nth,omitempty"`
 	// User: writes of the user count, and not those of the program.
 	User bool `json:"user,omitempty"`
-	// At is the time at which it happens, since it was given, if neither Before nor After is set.
+	// At is how long after that it happens. Without Before and After it counts from when the fault was given.
 	At Duration `json:"at,omitempty"`
 }
 
@@ -86,15 +87,18 @@ func (f Fault) String() string {
 	if f.For > 0 {
 		text += " for " + time.Duration(f.For).String()
 	}
-	whose := ""
+	whose, later := "", ""
 	if f.User {
 		whose = " of the user"
 	}
+	if f.At > 0 {
+		later = ", " + time.Duration(f.At).String() + " later"
+	}
 	switch {
 	case f.Before != "":
-		return fmt.Sprintf("%s before write %d of %s%s", text, max(f.Nth, 1), f.Before, whose)
+		return fmt.Sprintf("%s before write %d of %s%s%s", text, max(f.Nth, 1), f.Before, whose, later)
 	case f.After != "":
-		return fmt.Sprintf("%s after write %d of %s%s", text, max(f.Nth, 1), f.After, whose)
+		return fmt.Sprintf("%s after write %d of %s%s%s", text, max(f.Nth, 1), f.After, whose, later)
 	}
 	return text + " at " + time.Duration(f.At).String()
 }
@@ -114,7 +118,7 @@ func (f Fault) Check() error {
 		{min(int64(f.Nth), f.Amount, int64(f.For), int64(f.At)) < 0, "has a negative number"},
 		{is(TimeTravel) && f.Amount == 0, "has no amount; give the number of revisions that the server lags behind"},
 		{is(Slow, Coalesce) && f.Kind == "" && !byWrite, "has neither a kind nor a write"},
-		{is(LoseResponse, Reject) && !byWrite, "needs a write; give before"},
+		{is(LoseResponse, Reject) && (!byWrite || f.At > 0), "needs a write; give before, and no at"},
 		{is(Reject) && !slices.Contains([]int{0, 429, 500, 503}, f.Code), "needs the code 429, 500 or 503"},
 	} {
 		if rule.broken {
@@ -148,6 +152,7 @@ type Control struct {
 		server *simulate.Server // nil: nothing happens yet
 		open   []*armed
 		done   []Fault // that have begun
+		timed  int     // faults that wait for a time
 	}
 }
 
@@ -183,11 +188,7 @@ func (c *Control) Arm(faults ...Fault) error {
 	}
 	for _, f := range faults {
 		if f.Before == "" && f.After == "" {
-			c.work.Go(func() {
-				if c.rest(time.Duration(f.At)) {
-					c.fire(f, nil)
-				}
-			})
+			c.fireLater(f)
 			continue
 		}
 		c.mu.Lock()
@@ -195,6 +196,36 @@ func (c *Control) Arm(faults ...Fault) error {
 		c.mu.Unlock()
 	}
 	return nil
+}
+
+// fireLater makes a fault happen after its time, for no write.
+func (c *Control) fireLater(f Fault) {
+	wait := func(n int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.mu.timed += n
+	}
+	wait(1)
+	c.work.Go(func() {
+		defer wait(-1)
+		if c.rest(time.Duration(f.At)) {
+			c.fire(f, nil)
+		}
+	})
+}
+
+// Timed reports whether faults wait for a time.
+func (c *Control) Timed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.timed > 0
+}
+
+// Happened returns the faults that have begun.
+func (c *Control) Happened() []Fault {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]Fault{}, c.mu.done...)
 }
 
 // Open returns the faults that wait for their writes.
@@ -257,7 +288,11 @@ func (c *Control) met(r simulate.Request, after bool) {
 	})
 	c.mu.Unlock()
 	for _, f := range due {
-		c.fire(f, &r)
+		if f.At > 0 {
+			c.fireLater(f)
+		} else {
+			c.fire(f, &r)
+		}
 	}
 }
 
@@ -272,6 +307,9 @@ func Names(named string, r simulate.Request) bool {
 	kind, sub, _ := strings.Cut(named, "/")
 	return kind == "*" || OfKind(r.Kind, kind) && sub == r.Subresource
 }
+
+// KeyText returns a key as people write it: the name of an object without a namespace has no slash.
+func KeyText(key types.NamespacedName) string { return strings.TrimPrefix(key.String(), "/") }
 
 // OfKind reports whether named is the kind, with or without its group.
 func OfKind(kind schema.GroupKind, named string) bool {
@@ -351,7 +389,7 @@ func (c *Control) annotate(s *simulate.Server, of schema.GroupResource, r *simul
 	if r != nil && r.Resource == of {
 		key = r.Key
 	} else if all := s.Objects(of); len(all) > 0 {
-		key = types.NamespacedName{Namespace: all[0].GetNamespace(), Name: all[0].GetName()}
+		key = kube.KeyOf(all[0])
 	}
 	text := fmt.Sprint(s.Revision())
 	_ = s.Change(of, key, func(m metav1.Object) { // a missing object needs none

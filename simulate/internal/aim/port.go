@@ -28,7 +28,7 @@ func (p *Port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case http.MethodGet:
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string][]Fault{"waiting": p.Control.Open(), "happened": p.Control.happened()})
+		_ = json.NewEncoder(w).Encode(map[string][]Fault{"waiting": p.Control.Open(), "happened": p.Control.Happened()})
 	case http.MethodDelete:
 		p.Control.disarm()
 		w.WriteHeader(http.StatusNoContent)
@@ -39,13 +39,6 @@ func (p *Port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Port is the HTTP interface of a Control.
 type Port struct{ Control *Control }
-
-// happened returns the faults that have begun.
-func (c *Control) happened() []Fault {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return append([]Fault{}, c.mu.done...)
-}
 
 // disarm forgets the faults that wait, and ends those of the server.
 func (c *Control) disarm() {

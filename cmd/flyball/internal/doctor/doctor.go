@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/flyball-dev/flyball/internal/commandline"
@@ -60,12 +61,29 @@ func Run(ctx context.Context, args []string, out, problems io.Writer) int {
 	}
 	flags.Var((*list)(&c.CRDs), "crds", "`directory` or file of CustomResourceDefinitions; may be given again")
 	flags.Var((*list)(&c.Samples), "samples", "`directory` or file of objects that a user creates; may be given again")
+	flags.Var((*list)(&c.With), "with", "`program` with its arguments that runs beside it, such as the operator's other binary; may be given again")
+	flags.Var((*list)(&c.Webhooks), "webhooks", "`directory` or file of the configurations of webhooks that the program serves; may be given again")
+	flags.IntVar(&c.WebhookPort, "webhook-port", 0, "`port` of the program's webhooks, if it takes none as an argument; 0: a free one, as {webhook-port}")
+	flags.Func("stub", "`kind=file` of a kind whose controller is missing, such as Certificate.cert-manager.io=status.yaml: its objects get that status; may be given again", func(text string) error {
+		kind, file, found := strings.Cut(text, "=")
+		if !found {
+			return errors.New("write KIND=FILE, such as Certificate.cert-manager.io=status.yaml")
+		}
+		if c.Stubs == nil {
+			c.Stubs = map[string]string{}
+		}
+		c.Stubs[kind] = file
+		return nil
+	})
 	flags.Var((*list)(&c.Env), "env", "further variable of the program, as `NAME=value`; may be given again")
 	flags.StringVar(&c.Known, "known", "", "`file` of the IDs of known findings, one in a line")
 	flags.StringVar(&c.Out, "out", "", "`directory` for doctor.html, doctor.json, doctor.sarif and the output of the program")
 	flags.DurationVar(&c.Budget, "budget", 10*time.Minute, "how long to try plans")
 	flags.DurationVar(&c.RestWithin, "rest", time.Minute, "how long the program may take until it rests after a change")
-	flags.IntVar(&c.Parallel, "parallel", 1, "`number` of processes at once; for more than one the program's ports must be free, as with {port}")
+	flags.IntVar(&c.Parallel, "parallel", 0, "`number` of processes at once; 0: as many as processors, and at least two")
+	flags.IntVar(&c.MostPlans, "most", 0, "`number` of plans to try at most, the most promising ones first; 0: as many as the budget allows")
+	flags.BoolVar(&c.First, "first", false, "end at the first finding")
+	flags.IntVar(&c.Repeat, "repeat", 2, "how `often` the plan of a finding is repeated")
 	flags.StringVar(&c.Plan, "plan", "", "run the plan with this `ID` alone")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := flags.Parse(args); err != nil {

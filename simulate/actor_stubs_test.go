@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// Objects of a kind without a controller get the status that is given, with their generation.
+func TestActors_StubsWriteAStatus(t *testing.T) {
+	statuses := &simulate.Statuses{
+		{Group: "apps", Kind: "Deployment"}: {"readyReplicas": int64(3), "observedGeneration": int64(0)},
+	}
+	acting(t, simulate.Options{}, simulate.Actors{Statuses: statuses}, func(p *play) {
+		const at = "/apis/apps/v1/namespaces/ns/deployments"
+		made := p.must("POST "+at, `{"metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+		p.settle()
+		for range 2 {
+			u := unstructured.Unstructured{Object: p.must("GET "+at+"/web", "")}
+			ready, _, _ := unstructured.NestedInt64(u.Object, "status", "readyReplicas")
+			observed, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+			if ready != 3 || observed != u.GetGeneration() {
+				t.Errorf("the status is %v at generation %d", u.Object["status"], u.GetGeneration())
+			}
+			made["spec"].(map[string]any)["paused"] = true
+			delete(made["metadata"].(map[string]any), "resourceVersion")
+			text, err := (&unstructured.Unstructured{Object: made}).MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.must("PUT "+at+"/web", string(text))
+			p.settle()
+		}
+	})
+}
+
+// settle waits until the actors have nothing to do.
+func (p *play) settle() {
+	for synctest.Wait(); !p.ActorsDue().IsZero(); synctest.Wait() {
+		time.Sleep(time.Until(p.ActorsDue()))
+	}
+}
+
+// The actors say that they have work while they do, and nothing when all is done.
+func TestActors_SayWhenTheyHaveWork(t *testing.T) {
+	acting(t, simulate.Options{}, simulate.Actors{Namespaces: true, Workloads: true}, func(p *play) {
+		p.settle()
+		p.must("POST /api/v1/namespaces/ns/pods", `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+		if due := p.ActorsDue(); due.IsZero() {
+			t.Error("a Pod is to be started, and no step is due")
+		}
+		p.settle()
+		pods := p.Objects(schema.GroupResource{Resource: "pods"})
+		if phase, _, _ := unstructured.NestedString(pods[0].(*unstructured.Unstructured).Object, "status", "phase"); phase != "Running" {
+			t.Errorf("when no step is due any more the Pod is %s, want it to run", phase)
+		}
+	})
+}

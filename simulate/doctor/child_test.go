@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor_test
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flyball-dev/flyball/simulate/doctor"
+)
+
+// gatesOf returns this test program as an operator of Gates that behaves in some way.
+func gatesOf(t *testing.T, how string, env ...string) doctor.Command {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doctor.Command{
+		Args: []string{program}, Env: append(env, gatesAre+"="+how), CRDs: []string{"testdata/gates.yaml"}, Samples: []string{"testdata/gate.yaml"},
+		Budget: time.Hour, Parallel: 2,
+	}
+}
+
+func examine(t *testing.T, c doctor.Command) *doctor.Report {
+	t.Helper()
+	r, err := c.Examine(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(r.Text())
+	return r
+}
+
+func TestCommand_FindsAPlantedBug(t *testing.T) {
+	t.Parallel()
+	c := gatesOf(t, "second with the first")
+	c.First = true
+	for _, f := range examine(t, c).Findings {
+		if f.Class == doctor.OtherEnd && f.Kind == "Secret" && f.Pattern == doctor.Intermediate && f.Repeated == f.Tries && strings.HasSuffix(f.Line, "/gates") {
+			return
+		}
+	}
+	t.Error("no finding says that the Secret is missing after a crash, is repeated by each repetition, and names the user agent")
+}
+
+// A right program has no finding although it polls, has random names, holds a Lease when it is killed, ignores SIGTERM,
+// has a port that no two processes can share, and has forked. Nothing of it is left.
+func TestCommand_ARightProgramHasNoFinding(t *testing.T) {
+	t.Parallel()
+	reports, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var forked sync.WaitGroup
+	forked.Go(func() {
+		for {
+			conn, err := reports.Accept()
+			if err != nil {
+				return
+			}
+			forked.Go(func() {
+				_, _ = io.ReadAll(conn) // until the other end is gone
+				_ = conn.Close()
+			})
+		}
+	})
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := port.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := gatesOf(t, "polls, random, elected, stubborn, forks", reportTo+"="+reports.Addr().String(), listenAt+"="+port.Addr().String())
+	c.MostPlans = 8
+	r := examine(t, c)
+	if len(r.Findings) > 0 || len(r.Skipped) > 0 || r.Ran != c.MostPlans {
+		t.Errorf("%d findings, %d of %d plans run, not judged: %v", len(r.Findings), r.Ran, c.MostPlans, r.Skipped)
+	}
+	_ = reports.Close()
+	forked.Wait()
+}
+
+func TestCommand_SaysWhyItCannotExamine(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	absent := gatesOf(t, "right")
+	absent.Args = []string{filepath.Join(t.TempDir(), "absent")}
+	for want, c := range map[string]doctor.Command{
+		"ends by itself again and again, the last time with exit status 1; its last output:\nconnect to the database: no such host": gatesOf(t, "dies"),
+		"port is in use; write {port}": gatesOf(t, "right", listenAt+"="+taken.Addr().String()),
+		"start the program":            absent,
+	} {
+		if _, err := c.Examine(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it returns %v, want %q", err, want)
+		}
+	}
+}
+
+// Samples that the server refuses are said to be refused, and no plan is run.
+func TestCommand_SaysWhichSamplesAreRefused(t *testing.T) {
+	t.Parallel()
+	c := gatesOf(t, "right")
+	c.Samples = []string{"testdata/sample.yaml"} // of a kind that is not served
+	r := examine(t, c)
+	if r.Ran > 0 || len(r.Skipped) == 0 || !strings.Contains(r.Skipped[0], "create the sample Shop default/corner") {
+		t.Errorf("%d plans are run, not judged: %v", r.Ran, r.Skipped)
+	}
+}
+
+// What keeps moving is named, and no end states are compared.
+func TestCommand_SaysWhatDoesNotRest(t *testing.T) {
+	t.Parallel()
+	c := gatesOf(t, "restless")
+	c.RestWithin = 3 * time.Second
+	r := examine(t, c)
+	if len(r.Findings) != 1 || r.Findings[0].Class != doctor.Restless || !strings.Contains(r.Findings[0].Text, "ConfigMap default/north is updated: data.count") || r.Ran > 0 {
+		t.Errorf("%d plans are run, and the findings are %v; want one that names the ConfigMap", r.Ran, r.Findings)
+	}
+}
+
+// The server calls the webhooks that the program serves, and trusts the certificate that doctor has made for it.
+func TestCommand_CallsTheWebhooksOfTheProgram(t *testing.T) {
+	t.Parallel()
+	c := gatesOf(t, "closed")
+	c.Args, c.Webhooks = append(c.Args, "{webhook-port}", "{webhook-certs}"), []string{"testdata/webhook.yaml"}
+	r := examine(t, c)
+	if r.Ran > 0 || len(r.Skipped) == 0 || !strings.Contains(r.Skipped[0], "gates are closed at /validate") {
+		t.Errorf("%d plans are run, not judged: %v; want the webhook's refusal", r.Ran, r.Skipped)
+	}
+}
+
+func TestCommand_SaysWhatIsWrongWithAStub(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty.yaml")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{empty: "there is no field", "testdata/absent.yaml": "no such file"} {
+		c := gatesOf(t, "right")
+		c.Stubs = map[string]string{"Certificate.cert-manager.io": name}
+		if _, err := c.Examine(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "the stub of Certificate.cert-manager.io") {
+			t.Errorf("the stub %s: %v, want %q", name, err, want)
+		}
+	}
+}
