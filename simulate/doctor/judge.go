@@ -69,7 +69,8 @@ func (r *reference) judge(t *trial) (out []verdict) {
 	}
 	out = append(out, r.judgeRules(t)...)
 	if !r.walk.gone { // else nothing is wanted in the end, and what is made for it is garbage
-		out = append(out, r.judgeDeletions(t)...)
+		deleted := r.judgeDeletions(t)
+		out = append(append(out, deleted...), r.judgeRepetitions(t, deleted)...)
 		out = append(out, r.judgeCounts(t)...)
 	}
 	if t.last != nil && r.first().last != nil && !slices.ContainsFunc(out, func(v verdict) bool { return v.class == Restless }) {
@@ -141,33 +142,62 @@ func stateful(kind string) bool {
 
 // judgeDeletions returns objects that the program has deleted more often than without faults.
 func (r *reference) judgeDeletions(t *trial) (out []verdict) {
-	deleted := func(run *trial) map[string]int {
-		counts, known := map[string]int{}, map[string]bool{}
+	for _, e := range r.excesses(t, isDeletion) {
+		class := MadeAnew
+		if stateful(e.last.Of.Kind) {
+			class = LosesState
+		}
+		out = append(out, verdict{class, e.name, "", fmt.Sprintf("%s is deleted %s, and %s without the fault%s", e.name, times(e.here), times(e.most), at(e.last.Line)), e.last.Of})
+	}
+	return out
+}
+
+// judgeRepetitions returns Jobs that the program has created more often than without faults, and not because it has
+// deleted them: their work is done again.
+func (r *reference) judgeRepetitions(t *trial, deleted []verdict) (out []verdict) {
+	for _, e := range r.excesses(t, func(c change) bool { return c.Verb == "created" && c.Who == operator && c.Of.Kind == "Job.batch" }) {
+		if !slices.ContainsFunc(deleted, func(v verdict) bool { return v.what == e.name }) {
+			out = append(out, verdict{TooMany, e.name, "runs", fmt.Sprintf("%s is run %s, and %s without the fault%s", e.name, times(e.here), times(e.most), at(e.last.Line)), e.last.Of})
+		}
+	}
+	return out
+}
+
+// excess is that something has happened to objects of one name more often than without faults.
+type excess struct {
+	name       string
+	here, most int
+	last       change
+}
+
+// excesses returns the names to whose objects it has happened more often than without faults, once for each object.
+func (r *reference) excesses(t *trial, it func(change) bool) (out []excess) {
+	count := func(run *trial) (counts map[string]int, last map[string]change) {
+		counts, last = map[string]int{}, map[string]change{}
+		known := map[string]bool{}
 		for _, c := range run.changes {
-			if name := r.view.name(c.Of); name != "" && isDeletion(c) && !strings.HasSuffix(name, "*") && !known[c.UID] {
+			if name := r.view.name(c.Of); name != "" && it(c) && !strings.HasSuffix(name, "*") {
+				last[name] = c
+				if !known[c.UID] {
+					counts[name]++
+				}
 				known[c.UID] = true
-				counts[name]++
 			}
 		}
-		return counts
+		return counts, last
 	}
 	most := map[string]int{}
 	for _, run := range r.runs {
-		for name, n := range deleted(run) {
+		counts, _ := count(run)
+		for name, n := range counts {
 			most[name] = max(most[name], n)
 		}
 	}
-	here := deleted(t)
+	here, last := count(t)
 	for _, name := range slices.Sorted(maps.Keys(here)) {
-		if here[name] <= most[name] {
-			continue
+		if here[name] > most[name] {
+			out = append(out, excess{name, here[name], most[name], last[name]})
 		}
-		last, class := r.lastDeletion(t, name), MadeAnew
-		if stateful(last.Of.Kind) {
-			class = LosesState
-		}
-		out = append(out, verdict{class, name, "", fmt.Sprintf("%s is deleted %s, and %s without the fault%s",
-			name, times(here[name]), cmp.Or(map[bool]string{true: "never"}[most[name] == 0], times(most[name])), at(last.Line)), last.Of})
 	}
 	return out
 }
@@ -179,17 +209,10 @@ func isDeletion(c change) bool {
 	return deleted && (c.Who == operator || c.Who == cluster && c.Of.Kind == "Pod")
 }
 
-func (r *reference) lastDeletion(t *trial, name string) (last change) {
-	for _, c := range t.changes {
-		if isDeletion(c) && r.view.name(c.Of) == name {
-			last = c
-		}
-	}
-	return last
-}
-
 func times(n int) string {
 	switch n {
+	case 0:
+		return "never"
 	case 1:
 		return "once"
 	case 2:
