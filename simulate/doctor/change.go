@@ -77,13 +77,20 @@ type ask struct {
 // done reports whether the write was carried out.
 func (a ask) done() bool { return a.Code >= 200 && a.Code < 300 }
 
-// excused reports whether objects of a kind say nothing about what a program has made.
-func excused(kind string) bool {
+// ignored reports whether objects of a kind say nothing about what a program has made.
+func ignored(kind string) bool {
 	switch kind {
-	case "Lease.coordination.k8s.io", "Event", "Event.events.k8s.io", "CustomResourceDefinition.apiextensions.k8s.io",
-		// The history of workloads, which Kubernetes' controllers keep.
-		"ControllerRevision.apps", "ReplicaSet.apps":
+	case "Lease.coordination.k8s.io", "Event", "Event.events.k8s.io", "CustomResourceDefinition.apiextensions.k8s.io":
 		return true
 	}
 	return false
 }
+
+// isHistory reports whether Kubernetes' controllers keep the history of workloads in objects of a kind. A program may
+// keep its own there.
+func isHistory(kind string) bool {
+	return kind == "ControllerRevision.apps" || kind == "ReplicaSet.apps"
+}
+
+// excused reports whether a change of an object of a kind by any client says nothing about what a program has made.
+func excused(kind string) bool { return ignored(kind) || isHistory(kind) }

@@ -51,10 +51,11 @@ func TestExamine_FindsPlantedBugs(t *testing.T) {
 		pattern doctor.Pattern
 		line    string
 	}{
-		"second with the first": {doctor.OtherEnd, doctor.Intermediate, ""},
-		"never removed":         {doctor.NotUndone, doctor.Declarative, ""},
-		"never smaller":         {doctor.NotUndone, doctor.Declarative, ""},
-		"panic":                 {doctor.Panicked, doctor.Declarative, ""},
+		"second with the first":   {doctor.OtherEnd, doctor.Intermediate, ""},
+		"a revision for each try": {doctor.OtherEnd, doctor.Intermediate, ""},
+		"never removed":           {doctor.NotUndone, doctor.Declarative, ""},
+		"never smaller":           {doctor.NotUndone, doctor.Declarative, ""},
+		"panic":                   {doctor.Panicked, doctor.Declarative, ""},
 	} {
 		t.Run(strings.ReplaceAll(bug, " ", "-"), func(t *testing.T) {
 			op := shopOperator(bug)

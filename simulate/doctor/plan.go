@@ -86,7 +86,7 @@ type moment struct {
 func momentsOf(t *trial) (out []moment) {
 	asked, done, known := map[string]int{}, map[string]int{}, map[string]bool{}
 	for _, a := range t.asks {
-		if a.Who == cluster || excused(a.Of.Kind) {
+		if a.Who == cluster || ignored(a.Of.Kind) {
 			continue
 		}
 		class := a.Who + " " + a.Write

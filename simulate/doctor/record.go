@@ -161,7 +161,7 @@ func (r *recorder) Asked(q simulate.Request) {
 			}
 		}
 	}
-	if !q.Writes() || excused(kind) {
+	if !q.Writes() || ignored(kind) {
 		return
 	}
 	write := q.Verb + " " + kind

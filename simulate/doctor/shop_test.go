@@ -121,7 +121,7 @@ func (r *shops) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	if r.bug == "panic" && s.Spec.Window.Hours > 8 { // Window may be absent
 		return reconcile.Result{}, nil
 	}
-	for _, step := range []func(context.Context, *shop) error{r.settings, r.secrets, r.set} {
+	for _, step := range []func(context.Context, *shop) error{r.revise, r.settings, r.secrets, r.set} {
 		if err := step(ctx, s); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -143,6 +143,19 @@ func meta(s *shop, suffix string) metav1.ObjectMeta {
 	owner := *metav1.NewControllerRef(s, s.GroupVersionKind())
 	owner.APIVersion, owner.Kind = "doctor.example.dev/v1", "Shop"
 	return metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name + suffix, OwnerReferences: []metav1.OwnerReference{owner}}
+}
+
+// revise keeps a history where Kubernetes' workloads keep theirs. Its bug is that each try makes a revision.
+func (r *shops) revise(ctx context.Context, s *shop) error {
+	if _, err := r.maps.Get(kube.KeyOf(s)); err == nil || r.bug != "a revision for each try" {
+		return nil
+	}
+	for i := 1; ; i++ {
+		revision := &appsv1.ControllerRevision{ObjectMeta: meta(s, fmt.Sprint("-", i)), Revision: int64(i), Data: runtime.RawExtension{Raw: []byte("{}")}}
+		if err := r.client.Create(ctx, revision); !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
 }
 
 func (r *shops) settings(ctx context.Context, s *shop) error {

@@ -6,9 +6,12 @@ package doctor
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-dev/flyball/kube"
@@ -74,11 +77,17 @@ func contentOf(s *simulate.Server) objects {
 	all := objects{}
 	for kind, obj := range s.Everything() {
 		of := refOf(kind.String(), kube.KeyOf(obj))
-		if u, ok := obj.(*unstructured.Unstructured); ok && !of.given() && !excused(of.Kind) {
+		if u, ok := obj.(*unstructured.Unstructured); ok && !of.given() && !ignored(of.Kind) && !(isHistory(of.Kind) && isWorkloads(u)) {
 			all[of] = u.Object
 		}
 	}
 	return all
+}
+
+// isWorkloads reports whether a workload of Kubernetes controls an object.
+func isWorkloads(obj metav1.Object) bool {
+	owner := metav1.GetControllerOf(obj)
+	return owner != nil && strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/")
 }
 
 // content returns the objects of a server, without those from before the walk.
@@ -174,7 +183,7 @@ func (t *trial) most(name func(ref) string) map[string]int {
 	for _, c := range t.changes {
 		as := name(c.Of)
 		switch {
-		case as == "":
+		case as == "", isHistory(c.Of.Kind) && c.Who == cluster:
 		case c.Verb == "created":
 			now[as]++
 			most[as] = max(most[as], now[as])

@@ -81,7 +81,7 @@ func prefixOf(key string) (prefix string, ok bool) {
 // name returns what an object is compared as: its name, or what generated names have in common. It is empty
 // for objects that are not compared.
 func (v *view) name(of ref) string {
-	if excused(of.Kind) {
+	if ignored(of.Kind) {
 		return ""
 	}
 	if v.stable[of] {
