@@ -101,6 +101,23 @@ func TestCollector_JobsLeaveTheirPods_S21(t *testing.T) {
 	})
 }
 
+func TestCollector_AJobEndsWithItsPodsAtAnyTime_S21(t *testing.T) {
+	for i := range 20 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			acting(t, simulate.Options{}, working, func(p *play) {
+				p.job("", fmt.Sprintf("%q:%q", actors.StageAnnotation, actors.StageRunning))
+				fixture.Pass(time.Duration(i) * 20 * time.Millisecond)
+				p.must("DELETE "+jobsPath+"/j", `{"propagationPolicy":"Foreground"}`)
+				fixture.Pass(2 * time.Minute)
+				p.has(schema.GroupResource{Group: "batch", Resource: "jobs"}, "", "its pods are gone, so it is gone")
+				if got := p.pods(); len(got) != 0 {
+					t.Errorf("got the pod %s %s with the finalizers %v, want none", got[0].Name, got[0].Status.Phase, got[0].Finalizers)
+				}
+			})
+		})
+	}
+}
+
 func TestCollector_OneOwnerOfSeveralIsEnough_S21(t *testing.T) {
 	acting(t, simulate.Options{}, collecting, func(p *play) {
 		p.own("a")
