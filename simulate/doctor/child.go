@@ -214,7 +214,7 @@ const (
 	// leastCalm is enough where the objects are those of a run without faults.
 	leastCalm = 300 * time.Millisecond
 	// unsureCalm is for runs without faults where they are not, and firstCalm for the first one.
-	unsureCalm, firstCalm = 2 * time.Second, 5 * time.Second
+	unsureCalm, firstCalm = 2 * time.Second, 4 * time.Second
 	// patience is for runs with faults where they are not: the program may wait before it tries again.
 	patience = 6 * time.Second
 	// mostCalm bounds what is learned.

@@ -142,7 +142,8 @@ type examination struct {
 	repetitions int
 	// thrifty: a run takes real time. There are fewer runs without faults, and half of the budget bounds those of fields.
 	thrifty  bool
-	names    *view // of the first walk, for those that have one run; nil: not known yet
+	names    *view   // of the first walk, for those that have one run; nil: not known yet
+	made     objects // by that walk
 	replay   func(planID string) string
 	progress func(done, of int, findings int) // nil: nobody looks
 	report   *Report
@@ -161,7 +162,7 @@ func (e *examination) run() {
 			base = append(base, w)
 		}
 	}
-	references := e.referAll(base)
+	references := e.referAll(base[:1]) // the others then know what the first one leads to
 	if first := references[base[0].name]; first != nil {
 		if e.names = first.view; !first.first().rested() {
 			e.skip("everything else: the program does not come to rest without a fault, so nothing can be compared", false)
@@ -169,26 +170,18 @@ func (e *examination) run() {
 			e.report.Took = time.Since(began)
 			return
 		}
+		e.made = first.first().last
 	}
+	maps.Copy(references, e.referAll(base[1:]))
 	if e.thrifty { // the most promising plans come before the walks of fields
 		e.try(references, base, e.ends.Add(-e.budget/2))
 	}
-	if e.only != "" && len(e.tried) > 0 {
-		plain = nil
+	over := e.only != "" && len(e.tried) > 0 || e.ended()
+	if !over {
+		maps.Copy(references, e.referAll(plain))
 	}
-	maps.Copy(references, e.referAll(plain))
-	var fields []*reference
-	for _, w := range e.walks {
-		r := references[w.name]
-		if r == nil {
-			continue
-		}
-		e.judge(r.judgeDeclarations(references[w.fresh]), r.first(), Declarative)
-		if w.field != nil {
-			fields = append(fields, r)
-		}
-	}
-	if !e.ended() && len(plain) > 0 {
+	fields := e.judgeWalks(references)
+	if !over && !e.ended() {
 		more := effective(fields)
 		e.walks = append(e.walks, more...)
 		maps.Copy(references, e.referAll(more))
@@ -203,6 +196,21 @@ func (e *examination) run() {
 	e.noteForeign(references[base[0].name])
 	e.finish(references)
 	e.report.Took = time.Since(began)
+}
+
+// judgeWalks judges the walks without faults, and returns those of fields.
+func (e *examination) judgeWalks(references map[string]*reference) (fields []*reference) {
+	for _, w := range e.walks {
+		r := references[w.name]
+		if r == nil {
+			continue
+		}
+		e.judge(r.judgeDeclarations(references[w.fresh]), r.first(), Declarative)
+		if w.field != nil {
+			fields = append(fields, r)
+		}
+	}
+	return fields
 }
 
 // noteForeign takes note of kinds of other controllers whose objects the program creates, and nothing gives a status.
@@ -304,7 +312,7 @@ func (e *examination) refer(w walk) *reference {
 		return nil
 	}
 	for _, seed := range e.seeds(w) {
-		var like *trial
+		like := e.guess(w)
 		if len(r.runs) > 0 {
 			like = r.runs[0]
 			like.view = learn(r.runs)
@@ -338,6 +346,21 @@ func (e *examination) refer(w walk) *reference {
 	alone := &reference{walk: w, runs: []*trial{{}}, view: r.view}
 	e.judge(alone.judgeRules(r.first()), r.first(), Declarative)
 	return r
+}
+
+// guess returns what the first walk says about another one, as if that had been run; nil: nothing.
+func (e *examination) guess(w walk) *trial {
+	if e.made == nil || !e.thrifty {
+		return nil
+	}
+	t := &trial{view: e.names, ends: make([]objects, len(w.steps))}
+	if w.steps[0].text == e.walks[0].steps[0].text {
+		t.ends[0] = e.made
+		if w.returns {
+			t.ends[len(t.ends)-1] = e.made
+		}
+	}
+	return t
 }
 
 // seeds are those of the runs of a walk without faults.

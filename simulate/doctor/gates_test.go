@@ -88,6 +88,7 @@ func runGates(how string) error {
 	if err != nil {
 		return err
 	}
+	cfg.QPS = -1 // the server is ours
 	rest.AddUserAgent(cfg, "gates")
 	ctx := context.Background()
 	g := &gates{client: dynamic.NewForConfigOrDie(cfg), is: is}

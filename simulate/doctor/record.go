@@ -55,6 +55,9 @@ func (r *recorder) begin(s *simulate.Server) {
 func (r *recorder) next(step int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if step == 0 {
+		r.mu.gap = 0 // the program has started
+	}
 	r.mu.step, r.mu.moved = step, r.now()
 	clear(r.mu.moves)
 }
@@ -150,7 +153,7 @@ func (r *recorder) Asked(q simulate.Request) {
 	defer r.mu.Unlock()
 	t, kind := r.mu.trial, q.Kind.String()
 	if clientOf(q) == operator {
-		if sort := q.Verb + " " + q.Path; !r.mu.asked[sort] && !excused(kind) {
+		if sort := q.Verb + " " + q.Path; kind != "" && !r.mu.asked[sort] && !excused(kind) {
 			r.mu.asked[sort] = true
 			r.moveLocked("the program asks to " + sort)
 		}

@@ -28,11 +28,17 @@ func learn(runs []*trial) *view {
 		for of := range t.everything() {
 			times[of]++
 		}
+		for _, all := range append(slices.Clone(t.ends), t.last) {
+			v.learnGenerated(all)
+		}
 	}
 	for of, n := range times {
-		if n == len(runs) {
+		prefix, ok := prefixOf(of.Key)
+		switch {
+		case ok && v.prefixes[of.Kind+" "+prefix]:
+		case n == len(runs):
 			v.stable[of] = true
-		} else if prefix, ok := prefixOf(of.Key); ok {
+		case ok:
 			v.prefixes[of.Kind+" "+prefix] = true
 		}
 	}
@@ -44,6 +50,17 @@ func learn(runs []*trial) *view {
 		}
 	}
 	return v
+}
+
+// learnGenerated learns the prefixes of names that the server has generated. Those of two runs may be the same by chance.
+func (v *view) learnGenerated(all objects) {
+	for of, tree := range all {
+		metadata, _ := tree["metadata"].(map[string]any)
+		generate, _ := metadata["generateName"].(string)
+		if prefix, ok := prefixOf(of.Key); ok && generate != "" && strings.HasSuffix(prefix, generate) {
+			v.prefixes[of.Kind+" "+prefix] = true
+		}
+	}
 }
 
 // with returns what v knows, and the names of another walk's only run that have none of v's prefixes.
