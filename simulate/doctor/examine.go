@@ -178,7 +178,7 @@ func (e *examination) run() {
 	}
 	over := e.only != "" && len(e.tried) > 0 || e.ended()
 	if !over {
-		maps.Copy(references, e.referAll(plain))
+		maps.Copy(references, e.referFields(plain))
 	}
 	fields := e.judgeWalks(references)
 	if !over && !e.ended() {
@@ -211,6 +211,23 @@ func (e *examination) judgeWalks(references map[string]*reference) (fields []*re
 		}
 	}
 	return fields
+}
+
+// referFields runs the walks of fields. The walk that creates a state at once is only run if the change to it is accepted.
+func (e *examination) referFields(plain []walk) map[string]*reference {
+	references := e.referAll(slices.DeleteFunc(slices.Clone(plain), func(w walk) bool { return w.field == nil }))
+	maps.Copy(references, e.referAll(slices.DeleteFunc(slices.Clone(plain), func(w walk) bool { return w.field != nil || !isAskedFor(w, references) })))
+	return references
+}
+
+// isAskedFor reports whether a walk that the server accepts is compared with a fresh one.
+func isAskedFor(fresh walk, references map[string]*reference) bool {
+	for _, r := range references {
+		if r.walk.fresh == fresh.name {
+			return true
+		}
+	}
+	return false
 }
 
 // noteForeign takes note of kinds of other controllers whose objects the program creates, and nothing gives a status.
@@ -338,7 +355,7 @@ func (e *examination) refer(w walk) *reference {
 	r.first().view = r.view
 	switch {
 	case w.plain:
-	case e.thrifty && !r.first().rested():
+	case !r.first().rested() && (e.thrifty || len(r.first().took) < len(w.steps)):
 		e.skip(fmt.Sprintf("walk %q: the program does not come to rest without faults, so its end states are not compared, and no faults are tried", w.name), false)
 	default:
 		r.plans = plansOf(w.name, r.first(), e.owners, e.pace)

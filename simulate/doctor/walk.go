@@ -178,7 +178,7 @@ func effective(fields []*reference) (out []walk) {
 				e.again++
 			}
 		}
-		if e.score > 0 {
+		if e.score > 0 && r.first().rested() {
 			all = append(all, e)
 		}
 	}
