@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Class is what is wrong.
@@ -260,11 +262,14 @@ func (r *reference) judgeCounts(t *trial) (out []verdict) {
 func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
 	t := r.first()
 	ends := t.ends
-	if len(ends) != len(r.walk.steps) || slices.ContainsFunc(ends, func(o objects) bool { return o == nil }) {
+	if len(ends) != len(r.walk.steps) || slices.ContainsFunc(ends, func(o objects) bool { return o == nil }) || r.walk.field != nil && isGone(r.walk.field.sample, ends[1]) {
 		return nil
 	}
 	mentioned := func(class Class, found []unlike, text string) {
 		for _, u := range found {
+			if u.fields = withoutFalse(u.fields); u.extra == 0 && len(u.fields) == 0 {
+				continue
+			}
 			out = append(out, verdict{class, u.name, fieldsOf(u), text + " " + u.String(), u.of})
 		}
 	}
@@ -279,6 +284,29 @@ func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
 	maps.Copy(both.masks, fresh.view.masks)
 	mentioned(PathDependent, both.unlike(fresh.first().ends[0], ends[1]), fmt.Sprintf("after '%s' the state is not that after '%s':", r.walk.steps[1].text, fresh.walk.steps[0].text))
 	return out
+}
+
+// withoutFalse leaves out conditions that are false on one side and not there on the other one: the way to a state may show.
+func withoutFalse(all []difference) []difference {
+	condition := func(d difference) string {
+		of, _, _ := strings.Cut(d.Path, "].")
+		return of
+	}
+	no, both := map[string]bool{}, map[string]bool{}
+	for _, d := range all {
+		of := condition(d)
+		no[of] = no[of] || d.Path == of+"].status" && strings.HasPrefix(of, "status.conditions[") && d.Want+d.Got == `"False"`
+		both[of] = both[of] || d.Want != "" && d.Got != ""
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(d difference) bool { return no[condition(d)] && !both[condition(d)] })
+}
+
+// isGone reports whether an object of the user is not there, or is being deleted: a change may ask for that, such as of a time to
+// live, and cannot be undone then.
+func isGone(sample *unstructured.Unstructured, all objects) bool {
+	tree := all[ref{sample.GroupVersionKind().GroupKind().String(), keyText(sample.GetNamespace(), sample.GetName())}]
+	ends, _, _ := unstructured.NestedString(tree, "metadata", "deletionTimestamp")
+	return tree == nil || ends != ""
 }
 
 // rejected reports whether a status says that the program does not accept what is wanted.

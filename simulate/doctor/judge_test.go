@@ -6,6 +6,8 @@ package doctor
 import (
 	"slices"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // A Job is work: creating it once more than without faults does the work again, although there is never more than one.
@@ -34,5 +36,50 @@ func TestReference_AJobThatIsCreatedAgainIsRunAgain(t *testing.T) {
 				t.Errorf("the classes are %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A change may ask the program to delete the object, such as a time to live. It cannot be undone, and that is no mistake.
+func TestReference_AChangeThatDeletesTheSampleIsNotUndone(t *testing.T) {
+	sample := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.dev/v1", "kind": "Shop", "metadata": map[string]any{"namespace": "default", "name": "corner"},
+	}}
+	of, made := ref{"Shop.example.dev", "default/corner"}, ref{"ConfigMap", "default/corner"}
+	ending := sample.DeepCopy()
+	ending.Object["metadata"].(map[string]any)["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+	start := objects{of: sample.Object, made: {}}
+	for name, c := range map[string]struct {
+		changed objects
+		want    int
+	}{
+		"it is there":   {objects{of: sample.Object, made: {}}, 1},
+		"it is gone":    {objects{made: {}}, 0},
+		"it is ending":  {objects{of: ending.Object, made: {}}, 0},
+		"all else gone": {objects{of: sample.Object}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			end := objects{of: sample.Object}
+			run := &trial{ends: []objects{start, c.changed, end}, last: end}
+			w := walk{name: "set", returns: true, steps: make([]step, 3), field: &fieldOf{sample: sample}}
+			r := &reference{walk: w, runs: []*trial{run}, view: learn([]*trial{run})}
+			if got := r.judgeDeclarations(nil); len(got) != c.want {
+				t.Errorf("%d things are wrong, want %d: %v", len(got), c.want, got)
+			}
+		})
+	}
+}
+
+// A condition that is false says the same as one that is not there.
+func TestWithoutFalse_AConditionThatWasNeverTrue(t *testing.T) {
+	at := func(of, field string) string { return "status.conditions[type=" + of + "]." + field }
+	kept := []difference{
+		{at("Ready", "status"), `"False"`, `"True"`},
+		{at("Busy", "status"), "", `"True"`}, {at("Busy", "reason"), "", `"Works"`},
+		{"spec.status", "", `"False"`},
+	}
+	got := withoutFalse(append(slices.Clone(kept), difference{at("Old", "status"), "", `"False"`}, difference{at("Old", "reason"), "", `"Done"`},
+		difference{at("New", "status"), `"False"`, ""}))
+	if !slices.Equal(got, kept) {
+		t.Errorf("got %v, want %v", got, kept)
 	}
 }

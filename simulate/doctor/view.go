@@ -10,6 +10,9 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // view is what several runs of a walk without faults have in common. Where these differ, a run with faults may
@@ -123,13 +126,18 @@ func (v *view) compare(all objects) map[string]compared {
 	rename := v.renames(all)
 	out := map[string]compared{}
 	for _, of := range sortedRefs(all) {
-		name := v.name(of)
-		if name == "" {
+		name, fields := v.name(of), flat{}
+		switch {
+		case name == "":
 			continue
+		case isHistory(of.Kind): // its numbers and names differ with the way to a state, but not how much of it there is
+			name = of.Kind + " of " + ownerOf(all[of])
+		default:
+			fields = flatten(all[of], rename)
 		}
 		c := out[name]
 		c.of = of
-		c.flats = append(c.flats, flatten(all[of], rename))
+		c.flats = append(c.flats, fields)
 		out[name] = c
 	}
 	for name, c := range out {
@@ -138,6 +146,14 @@ func (v *view) compare(all objects) map[string]compared {
 		}
 	}
 	return out
+}
+
+// ownerOf names the object that controls another one.
+func ownerOf(tree map[string]any) string {
+	if owner := metav1.GetControllerOf(&unstructured.Unstructured{Object: tree}); owner != nil {
+		return owner.Kind + " " + owner.Name
+	}
+	return "nobody"
 }
 
 // text orders objects of one name.
@@ -214,6 +230,8 @@ type unlike struct {
 
 func (u unlike) String() string {
 	switch {
+	case u.extra > 0 && isHistory(u.of.Kind):
+		return fmt.Sprintf("%s is more by %d, such as %s", u.name, u.extra, u.of.Key)
 	case u.extra > 0:
 		return fmt.Sprintf("%s is there, and would not be", u.name)
 	case u.extra < 0:
