@@ -44,8 +44,10 @@ func isAssigned(kind, path string) bool {
 		return strings.HasPrefix(path, "spec.clusterIP") || strings.HasSuffix(path, ".nodePort") || path == "spec.healthCheckNodePort"
 	case "PersistentVolumeClaim":
 		return path == "spec.volumeName"
+	case "StatefulSet": // the names of its history
+		return path == "status.currentRevision" || path == "status.updateRevision"
 	case "Pod":
-		return path == "spec.nodeName" || strings.HasPrefix(path, "status.podIP")
+		return path == "spec.nodeName" || strings.HasPrefix(path, "status.podIP") || path == "metadata.labels.controller-revision-hash" || path == "metadata.labels.pod-template-hash"
 	case "Deployment":
 		return strings.HasPrefix(path, "metadata.annotations.deployment.kubernetes.io/")
 	}
@@ -67,8 +69,8 @@ func (f *flattener) metadata(metadata map[string]any) {
 	}
 }
 
-// faultPrefix is that of the annotations that faults write.
-const faultPrefix = "metadata.annotations.kit.flyball.dev/"
+// faultMark is part of the path of annotations that faults write, also where a program has copied them to.
+const faultMark = "annotations.kit.flyball.dev/"
 
 func (f *flattener) add(path string, value any) {
 	switch value := value.(type) {
@@ -82,7 +84,7 @@ func (f *flattener) add(path string, value any) {
 			f.add(path+"["+labelOf(inner, i)+"]", inner)
 		}
 	case string:
-		if strings.HasPrefix(path, faultPrefix) {
+		if strings.Contains(path, faultMark) {
 			return
 		}
 		f.out[path] = f.text(path, value)
@@ -100,9 +102,12 @@ func (f *flattener) add(path string, value any) {
 	}
 }
 
+// aTime stands for each time.
+const aTime = "a time"
+
 func (f *flattener) text(path, value string) string {
 	if _, err := time.Parse(time.RFC3339Nano, value); err == nil {
-		return "a time"
+		return aTime
 	}
 	if strings.HasSuffix(path, ".uid") {
 		return "a UID"

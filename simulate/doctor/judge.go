@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-dev/flyball/kube"
 )
 
 // Class is what is wrong.
@@ -267,13 +269,15 @@ func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
 	}
 	mentioned := func(class Class, found []unlike, text string) {
 		for _, u := range found {
-			if u.fields = withoutFalse(u.fields); u.extra == 0 && len(u.fields) == 0 {
+			// Times that are on one side alone tell how the state was reached.
+			u.fields = slices.DeleteFunc(u.fields, func(d difference) bool { return d.Want+d.Got == aTime })
+			if u.extra == 0 && len(u.fields) == 0 {
 				continue
 			}
 			out = append(out, verdict{class, u.name, fieldsOf(u), text + " " + u.String(), u.of})
 		}
 	}
-	if r.walk.returns {
+	if r.walk.returns && !rejected(ends[len(ends)-1]) {
 		mentioned(NotUndone, r.view.unlike(ends[0], ends[len(ends)-1]), fmt.Sprintf("after '%s' the state is not that after '%s':", r.walk.steps[len(ends)-1].text, r.walk.steps[0].text))
 	}
 	if fresh == nil || len(fresh.first().ends) == 0 || fresh.first().ends[0] == nil || rejected(ends[1]) {
@@ -286,7 +290,7 @@ func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
 	return out
 }
 
-// withoutFalse leaves out conditions that are false on one side and not there on the other one: the way to a state may show.
+// withoutFalse leaves out conditions that are false on one side and not there on the other one, which says the same.
 func withoutFalse(all []difference) []difference {
 	condition := func(d difference) string {
 		of, _, _ := strings.Cut(d.Path, "].")
@@ -304,7 +308,7 @@ func withoutFalse(all []difference) []difference {
 // isGone reports whether an object of the user is not there, or is being deleted: a change may ask for that, such as of a time to
 // live, and cannot be undone then.
 func isGone(sample *unstructured.Unstructured, all objects) bool {
-	tree := all[ref{sample.GroupVersionKind().GroupKind().String(), keyText(sample.GetNamespace(), sample.GetName())}]
+	tree := all[refOf(sample.GroupVersionKind().GroupKind().String(), kube.KeyOf(sample))]
 	ends, _, _ := unstructured.NestedString(tree, "metadata", "deletionTimestamp")
 	return tree == nil || ends != ""
 }

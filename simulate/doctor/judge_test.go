@@ -70,7 +70,7 @@ func TestReference_AChangeThatDeletesTheSampleIsNotUndone(t *testing.T) {
 }
 
 // A condition that is false says the same as one that is not there.
-func TestWithoutFalse_AConditionThatWasNeverTrue(t *testing.T) {
+func TestWithoutFalse_AConditionThatIsNotThere(t *testing.T) {
 	at := func(of, field string) string { return "status.conditions[type=" + of + "]." + field }
 	kept := []difference{
 		{at("Ready", "status"), `"False"`, `"True"`},
@@ -81,5 +81,18 @@ func TestWithoutFalse_AConditionThatWasNeverTrue(t *testing.T) {
 		difference{at("New", "status"), `"False"`, ""}))
 	if !slices.Equal(got, kept) {
 		t.Errorf("got %v, want %v", got, kept)
+	}
+}
+
+// Names of a workload's history, and annotations of faults that a program has copied, say nothing.
+func TestFlatten_WhatTheClusterAndFaultsWrite(t *testing.T) {
+	set := map[string]any{"kind": "StatefulSet", "status": map[string]any{"currentRevision": "a", "updateRevision": "b", "replicas": int64(1)},
+		"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kit.flyball.dev/foreign-write": "1"}}}}}
+	pod := map[string]any{"kind": "Pod", "metadata": map[string]any{"labels": map[string]any{"controller-revision-hash": "a", "app": "b"}}}
+	same := func(text string) string { return text }
+	for _, got := range []flat{flatten(set, same), flatten(pod, same)} {
+		if len(got) != 1 {
+			t.Errorf("got %v, want one field", got)
+		}
 	}
 }

@@ -265,7 +265,7 @@ func (v *view) unlike(want, got objects) (out []unlike) {
 		}
 		if u.extra == 0 {
 			for i := range a.flats {
-				u.fields = append(u.fields, differ(a.flats[i], b.flats[i], v.masked(name))...)
+				u.fields = append(u.fields, withoutFalse(differ(a.flats[i], b.flats[i], v.masked(name)))...)
 			}
 		}
 		if u.extra != 0 || len(u.fields) > 0 {
