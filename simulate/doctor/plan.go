@@ -41,8 +41,11 @@ type plan struct {
 	Faults  kit.Plan `json:"faults,omitempty"`
 	// Hurry is the number of a step, from 1, that the user does not wait for; 0: none.
 	Hurry int `json:"hurry,omitempty"`
-	// rank orders plans: those of a lower rank are more likely to find something.
-	rank int
+	// class is what the plan is about, such as a kind of write. late is added to its rank.
+	class string
+	late  int
+	// rank orders the plans of a pattern, those that are most likely to find something first, and turn all plans.
+	rank, turn int
 	// patient: the run waits long for the end state without the faults, to be sure that it does not come.
 	patient bool
 }
@@ -189,17 +192,16 @@ type analysis struct {
 	owners  []string // kinds of the user's objects
 	pace    pace
 	plans   []plan
-	ranks   map[string]int
 }
 
 // add adds a plan. Of those with one class the first ones are the most promising.
 func (a *analysis) add(pattern Pattern, class string, hurry int, faults ...kit.Op) {
-	if a.ranks == nil {
-		a.ranks = map[string]int{}
-	}
-	class = string(pattern) + class
-	a.ranks[class]++
-	a.plans = append(a.plans, plan{Walk: a.walk, Pattern: pattern, Faults: faults, Hurry: hurry, rank: a.ranks[class]})
+	a.addLate(0, pattern, class, hurry, faults...)
+}
+
+// addLate is add for plans that are less promising than the first ones of other classes.
+func (a *analysis) addLate(late int, pattern Pattern, class string, hurry int, faults ...kit.Op) {
+	a.plans = append(a.plans, plan{Walk: a.walk, Pattern: pattern, Faults: faults, Hurry: hurry, class: string(pattern) + class, late: late})
 }
 
 // of returns the writes of a step by a client.
@@ -232,11 +234,11 @@ func (a *analysis) crashes() {
 	if a.last == 0 {
 		return
 	}
-	// It is down while the user goes on.
+	// It is down while the user goes on. What it misses matters more than what it has written.
 	down := a.pace.beyond(a.t.took[a.last-1])
 	for _, m := range a.of(a.last-1, operator) {
 		if m.done > 0 {
-			a.add(Intermediate, "down "+m.Write, a.last, m.after(kit.Crash(down)))
+			a.add(Intermediate, "down "+a.walk, a.last, m.after(kit.Crash(down)))
 		}
 	}
 }
@@ -259,18 +261,20 @@ func (a *analysis) blindness() {
 			if m.done == 0 || !slices.Contains(a.t.watched, m.Of.Kind) || strings.Contains(m.Write, "/") && !m.first {
 				continue
 			}
-			hidden := m.before(kit.Slow(a.pace.blind, a.pace.blind).Of(m.Of.Kind))
-			a.add(Stale, m.Write, 0, hidden)
+			hidden, late := m.before(kit.Slow(a.pace.blind, a.pace.blind).Of(m.Of.Kind)), 0
 			for _, owner := range a.owners {
 				if owner != m.Of.Kind && slices.Contains(a.t.watched, owner) {
 					a.add(Stale, "poked "+m.Write, 0, hidden, kit.ForeignWrite().Of(owner).At(a.pace.later(m.At)))
+					late = 1 // the program may not look again
 				}
 			}
+			a.addLate(late, Stale, m.Write, 0, hidden)
 		}
 	}
 }
 
-// travels restart the process against a server that lags behind what it has seen.
+// travels restart the process against a server that lags behind what it has seen: first where it would delete once more
+// what it has deleted for another wish of the user.
 func (a *analysis) travels() {
 	var last change // of the walk
 	for _, c := range a.t.changes {
@@ -289,7 +293,15 @@ func (a *analysis) travels() {
 		}
 		if back := int(last.Version) - int(c.Version) + 1; back > 0 {
 			later := a.pace.later(last.At) // it rests
-			a.add(Stale, "behind "+fmt.Sprint(c.Step == a.last)+c.Verb+c.Of.Kind, 0, kit.TimeTravel(back, a.pace.down).At(later.Round(time.Millisecond)))
+			behind := kit.TimeTravel(back, a.pace.down).At(later.Round(time.Millisecond))
+			switch {
+			case c.Step < a.last && c.Who == operator && isDeletion(c): // when it was about to delete
+				a.add(Stale, "behind deletion of "+c.Of.Kind+a.walk, 0, behind)
+			case c.Step == a.last && c.Who == user && a.t.deletesIn(a.last-1): // when something else was wanted
+				a.add(Stale, "behind "+a.walk, 0, behind)
+			default:
+				a.addLate(1, Stale, "behind "+fmt.Sprint(c.Step == a.last)+c.Verb+c.Of.Kind, 0, behind)
+			}
 			n++
 		}
 	}
@@ -297,7 +309,7 @@ func (a *analysis) travels() {
 
 // mattersTo reports whether a program that does not know of a change may do harm.
 func (a *analysis) mattersTo(c change) bool {
-	return !excused(c.Of.Kind) && slices.Contains(a.t.watched, c.Of.Kind) && (c.Who == user || c.Verb != "updated")
+	return !excused(c.Of.Kind) && slices.Contains(a.t.watched, c.Of.Kind) && (c.Who == user || c.Verb != "updated" || isDeletion(c))
 }
 
 // oversights let states end before the program sees them.
@@ -305,7 +317,7 @@ func (a *analysis) oversights() {
 	if a.last > 0 {
 		for _, m := range a.of(a.last-1, user) {
 			if m.done > 0 {
-				a.add(Unobserved, "paused "+m.Write, a.last, m.before(kit.Pause(a.pace.beyond(a.t.took[a.last-1]))))
+				a.add(Unobserved, "paused "+a.walk, a.last, m.before(kit.Pause(a.pace.beyond(a.t.took[a.last-1]))))
 				break
 			}
 		}
@@ -350,18 +362,27 @@ func (a *analysis) byCluster() {
 // patterns in the order in which they are tried.
 var patterns = []Pattern{Intermediate, Stale, Unobserved, LostAnswer, Conflict}
 
-// ordered returns plans in the order in which they are tried. Of each pattern and class of writes the first comes
-// before the second of any; within that the patterns take turns.
+// ordered returns plans in the order in which they are tried: the patterns take turns, stale states by hidden changes and
+// by a server that lags behind two of them. Each begins with what is most different from what was tried: a plan comes the
+// later the more of its class are before it in its walk, and the more walks before have its class.
 func ordered(plans []plan) []plan {
-	type turn struct{ rank, turn, pattern int }
-	turns, taken := map[string]turn{}, map[string]int{}
-	for _, p := range plans {
-		key := fmt.Sprint(p.rank, p.Pattern)
-		turns[p.ID()] = turn{p.rank, taken[key], slices.Index(patterns, p.Pattern)}
-		taken[key]++
+	inWalk, walks, taken := map[string]int{}, map[string]int{}, map[string]int{}
+	for i, p := range plans {
+		here := p.Walk + " " + p.class
+		if inWalk[here] == 0 {
+			walks[p.class]++
+		}
+		inWalk[here]++
+		plans[i].rank = inWalk[here] + walks[p.class] + p.late
 	}
-	return slices.SortedStableFunc(slices.Values(plans), func(a, b plan) int {
-		x, y := turns[a.ID()], turns[b.ID()]
-		return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(x.turn, y.turn), cmp.Compare(x.pattern, y.pattern))
+	slices.SortStableFunc(plans, func(a, b plan) int { return cmp.Compare(a.rank, b.rank) })
+	for i, p := range plans {
+		sort := fmt.Sprint(p.Pattern, p.travels())
+		plans[i].turn = taken[sort]
+		taken[sort]++
+	}
+	slices.SortStableFunc(plans, func(a, b plan) int {
+		return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(slices.Index(patterns, a.Pattern), slices.Index(patterns, b.Pattern)))
 	})
+	return plans
 }

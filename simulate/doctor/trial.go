@@ -160,6 +160,11 @@ func (t *trial) existed(of ref, at time.Duration) (there bool) {
 	return there
 }
 
+// deletesIn reports whether the program has deleted something in a step.
+func (t *trial) deletesIn(step int) bool {
+	return slices.ContainsFunc(t.changes, func(c change) bool { return c.Step == step && isDeletion(c) })
+}
+
 // changesAgain reports whether an object changes at a time, and soon again, whether or not the program sees the first
 // change: then one event can stand for both.
 func (t *trial) changesAgain(of ref, at time.Duration) bool {
