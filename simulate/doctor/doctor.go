@@ -59,7 +59,7 @@ type Operator struct {
 
 var (
 	onlyPlan = flag.String("doctor.plan", "", "package doctor: run this plan alone, by its ID")
-	budget   = flag.Duration("doctor.budget", 0, "package doctor: how long to try plans, in place of Operator.Budget")
+	budget   = flag.Duration("doctor.budget", 0, "package doctor: how long to try plans, in place of Operator.Budget and MostPlans")
 	out      = flag.String("doctor.out", "", "package doctor: where to write doctor.html, doctor.json, doctor.sarif and the histories; empty: nowhere")
 )
 
@@ -86,6 +86,9 @@ func Examine(t *testing.T, op Operator) *Report {
 	if err != nil {
 		t.Fatalf("doctor: %v", err)
 	}
+	if *budget > 0 {
+		op.Budget, op.MostPlans = *budget, 0
+	}
 	b := bubbles{setup: op.Setup, main: op.Main, cfg: cfg, restWithin: cmp.Or(op.RestWithin, 10*time.Minute)}
 	within := func(b bubbles) player {
 		return func(w walk, p plan, seed uint64, like *trial) (out *trial) {
@@ -95,7 +98,7 @@ func Examine(t *testing.T, op Operator) *Report {
 	}
 	e := &examination{
 		subject: subject, play: within(b), pace: virtual, first: op.First, most: op.MostPlans, workers: runtime.GOMAXPROCS(0), only: *onlyPlan,
-		ends: time.Now().Add(cmp.Or(*budget, op.Budget, 10*time.Minute)), report: &Report{Test: t.Name(), Patterns: map[Pattern]int{}},
+		ends: time.Now().Add(cmp.Or(op.Budget, 10*time.Minute)), report: &Report{Test: t.Name(), Patterns: map[Pattern]int{}},
 		replay: func(id string) string {
 			return fmt.Sprintf("go test -run '^%s$' -doctor.plan=%s", regexp.QuoteMeta(t.Name()), id)
 		},
@@ -105,6 +108,9 @@ func Examine(t *testing.T, op Operator) *Report {
 		e.remedies[name] = within(bubbles{main: main, cfg: cfg, restWithin: b.restWithin})
 	}
 	e.run()
+	if *onlyPlan != "" && e.report.Ran+len(e.report.Findings) == 0 {
+		t.Errorf("doctor: no plan has the ID %q; run the test without -doctor.plan for those of the present program, samples and CRDs", *onlyPlan)
+	}
 	if *out != "" {
 		if err := e.write(*out); err != nil {
 			t.Errorf("doctor: write the report: %v", err)

@@ -154,6 +154,11 @@ type examination struct {
 
 func (e *examination) run() {
 	began := time.Now()
+	defer func() { e.report.Took = time.Since(began) }()
+	if e.only != "" {
+		e.finish(e.alone())
+		return
+	}
 	var base, plain []walk
 	for _, w := range e.walks {
 		if w.plain {
@@ -167,7 +172,6 @@ func (e *examination) run() {
 		if e.names = first.view; !first.first().rested() {
 			e.skip("everything else: the program does not come to rest without a fault, so nothing can be compared", false)
 			e.finish(references)
-			e.report.Took = time.Since(began)
 			return
 		}
 		e.made = first.first().last
@@ -176,12 +180,10 @@ func (e *examination) run() {
 	if e.thrifty { // the most promising plans come before the walks of fields
 		e.try(references, base, e.ends.Add(-e.budget/2))
 	}
-	over := e.only != "" && len(e.tried) > 0 || e.ended()
-	if !over {
+	if !e.ended() {
 		maps.Copy(references, e.referFields(plain))
 	}
-	fields := e.judgeWalks(references)
-	if !over && !e.ended() {
+	if fields := e.judgeWalks(references); !e.ended() {
 		more := effective(fields)
 		e.walks = append(e.walks, more...)
 		maps.Copy(references, e.referAll(more))
@@ -195,7 +197,6 @@ func (e *examination) run() {
 	e.report.Coverage = all.list()
 	e.noteForeign(references[base[0].name])
 	e.finish(references)
-	e.report.Took = time.Since(began)
 }
 
 // judgeWalks judges the walks without faults, and returns those of fields.
@@ -246,6 +247,51 @@ func (e *examination) noteForeign(r *reference) {
 			e.skip(fmt.Sprintf("what the program does when %s has a status: nothing here writes one; a stub of the kind does", of), false)
 		}
 	}
+}
+
+// alone runs the only plan, and the walk without faults that it belongs to.
+func (e *examination) alone() map[string]*reference {
+	for _, w := range e.walks { // walks are plans without faults too
+		if (plan{Walk: w.name, Pattern: Declarative}).ID() != e.only {
+			continue
+		}
+		if e.thrifty { // such a walk has one run
+			if first := e.refer(e.walks[0]); first != nil {
+				e.names = first.view
+			}
+		}
+		alike := slices.DeleteFunc(slices.Clone(e.walks), func(other walk) bool { return other.name != w.name && other.name != w.fresh })
+		references := e.referAll(alike)
+		if r := references[w.name]; r != nil {
+			e.judge(r.judgeDeclarations(references[w.fresh]), r.first(), Declarative)
+		}
+		return references
+	}
+	for _, w := range e.walks {
+		if w.field != nil {
+			e.walks = append(e.walks, w.faulty()...)
+		}
+	}
+	for _, w := range e.walks {
+		if w.plain || !e.has(w) {
+			continue
+		}
+		references := e.referAll([]walk{w})
+		e.try(references, []walk{w}, e.ends)
+		return references
+	}
+	return nil
+}
+
+// has reports whether a walk has the only plan. It takes fewer runs than refer.
+func (e *examination) has(w walk) bool {
+	seeds, none := e.seeds(w), plan{Walk: w.name, Pattern: Declarative}
+	like := e.play(w, none, seeds[0], nil)
+	if like.refused != "" {
+		return false
+	}
+	plans := plansOf(w.name, e.play(w, none, seeds[len(seeds)-1], like), e.owners, e.pace)
+	return slices.ContainsFunc(plans, func(p plan) bool { return p.ID() == e.only })
 }
 
 // try runs the plans of walks that were not run yet, until a time.
@@ -423,8 +469,11 @@ func (e *examination) count(p plan, t *trial, of int) {
 	}
 }
 
-// judge adds findings.
+// judge adds findings, with an only plan those of that one.
 func (e *examination) judge(verdicts []verdict, t *trial, pattern Pattern) {
+	if e.only != "" && t.plan.ID() != e.only {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for len(verdicts) > 0 {
