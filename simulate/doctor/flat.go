@@ -81,7 +81,7 @@ func (f *flattener) add(path string, value any) {
 		}
 	case []any:
 		for i, inner := range value {
-			f.add(path+"["+labelOf(inner, i)+"]", inner)
+			f.add(path+"["+f.rename(labelOf(inner, i))+"]", inner)
 		}
 	case string:
 		if strings.Contains(path, faultMark) {

@@ -10,8 +10,17 @@ import (
 	"sync"
 )
 
-// cloud is the part of a Store outside the cluster: buckets. It outlives the processes,
-// and sometimes fails.
+// buckets is the part of a Store outside the cluster.
+type buckets interface {
+	// create creates a bucket and returns its ID. Unless anew is set, it returns an
+	// existing bucket with the token.
+	create(ctx context.Context, token string, anew bool) (string, error)
+	// free deletes the buckets of a token, or the one with an ID. A missing bucket is
+	// not an error.
+	free(ctx context.Context, token, id string) error
+}
+
+// cloud has buckets in memory. It outlives the processes, and sometimes fails.
 type cloud struct {
 	fails func(token string) bool
 	mu    struct {
@@ -29,8 +38,6 @@ func newCloud(fails func(token string) bool) *cloud {
 
 var errCloud = errors.New("the cloud is busy")
 
-// create creates a bucket and returns its ID. Unless anew is set, it returns an
-// existing bucket with the token.
 func (c *cloud) create(ctx context.Context, token string, anew bool) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -51,8 +58,6 @@ func (c *cloud) create(ctx context.Context, token string, anew bool) (string, er
 	return id, nil
 }
 
-// free deletes the buckets of a token, or the one with an ID. A missing bucket is not
-// an error.
 func (c *cloud) free(ctx context.Context, token, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -45,13 +45,13 @@ type stores struct {
 	raw     *http.Client
 	host    string
 	scheme  *runtime.Scheme
-	cloud   *cloud
+	cloud   buckets
 
 	mu      sync.Mutex
 	buckets map[reconcile.Key]string // IDs, for a bug
 }
 
-func setUpStores(bug string, c *cloud) func(*manager.Manager) error {
+func setUpStores(bug string, c buckets) func(*manager.Manager) error {
 	return func(mgr *manager.Manager) error {
 		all := informer.For[*store](mgr.Informers())
 		members, volumes := informer.For[*corev1.ConfigMap](mgr.Informers()), informer.For[*volume](mgr.Informers())
