@@ -6,8 +6,6 @@ package simulate_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,13 +38,6 @@ func TestActors_StubsWriteAStatus(t *testing.T) {
 			p.settle()
 		}
 	})
-}
-
-// settle waits until the actors have nothing to do.
-func (p *play) settle() {
-	for synctest.Wait(); !p.ActorsDue().IsZero(); synctest.Wait() {
-		time.Sleep(time.Until(p.ActorsDue()))
-	}
 }
 
 // The actors say that they have work while they do, and nothing when all is done.

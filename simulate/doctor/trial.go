@@ -182,13 +182,19 @@ func (t *trial) changesAgain(of ref, at time.Duration) bool {
 	return false
 }
 
-// most returns how many objects of a name there were at most at one time.
+// most returns how many objects of a name there were at most at one time, but for those that the program has made for an
+// owner that was gone, and the garbage collector has deleted.
 func (t *trial) most(name func(ref) string) map[string]int {
+	garbage, made := map[string]bool{}, map[string]bool{}
+	for _, c := range t.changes {
+		made[c.UID] = made[c.UID] || c.Verb == "created" && c.Who == operator
+		garbage[c.UID] = c.Verb == "deleted" && c.Who == cluster && made[c.UID]
+	}
 	now, most := map[string]int{}, map[string]int{}
 	for _, c := range t.changes {
 		as := name(c.Of)
 		switch {
-		case as == "", isHistory(c.Of.Kind) && c.Who == cluster:
+		case as == "", isHistory(c.Of.Kind) && c.Who == cluster, garbage[c.UID]:
 		case c.Verb == "created":
 			now[as]++
 			most[as] = max(most[as], now[as])
