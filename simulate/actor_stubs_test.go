@@ -6,6 +6,8 @@ package simulate_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,7 +23,7 @@ func TestActors_StubsWriteAStatus(t *testing.T) {
 	acting(t, simulate.Options{}, simulate.Actors{Statuses: statuses}, func(p *play) {
 		const at = "/apis/apps/v1/namespaces/ns/deployments"
 		made := p.must("POST "+at, `{"metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
-		p.settle()
+		settle(p)
 		for range 2 {
 			is := p.must("GET "+at+"/web", "")
 			got := fmt.Sprint(is["status"])
@@ -35,20 +37,27 @@ func TestActors_StubsWriteAStatus(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.must("PUT "+at+"/web", string(text))
-			p.settle()
+			settle(p)
 		}
 	})
+}
+
+// settle waits until the actors have nothing to do.
+func settle(p *play) {
+	for synctest.Wait(); !p.ActorsDue().IsZero(); synctest.Wait() {
+		time.Sleep(time.Until(p.ActorsDue()))
+	}
 }
 
 // The actors say that they have work while they do, and nothing when all is done.
 func TestActors_SayWhenTheyHaveWork(t *testing.T) {
 	acting(t, simulate.Options{}, simulate.Actors{Namespaces: true, Workloads: true}, func(p *play) {
-		p.settle()
+		settle(p)
 		p.must("POST /api/v1/namespaces/ns/pods", `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 		if due := p.ActorsDue(); due.IsZero() {
 			t.Error("a Pod is to be started, and no step is due")
 		}
-		p.settle()
+		settle(p)
 		pods := p.Objects(schema.GroupResource{Resource: "pods"})
 		if phase, _, _ := unstructured.NestedString(pods[0].(*unstructured.Unstructured).Object, "status", "phase"); phase != "Running" {
 			t.Errorf("when no step is due any more the Pod is %s, want it to run", phase)

@@ -27,8 +27,6 @@ type play struct {
 	*simulate.Server
 	t     *testing.T
 	group sync.WaitGroup
-	// settle waits until the actors have nothing to do.
-	settle func()
 }
 
 // acting runs test in a bubble while actors work. The server has the namespaces
@@ -38,11 +36,6 @@ func acting(t *testing.T, opts simulate.Options, actors simulate.Actors, test fu
 	opts.Namespaces = []string{"ns", "other"}
 	synctest.Test(t, func(t *testing.T) {
 		p := &play{Server: simulate.New(opts), t: t}
-		p.settle = func() {
-			for synctest.Wait(); !p.ActorsDue().IsZero(); synctest.Wait() {
-				time.Sleep(time.Until(p.ActorsDue()))
-			}
-		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer p.group.Wait()
 		defer cancel()

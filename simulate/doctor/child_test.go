@@ -98,10 +98,13 @@ func TestCommand_SaysWhyItCannotExamine(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	absent := gatesOf(t, "right")
 	absent.Args = []string{filepath.Join(t.TempDir(), "absent")}
+	lone := gatesOf(t, "right")
+	lone.With = []string{absent.Args[0] + "-too --flag"}
 	for want, c := range map[string]doctor.Command{
 		"ends by itself again and again, the last time with exit status 1; its last output:\nconnect to the database: no such host": gatesOf(t, "dies"),
-		"port is in use; write {port}": gatesOf(t, "right", listenAt+"="+taken.Addr().String()),
-		"start the program":            absent,
+		"port is in use; write {port}":                         gatesOf(t, "right", listenAt+"="+taken.Addr().String()),
+		"start the program: fork/exec " + absent.Args[0] + ":": absent,
+		absent.Args[0] + "-too: no such file":                  lone,
 	} {
 		if _, err := c.Examine(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("it returns %v, want %q", err, want)

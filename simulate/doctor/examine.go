@@ -300,7 +300,7 @@ func (e *examination) try(references map[string]*reference, walks []walk, until 
 	e.report.Plans = len(plans)
 	plans = slices.DeleteFunc(ordered(plans), func(p plan) bool { return e.tried[p.ID()] || e.only != "" && p.ID() != e.only })
 	if e.most > 0 {
-		plans = plans[:min(len(plans), e.most)]
+		plans = plans[:min(len(plans), e.most-len(e.tried))]
 	}
 	each(e.workers, plans, func(p plan) {
 		if time.Now().After(until) || e.ended() {
@@ -393,6 +393,13 @@ func (e *examination) refer(w walk) *reference {
 			break
 		}
 	}
+	e.conclude(r)
+	return r
+}
+
+// conclude follows from the runs of a walk without faults what it leads to, and which plans there are.
+func (e *examination) conclude(r *reference) {
+	w := r.walk
 	slices.Reverse(r.runs)
 	r.view = learn(r.runs)
 	if len(r.runs) == 1 && e.names != nil {
@@ -408,7 +415,6 @@ func (e *examination) refer(w walk) *reference {
 	}
 	alone := &reference{walk: w, runs: []*trial{{}}, view: r.view}
 	e.judge(alone.judgeRules(r.first()), r.first(), Declarative)
-	return r
 }
 
 // guess returns what the first walk says about another one, as if that had been run; nil: nothing.

@@ -188,7 +188,7 @@ func (c *Control) Arm(faults ...Fault) error {
 	}
 	for _, f := range faults {
 		if f.Before == "" && f.After == "" {
-			c.fireLater(f)
+			c.fireLater(f, nil)
 			continue
 		}
 		c.mu.Lock()
@@ -198,8 +198,8 @@ func (c *Control) Arm(faults ...Fault) error {
 	return nil
 }
 
-// fireLater makes a fault happen after its time, for no write.
-func (c *Control) fireLater(f Fault) {
+// fireLater makes a fault happen after its time. r is the write that it follows; nil: none.
+func (c *Control) fireLater(f Fault, r *simulate.Request) {
 	wait := func(n int) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -209,7 +209,7 @@ func (c *Control) fireLater(f Fault) {
 	c.work.Go(func() {
 		defer wait(-1)
 		if c.rest(time.Duration(f.At)) {
-			c.fire(f, nil)
+			c.fire(f, r)
 		}
 	})
 }
@@ -289,7 +289,7 @@ func (c *Control) met(r simulate.Request, after bool) {
 	c.mu.Unlock()
 	for _, f := range due {
 		if f.At > 0 {
-			c.fireLater(f)
+			c.fireLater(f, &r)
 		} else {
 			c.fire(f, &r)
 		}
@@ -386,7 +386,7 @@ func (c *Control) resource(s *simulate.Server, f Fault, r *simulate.Request) sch
 // resource.
 func (c *Control) annotate(s *simulate.Server, of schema.GroupResource, r *simulate.Request) {
 	var key types.NamespacedName
-	if r != nil && r.Resource == of {
+	if r != nil && r.Resource == of && r.Key.Name != "" {
 		key = r.Key
 	} else if all := s.Objects(of); len(all) > 0 {
 		key = kube.KeyOf(all[0])

@@ -8,7 +8,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/internal/aim"
@@ -58,6 +61,39 @@ func TestControl_HitsTheWriteThatIsNamed(t *testing.T) {
 	if got := strings.Join(happened, ", "); got != want || p.killed != time.Second || p.paused != time.Minute {
 		t.Errorf("it happened: %s, killed for %s, paused for %s; want %s", got, p.killed, p.paused, want)
 	}
+}
+
+// A fault with a time follows its write, and is awaited as one without a write is.
+func TestControl_HappensLaterThanItsWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var happened []string
+		control := aim.New(nil, nil, func(f aim.Fault) { happened = append(happened, f.String()) })
+		defer control.Close()
+		server := simulate.New(simulate.Options{Tracer: control})
+		control.Begin(server)
+		if err := control.Arm(
+			aim.Fault{Fault: aim.ForeignWrite, Kind: "ConfigMap", After: "create ConfigMap", At: aim.Duration(time.Second)},
+			aim.Fault{Fault: aim.Cut, At: aim.Duration(3 * time.Second)},
+		); err != nil {
+			t.Fatal(err)
+		}
+		create(t, server, "a", "program")
+		if synctest.Wait(); len(happened) > 0 || !control.Timed() {
+			t.Errorf("at once it happened: %v; faults are to come: %t", happened, control.Timed())
+		}
+		time.Sleep(2 * time.Second)
+		if len(happened) != 1 || happened[0] != "foreign write ConfigMap after write 1 of create ConfigMap, 1s later" || !control.Timed() {
+			t.Errorf("after two seconds it happened: %v; faults are to come: %t", happened, control.Timed())
+		}
+		is := server.Objects(schema.GroupResource{Resource: "configmaps"})
+		if len(is) != 1 || is[0].GetAnnotations()[aim.Annotation] == "" {
+			t.Errorf("the foreign write has left %v", is)
+		}
+		time.Sleep(2 * time.Second)
+		if len(happened) != 2 || control.Timed() {
+			t.Errorf("after four seconds it happened: %v; faults are to come: %t", happened, control.Timed())
+		}
+	})
 }
 
 func equal(a, b []int) bool {

@@ -22,6 +22,8 @@ func TestRun_MisuseSaysWhatToWrite(t *testing.T) {
 	}{
 		{[]string{"-samples", sample}, ExitUsage, "give it and its arguments after --"},
 		{[]string{"--", "/bin/true"}, ExitUsage, "samples are missing"},
+		{[]string{"-stub", "Certificate", "--", "/bin/true"}, ExitUsage, "write KIND=FILE"},
+		{[]string{"-samples", sample, "-webhooks", sample, "--", "/bin/true"}, ExitFailed, "has no webhook configurations"},
 		{[]string{"-surprise"}, ExitUsage, "flag provided but not defined"},
 		{[]string{"-samples", "nowhere", "--", "/bin/true"}, ExitFailed, "no such file"},
 		{[]string{"-h"}, ExitSound, "usage: flyball doctor"},
