@@ -86,10 +86,10 @@ func ignored(kind string) bool {
 	return false
 }
 
-// isHistory reports whether Kubernetes' controllers keep the history of workloads in objects of a kind. A program may
-// keep its own there.
+// isHistory reports whether Kubernetes' controllers keep the history of workloads, or the addresses of Services, in
+// objects of a kind. A program may keep its own there.
 func isHistory(kind string) bool {
-	return kind == "ControllerRevision.apps" || kind == "ReplicaSet.apps"
+	return kind == "ControllerRevision.apps" || kind == "ReplicaSet.apps" || kind == "EndpointSlice.discovery.k8s.io"
 }
 
 // excused reports whether a change of an object of a kind by any client says nothing about what a program has made.
