@@ -47,11 +47,12 @@ scaffold: control-plane ## write three operators with flyball new, run their tes
 simulation: ## run the example and the kit's programs under SEEDS seeds (200), each with other faults, and replicas alone under MEMBERS (1000)
 	@$(GO) run ./hack/test -fresh -seeds $(or $(SEEDS),200) sweeps-website sweeps-replicas sweeps-doubts sweeps-kit
 	@$(GO) run ./hack/test -fresh -seeds $(or $(MEMBERS),1000) sweeps-members
-own-events: ## run two writers under SEEDS seeds (200): each foreign write wakes (SEEDS=10000, some ten minutes)
-	FLYBALL_OWN_EVENTS_SEEDS=$(or $(SEEDS),200) $(GO) test -count=1 -timeout 2h -run '^TestOwnEvents_EachForeignWriteWakes_R15' -v ./simulate/simtest
+own-events: ; FLYBALL_OWN_EVENTS_SEEDS=$(or $(SEEDS),200) $(GO) test -count=1 -timeout 2h -run '^TestOwnEvents_EachForeignWriteWakes_R15' -v ./simulate/simtest ## run two writers under SEEDS seeds (200): each foreign write wakes (SEEDS=10000, some ten minutes)
 zoo: ## measure how many seeds find each bug planted in the zoo's operators, and run those without a bug (ZOO_STARTS=n, some 5 minutes)
-	$(GO) test -count=1 -timeout 3h -run '^TestZoo_OperatorsWithoutABugAreRight' ./simulate/kit/zoo -zoo.right=300
-	$(GO) test -count=1 -timeout 3h -run '^TestZoo_SeedsToFindEachBug' -v ./simulate/kit/zoo -zoo.starts=$(or $(ZOO_STARTS),25) -zoo.most=$(or $(ZOO_MOST),1000)
+	$(GO) test -count=1 -timeout 3h -run '^TestZoo_(OperatorsWithoutABugAreRight|SeedsToFindEachBug)' -v ./simulate/kit/zoo -zoo.right=300 -zoo.starts=$(or $(ZOO_STARTS),25) -zoo.most=$(or $(ZOO_MOST),1000)
+doctor: ## measure doctor's figures in docs/doctor-bugs.md: bugs that are published and planted, replays, operators that are right (DOCTOR=10m for each, some 3 hours)
+	$(GO) test -count=1 -p 1 -timeout 12h -v -run '^TestZoo_(Doctor|FindsPlanted|FindingsReplay|TheRightOperator)' ./simulate/kit/zoo ./bridge/controllerruntime/zoo -zoo.all -zoo.budget=$(or $(DOCTOR),10m)
+	$(GO) test -count=1 -p 1 -timeout 3h -v -run '^TestDoctor' $(addprefix ./examples/,website operator controllerruntime/cmd configmapsync dynamic) -doctor.budget=$(or $(DOCTOR),10m)
 transcripts: control-plane ## hold the transcripts against a real server; UPDATE=1 writes what it answers; SEEDS=n compares n programs on both
 	kept=$$(mktemp -d) && $(if $(SEEDS),$(GO) test -count=1 -timeout $(TIMEOUT) -run TestRealPrograms ./simulate/internal/transcript/recorded -seeds=$(SEEDS) -golden="$$kept" -update && \
 		$(GO) test -count=1 -timeout $(TIMEOUT) -run TestPrograms ./simulate/internal/transcript -seeds=$(SEEDS) -golden="$$kept",$(GO) test -count=1 -timeout $(TIMEOUT) ./simulate/internal/transcript/recorded $(if $(UPDATE),-update)); \
@@ -60,12 +61,10 @@ hostile: control-plane ## attack an operator on a real server for HOSTILE (2m): 
 	$(GO) test -count=1 -timeout 30m -v ./hack/hostile -hostile.for $(or $(HOSTILE),2m)
 soak: control-plane ## kill, compact and cut a real server at random for SOAK (5m), then compare every informer with it (SEED=n repeats the choices)
 	CGO_ENABLED=1 $(GO) run -race ./hack/soak -for $(or $(SOAK),5m) -seed $(or $(SEED),0)
-election: control-plane ## kill, freeze, cut off and rob the leader of two processes, alone; make test does it too
-	$(RACE) -run TestIntegration ./integration -ginkgo.focus 'two processes of an operator'
+election: control-plane ; $(RACE) -run TestIntegration ./integration -ginkgo.focus 'two processes of an operator' ## kill, freeze, cut off and rob the leader of two processes, alone; make test does it too
 oldest: need-go ## play the stories on the oldest server supported, built once beside the newest (some 10 minutes)
 	KUBEBUILDER_ASSETS=$$($(GO) run ./hack/controlplane -oldest) $(RACE) -run 'TestIntegration|TestControlPlane' $(or $(OLDEST_TESTS),./integration ./examples/website)
-fuzz: ## run each fuzz target for FUZZTIME (10s)
-	@$(GO) run ./hack/modules fuzz $(or $(FUZZTIME),10s)
+fuzz: ; @$(GO) run ./hack/modules fuzz $(or $(FUZZTIME),10s) ## run each fuzz target for FUZZTIME (10s)
 mutants: ## remove each promise's guard in turn and see its test fail (MUTANTS=glob)
 	$(GO) run ./hack/mutants $(if $(MUTANTS),'$(MUTANTS)')
 bench: ## run the benchmarks beside the peers' in turns, and print medians and ratios (BENCH=regexp BENCHCOUNT=n BENCHTIME=1s)

@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/doctor"
 	"github.com/flyball-dev/flyball/simulate/kit"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
@@ -44,6 +45,11 @@ func simulated(tb testing.TB) kit.Config {
 		Seeds: 10, CRDs: []string{"config/crd.yaml"}, Scheme: scheme,
 		Actors: simulate.Actors{GarbageCollector: true, Workloads: true},
 	}
+}
+
+// The operator does with a fault what it does without. With -doctor.budget=10m more plans are tried.
+func TestDoctor(t *testing.T) {
+	doctor.Test(t, doctor.Operator{Setup: setup, Samples: []string{"config/sample.yaml"}, Cluster: simulated(t), MostPlans: 10})
 }
 
 func website(name, content string, replicas int32) *webv1.Website {

@@ -5,10 +5,12 @@ package zoo_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,12 +25,12 @@ import (
 )
 
 var (
-	all     = flag.Bool("zoo.all", false, "examine the operator with each bug, and print a table")
+	all     = flag.Bool("zoo.all", false, "examine the operator with each bug, try each finding with the bridge too, and print a table")
 	one     = flag.String("zoo.only", "", "examine the bugs whose names contain one of these texts: a,b")
 	budget  = flag.Duration("zoo.budget", 10*time.Minute, "how long to try plans for each bug")
-	bridged = flag.Bool("zoo.bridge", false, "try each finding with the bridge too")
 	first   = flag.Bool("zoo.first", true, "stop at the first finding")
 	table   = flag.String("zoo.table", "", "a file to append the rows of the table to")
+	replays = flag.Int("zoo.replays", 100, "with -zoo.all, how often to replay each of several findings")
 )
 
 // read reads a file of testdata as an object.
@@ -91,7 +93,7 @@ func operatorWith(t *testing.T, names string, b plant) doctor.Operator {
 		Main: mainOf(b, false), CRDs: []string{write(t, crd)}, Samples: []string{write(t, sample)},
 		Budget: *budget, First: *first,
 	}
-	if *bridged {
+	if *all {
 		op.Remedies = map[string]func(context.Context, *rest.Config) error{"bridge": mainOf(b, true)}
 	}
 	return op
@@ -133,15 +135,16 @@ func TestZoo_FindsPlantedBugs(t *testing.T) {
 		if (!*all || *one != "") && !slices.ContainsFunc(some, matches) {
 			continue
 		}
-		t.Run(strings.NewReplacer(" ", "-", "/", "-").Replace(b.id), func(t *testing.T) {
+		t.Run(b.name(), func(t *testing.T) {
+			began := busy()
 			r := doctor.Examine(t, operatorWith(t, b.fields, b.plant))
+			used := (busy() - began).Round(time.Second)
 			expected := func(f *doctor.Finding) bool { return slices.Contains(b.classes, f.Class) }
-			took := r.Took.Round(time.Second)
-			row := fmt.Sprintf("%s|%s|missed||%d of %d|%v", b.id, b.pattern, r.Ran, r.Plans, took)
+			row := fmt.Sprintf("%s|%s|missed||%d of %d|%v", b.id, b.pattern, r.Ran, r.Plans, used)
 			if at := slices.IndexFunc(r.Findings, expected); at >= 0 {
 				f := r.Findings[at]
 				row = fmt.Sprintf("%s|%s|%s|%s|%d of %d|%v|%v|%s", b.id, b.pattern, f.Class, f.Pattern,
-					f.After, r.Plans, took, f.Remedies, f.Text)
+					f.After, r.Plans, used, f.Remedies, f.Text)
 			} else {
 				t.Errorf("there is no finding of %v among %d", b.classes, len(r.Findings))
 			}
@@ -150,6 +153,48 @@ func TestZoo_FindsPlantedBugs(t *testing.T) {
 			}
 			t.Log(row)
 			appendRow(t, row)
+		})
+	}
+}
+
+func (b bug) name() string { return strings.NewReplacer(" ", "-", "/", "-").Replace(b.id) }
+
+// The command that a finding names shows it again, each time, in another process.
+func TestZoo_FindingsReplay(t *testing.T) {
+	again := []string{"K8SPXC-979", "K8SPXC-897", "K8SSAND-559", "eck 5249", "nifikop 49", "casskop 342", "rabbitmq-operator 653", "cass-operator 330", "redis-operator 381"}
+	wanted := *replays
+	if !*all {
+		again, wanted = again[:1], 2
+	}
+	for _, b := range slices.Concat(direct, declarative) {
+		if !slices.ContainsFunc(again, func(text string) bool { return strings.Contains(b.id, text) }) {
+			continue
+		}
+		t.Run(b.name(), func(t *testing.T) {
+			op := operatorWith(t, b.fields, b.plant)
+			if plan := flag.Lookup("doctor.plan").Value.String(); plan != "" {
+				doctor.Test(t, op)
+				return
+			}
+			op.First = true
+			r := doctor.Examine(t, op)
+			if len(r.Findings) == 0 {
+				t.Fatalf("there is no finding to replay after %d plans", r.Ran)
+			}
+			f, shown := r.Findings[0], 0
+			args := strings.Fields(strings.NewReplacer("go test -run ", "-test.run=", "'", "").Replace(f.Replay))
+			for range wanted {
+				text, err := exec.CommandContext(t.Context(), os.Args[0], append(args, "-zoo.all")...).CombinedOutput()
+				if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && strings.Contains(string(text), "["+f.ID+"]") {
+					shown++
+				} else {
+					t.Logf("%v: %v\n%s", args, err, text)
+				}
+			}
+			if shown != wanted {
+				t.Errorf("%q shows %s by %s in %d of %d runs", f.Replay, f.Class, f.Pattern, shown, wanted)
+			}
+			appendRow(t, fmt.Sprintf("replay|%s|%s|%s|%d of %d", b.id, f.Class, f.Pattern, shown, wanted))
 		})
 	}
 }
