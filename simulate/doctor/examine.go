@@ -309,8 +309,25 @@ func (e *examination) try(references map[string]*reference, walks []walk, until 
 		r := references[p.Walk]
 		t := e.play(r.walk, p, 1, r.first())
 		e.judge(r.judge(t), t, p.Pattern)
+		if e.first {
+			e.confirm(r, p)
+		}
 		e.count(p, t, e.report.Plans)
 	})
+}
+
+// confirm drops findings of a plan that another run of it does not show, so that the search goes on.
+func (e *examination) confirm(r *reference, p plan) {
+	e.mu.Lock()
+	all := e.found.sorted()
+	e.mu.Unlock()
+	for _, f := range all {
+		if f.PlanID == p.ID() && !shows(r, e.play(r.walk, p, f.seed, r.first()), f) {
+			e.mu.Lock()
+			e.found.drop(f)
+			e.mu.Unlock()
+		}
+	}
 }
 
 // plans returns those of walks.

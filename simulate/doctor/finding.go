@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -105,6 +106,12 @@ func (c *collection) add(all []verdict, t *trial, pattern Pattern) *Finding {
 		}
 	}
 	return f
+}
+
+// drop removes a finding.
+func (c *collection) drop(f *Finding) {
+	delete(c.all, f.ID)
+	maps.DeleteFunc(c.part, func(_ string, of *Finding) bool { return of == f })
 }
 
 // distance orders objects: those that the program writes itself come first, and those of the user last.

@@ -42,8 +42,6 @@ func isAssigned(kind, path string) bool {
 	switch kind {
 	case "Service":
 		return strings.HasPrefix(path, "spec.clusterIP") || strings.HasSuffix(path, ".nodePort") || path == "spec.healthCheckNodePort"
-	case "Deployment": // it counts rollouts
-		return path == "metadata.annotations.deployment.kubernetes.io/revision"
 	case "PersistentVolumeClaim":
 		return path == "spec.volumeName"
 	case "StatefulSet": // the names of its history
