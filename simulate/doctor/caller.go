@@ -66,7 +66,7 @@ func lastTwo(file string) string {
 }
 
 // frameworks are modules whose code is not the user's.
-var frameworks = []string{"k8s.io/", "sigs.k8s.io/controller-runtime/", "sigs.k8s.io/structured-merge-diff/", "github.com/flyball-dev/flyball/"}
+var frameworks = []string{"k8s.io/", "sigs.k8s.io/controller-runtime/", "sigs.k8s.io/structured-merge-diff/", "github.com/flyball-dev/flyball/", "golang.org/x/", "github.com/onsi/"}
 
 // isUsers reports whether a function is of the program, and not of Go, Kubernetes' libraries or a framework.
 func isUsers(function string) bool {
@@ -76,7 +76,7 @@ func isUsers(function string) bool {
 		return strings.HasPrefix(function, "main.")
 	case !strings.Contains(first, "."): // of Go
 		return false
-	case strings.Contains(rest, "_test."), strings.HasPrefix(function, "github.com/flyball-dev/flyball/examples/"):
+	case strings.Contains(rest, "_test."), strings.HasPrefix(function, "github.com/flyball-dev/flyball/examples/"), strings.Contains(rest, "/testdata/"):
 		return true
 	}
 	for _, framework := range frameworks {

@@ -115,10 +115,10 @@ func (c *children) run(ctx context.Context, w walk, p plan, seed uint64, like *t
 		return out.live(ctx, w, on, like)
 	})
 	record.end()
-	for _, text := range l.complaints() {
+	for _, text := range l.output.complaints() {
 		out.addWrong(text)
 	}
-	out.write = l.keep
+	out.write = l.output.keep
 	return out, l, err
 }
 

@@ -35,6 +35,12 @@ type Command struct {
 	Webhooks []string
 	// WebhookPort is the port of a program that takes none as an argument. 0: a free one in each run.
 	WebhookPort int
+	// Suite: Args run tests of Go that start an API server by envtest, such as go test ./internal/controller/... or
+	// make test. Their specs are the user of the operator, so there are no CRDs and no Samples.
+	Suite bool
+	// Assets is a directory that "apiserver install" has written, for a Suite. Empty: "go tool apiserver install" makes
+	// one.
+	Assets string
 	// Stubs and Known are as those of an Operator.
 	Stubs map[string]string
 	Known string
@@ -48,8 +54,8 @@ type Command struct {
 	// RestWithin is how long the program may take until it rests after a step of the user. 0: a minute. A finding about
 	// the end state is confirmed by a run that waits for three quarters of that.
 	RestWithin time.Duration
-	// Parallel is how many processes run at once. 0: as many as there are processors, and at least two. Programs that
-	// say that their port is in use run one at a time; {port} avoids that.
+	// Parallel is how many processes run at once. 0: as many as there are processors, and at least two; of a Suite one.
+	// Programs that say that their port is in use run one at a time; {port} avoids that.
 	Parallel int
 	// Plan is the ID of the only plan to run; empty: all.
 	Plan string
@@ -65,7 +71,12 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("there is no program; give it and its arguments after --")
 	}
-	s, err := read(c.CRDs, c.Samples, c.Known)
+	s, err := subject{}, error(nil)
+	if c.Suite {
+		s.known, err = readKnown(c.Known)
+	} else {
+		s, err = read(c.CRDs, c.Samples, c.Known)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -89,19 +100,28 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 	for _, text := range c.With {
 		processes.programs = append(processes.programs, strings.Fields(text))
 	}
+	play, workers := processes.play, cmp.Or(c.Parallel, max(runtime.NumCPU(), 2))
+	if c.Suite {
+		workers = cmp.Or(c.Parallel, 1)
+		if play, s.walks, err = c.suites(ctx, scratch); err != nil {
+			return nil, err
+		}
+	}
 	var failed error
 	budget, name := cmp.Or(c.Budget, 10*time.Minute), strings.Join(c.Args, " ")
 	e := &examination{
-		subject: s, pace: byClock, workers: cmp.Or(c.Parallel, max(runtime.NumCPU(), 2)), only: c.Plan, progress: c.Progress,
+		subject: s, pace: byClock, workers: workers, only: c.Plan, progress: c.Progress,
 		first: c.First, most: c.MostPlans, repetitions: c.Repeat,
 		thrifty: true, budget: budget, ends: time.Now().Add(budget), report: &Report{Test: name, Patterns: map[Pattern]int{}},
-		replay: func(id string) string { return "flyball doctor -plan " + id + " … -- " + name },
+		replay: func(id string) string {
+			return "flyball doctor " + map[bool]string{true: "-suite "}[c.Suite] + "-plan " + id + " … -- " + name
+		},
 	}
 	e.play = func(w walk, p plan, seed uint64, like *trial) *trial {
 		if ctx.Err() != nil {
 			return &trial{plan: p, refused: "the search has ended"}
 		}
-		t, err := processes.play(ctx, w, p, seed, like)
+		t, err := play(ctx, w, p, seed, like)
 		if err != nil {
 			e.mu.Lock()
 			failed = cmp.Or(failed, err)

@@ -27,6 +27,8 @@ const (
 	MadeAnew Class = "made anew"
 	// TooMany: there are more objects or replicas than were ever wanted.
 	TooMany Class = "too many"
+	// SpecFails: a spec of the program's own suite fails.
+	SpecFails Class = "spec fails"
 	// OtherEnd: the objects at the end are not those of the same walk without faults.
 	OtherEnd Class = "other end state"
 	// NotUndone: a change that is undone leaves something behind.
@@ -41,7 +43,7 @@ const (
 
 // severity orders classes.
 func (c Class) severity() int {
-	return slices.Index([]Class{Panicked, LosesState, TooMany, OtherEnd, NotUndone, PathDependent, Restless, MadeAnew, Violates}, c)
+	return slices.Index([]Class{Panicked, LosesState, TooMany, SpecFails, OtherEnd, NotUndone, PathDependent, Restless, MadeAnew, Violates}, c)
 }
 
 // verdict is one thing that is wrong in a run.
@@ -70,6 +72,9 @@ func (r *reference) first() *trial { return r.runs[0] }
 func (r *reference) judge(t *trial) (out []verdict) {
 	if !t.aimed() || t.refused != "" || t.isBlind() {
 		return nil
+	}
+	if r.walk.suite {
+		return r.judgeSuite(t)
 	}
 	out = append(out, r.judgeRules(t)...)
 	if !r.walk.gone { // else nothing is wanted in the end, and what is made for it is garbage
@@ -129,6 +134,9 @@ func (r *reference) judgeRules(t *trial) (out []verdict) {
 			class = Panicked
 		case "V7", neverRests:
 			class = Restless
+		}
+		if strings.HasPrefix(w.rule, specRule) {
+			class = SpecFails
 		}
 		out = append(out, verdict{class, w.rule, "", w.text, ref{}})
 	}

@@ -285,8 +285,8 @@ func (l *life) portTaken() bool {
 }
 
 // complaints returns what the program has written about panics and data races, the first of each.
-func (l *life) complaints() (out []wrong) {
-	text := "\n" + l.output.text()
+func (t *tail) complaints() (out []wrong) {
+	text := "\n" + t.text()
 	for _, mark := range []struct{ text, rule string }{
 		{"\npanic: ", "panic"}, {"\nfatal error: ", "panic"}, {"Observed a panic", "panic"}, {"WARNING: DATA RACE", "data race"},
 	} {
@@ -337,12 +337,12 @@ func nameOf(line string) string {
 }
 
 // keep writes the output of the program into a directory.
-func (l *life) keep(dir string) ([]string, error) {
+func (t *tail) keep(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(dir, "output.txt")
-	return []string{file}, os.WriteFile(file, []byte(l.output.text()), 0o644)
+	return []string{file}, os.WriteFile(file, []byte(t.text()), 0o644)
 }
 
 // tail keeps the end of what is written to it.

@@ -50,7 +50,7 @@ Goroutine 9 (running) created at:
 		if _, err := io.WriteString(&l.output, c.output); err != nil {
 			t.Fatal(err)
 		}
-		got := l.complaints()
+		got := l.output.complaints()
 		if len(got) != len(c.want) || len(got) > 0 && got[0] != c.want[0] {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}

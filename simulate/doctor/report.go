@@ -28,6 +28,8 @@ type Report struct {
 	Ran     int `json:"ran"`
 	Missed  int `json:"missed"`
 	Circled int `json:"circled"`
+	// Own is how many faults have hit a request of a suite's spec itself, which is not judged.
+	Own int `json:"own,omitempty"`
 	// Patterns is how many plans of each pattern were run.
 	Patterns map[Pattern]int `json:"patterns"`
 	// Coverage is what the plans are about: writes, kinds that are read, fields.
@@ -53,6 +55,9 @@ func (r *Report) summary() string {
 	}
 	if r.Circled > 0 {
 		fmt.Fprintf(&b, "; %d were ended because the program went round in circles during the fault", r.Circled)
+	}
+	if r.Own > 0 {
+		fmt.Fprintf(&b, "; %d hit a request of a spec itself", r.Own)
 	}
 	if len(r.Refused) > 0 {
 		fmt.Fprintf(&b, "; the server refuses %d changes of fields", len(r.Refused))

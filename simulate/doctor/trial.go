@@ -52,6 +52,10 @@ type trial struct {
 	// blindUntil is when the last fault ends, and circled when the run was ended because it went round in
 	// circles; 0: it was not.
 	blindUntil, circled time.Duration
+	// Of a suite: requests by verb and kind; whether it is known who has sent each write; whether the fault has hit a
+	// request of a spec itself.
+	requests        map[string]int
+	attributed, own bool
 	// write writes the complete history into a directory, and returns the files; nil: there is none.
 	write func(dir string) ([]string, error)
 }

@@ -31,6 +31,8 @@ type walk struct {
 	gone bool
 	// plain: no faults are tried.
 	plain bool
+	// suite: the specs of a suite are the user. There is one step.
+	suite bool
 	field *fieldOf // that it changes; nil: none
 }
 

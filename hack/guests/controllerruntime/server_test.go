@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/envtest"
+	"github.com/flyball-dev/flyball/simulate/doctor"
 )
 
 // atOnce is the number of concurrent suites. They mostly wait, so it exceeds the number of
@@ -53,5 +54,20 @@ func TestDropIn_AFreshSuite(t *testing.T) {
 			}
 			t.Logf("%s in all %v", said, time.Since(began).Round(time.Millisecond))
 		})
+	}
+}
+
+// TestDoctor_AFreshSuite tries faults at the writes of that operator. It is right.
+func TestDoctor_AFreshSuite(t *testing.T) {
+	t.Parallel()
+	r, err := doctor.Command{
+		Suite: true, Assets: simulatedBinaries(t), Args: []string{"go", "test", "./testdata/guestbook"}, Env: []string{mark + t.Name()},
+	}.Examine(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(r.Text())
+	if r.Ran == 0 || len(r.Findings) > 0 || len(r.Skipped) > 0 {
+		t.Errorf("%d plans have %d findings, and %d things were not judged; want some plans, and neither", r.Ran, len(r.Findings), len(r.Skipped))
 	}
 }

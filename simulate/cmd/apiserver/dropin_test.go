@@ -217,6 +217,17 @@ func TestDropIn_FlagsOfAKubeAPIServer(t *testing.T) {
 	ask("secret", "GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin", "", 200)
 }
 
+// A suite that panics leaves no server.
+func TestDropIn_EndsWithItsParent(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	endWithParent(ctx, end, os.Getppid()+1)
+	<-ctx.Done()
+	if t.Context().Err() != nil {
+		t.Error("the stand-in goes on although its parent is another one")
+	}
+}
+
 func TestDropIn_ErrorsSayWhatToDo(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/aim"
 )
 
 const (
@@ -73,9 +74,20 @@ func kubeAPIServer(ctx context.Context, args []string, out, log io.Writer) error
 		return err
 	}
 	opts.Logger = textlog.New(log, 0)
+	plan, err := aim.FindPlan(os.Args[0])
+	if err != nil {
+		return err
+	}
+	if plan != nil {
+		opts.Tracer = plan
+		defer plan.Close()
+	}
 	l, err := simulate.Listen(opts)
 	if err != nil {
 		return err
+	}
+	if plan != nil {
+		plan.Begin(l.Server())
 	}
 	return l.Run(ctx)
 }

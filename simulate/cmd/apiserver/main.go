@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // exeSuffix is what the names of programs end in.
@@ -38,12 +39,32 @@ func main() {
 
 var errUsage = errors.New("the arguments are wrong")
 
+// parentEvery is how often a stand-in looks for its parent.
+const parentEvery = 500 * time.Millisecond
+
+// endWithParent calls end when the process that has started this one is gone, such as a suite that has panicked.
+func endWithParent(ctx context.Context, end func(), parent int) {
+	time.AfterFunc(parentEvery, func() {
+		switch {
+		case ctx.Err() != nil:
+		case os.Getppid() != parent:
+			end()
+		default:
+			endWithParent(ctx, end, parent)
+		}
+	})
+}
+
 // run is main under a name, with explicit arguments and outputs.
 func run(ctx context.Context, name string, args []string, out, log io.Writer) error {
 	switch name {
-	case etcdName:
-		return etcd(ctx, args, out, log)
-	case kubeAPIServerName:
+	case etcdName, kubeAPIServerName:
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		endWithParent(ctx, end, os.Getppid())
+		if name == etcdName {
+			return etcd(ctx, args, out, log)
+		}
 		return kubeAPIServer(ctx, args, out, log)
 	}
 	if len(args) > 0 && args[0] == "install" {

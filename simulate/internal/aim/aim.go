@@ -42,6 +42,8 @@ const (
 	Lag          = "lag"           // no change is seen for For
 	Coalesce     = "coalesce"      // the next two changes of one object of Kind are seen as one
 	Cut          = "cut"           // all watches end
+	RestartCache = "restart cache" // the same, and older versions are forgotten: clients get 410 and list again
+	Delay        = "delay"         // the write waits for For
 )
 
 // Fault is one fault, and when it happens.
@@ -105,7 +107,7 @@ func (f Fault) String() string {
 
 // Check returns what is wrong with a fault.
 func (f Fault) Check() error {
-	known := []string{Crash, TimeTravel, Pause, LoseResponse, Reject, ForeignWrite, Slow, Lag, Coalesce, Cut}
+	known := []string{Crash, TimeTravel, Pause, LoseResponse, Reject, ForeignWrite, Slow, Lag, Coalesce, Cut, RestartCache, Delay}
 	if !slices.Contains(known, f.Fault) {
 		return fmt.Errorf("the fault %q is not known; write one of %s", f.Fault, strings.Join(known, ", "))
 	}
@@ -118,7 +120,8 @@ func (f Fault) Check() error {
 		{min(int64(f.Nth), f.Amount, int64(f.For), int64(f.At)) < 0, "has a negative number"},
 		{is(TimeTravel) && f.Amount == 0, "has no amount; give the number of revisions that the server lags behind"},
 		{is(Slow, Coalesce) && f.Kind == "" && !byWrite, "has neither a kind nor a write"},
-		{is(LoseResponse, Reject) && (!byWrite || f.At > 0), "needs a write; give before, and no at"},
+		{is(Slow, Lag, Delay) && f.For == 0, "has no duration; give for, such as \"2s\""},
+		{is(LoseResponse, Reject, Delay) && (!byWrite || f.At > 0), "needs a write; give before, and no at"},
 		{is(Reject) && !slices.Contains([]int{0, 429, 500, 503}, f.Code), "needs the code 429, 500 or 503"},
 	} {
 		if rule.broken {
@@ -229,7 +232,8 @@ func (c *Control) Happened() []Fault {
 }
 
 // Open returns the faults that wait for their writes.
-func (c *Control) Open() (out []Fault) {
+func (c *Control) Open() []Fault {
+	out := []Fault{}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range c.mu.open {
@@ -363,9 +367,17 @@ func (c *Control) fire(f Fault, r *simulate.Request) {
 	case Coalesce:
 		s.Coalesce(resource)
 	case Cut:
-		for _, watched := range s.Watched() {
-			s.CloseWatches(watched)
-		}
+		closeAll(s)
+	case RestartCache:
+		s.RestartCache()
+	case Delay:
+		c.rest(time.Duration(f.For))
+	}
+}
+
+func closeAll(s *simulate.Server) {
+	for _, watched := range s.Watched() {
+		s.CloseWatches(watched)
 	}
 }
 

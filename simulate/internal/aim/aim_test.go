@@ -125,6 +125,9 @@ func TestPort_TakesFaultsOfOtherPrograms(t *testing.T) {
 		`[{"fault":"lag","surprise":1}]`:                    "unknown field",
 		`[{"fault":"lose response","kind":"Pod"}]`:          "needs a write",
 		`[{"fault":"cut","before":"a","after":"create b"}]`: "give one",
+		`[{"fault":"delay","before":"create Pod"}]`:         "has no duration",
+		`[{"fault":"delay","for":"1s","at":"1s"}]`:          "needs a write",
+		`[{"fault":"cut","before":"create a","user":true}]`: "leave out",
 	} {
 		if code, text := ask(http.MethodPost, body); code != http.StatusBadRequest || !strings.Contains(text, want) {
 			t.Errorf("%s is answered with %d %s, want 400 and %q", body, code, text, want)

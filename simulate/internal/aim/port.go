@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 )
 
 // ServeHTTP lets programs in any language aim faults. POST arms the faults of a JSON list, GET returns those that
@@ -19,6 +20,10 @@ func (p *Port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body.DisallowUnknownFields()
 		if err := body.Decode(&faults); err != nil {
 			http.Error(w, fmt.Sprintf("read the faults: %v; send a list, such as [{\"fault\":\"lose response\",\"before\":\"create Pod\",\"nth\":1}]", err), http.StatusBadRequest)
+			return
+		}
+		if slices.ContainsFunc(faults, func(f Fault) bool { return f.User }) {
+			http.Error(w, "this server does not know which writes are the user's; leave out \"user\"", http.StatusBadRequest)
 			return
 		}
 		if err := p.Control.Arm(faults...); err != nil {

@@ -32,11 +32,13 @@ const (
 )
 
 const usage = `usage: flyball doctor -crds config/crd -samples config/samples [flags] -- ./my-operator --flags
+       flyball doctor -suite [flags] -- go test ./internal/controller/...
 
 It runs the program against a simulated API server on this machine, creates, changes and deletes the
 samples, and looks for what the program does wrong after a crash, with a stale cache, or with a lost answer. The
 program finds the server by KUBECONFIG; {port} in its arguments stands for a free port. It exits with 1 if
-something was found, and with 3 if the program could not be examined.
+something was found, and with 3 if the program could not be examined. With -suite it runs a suite of Go that
+starts an API server by envtest, again and again, and looks for specs that one fault makes fail.
 
 `
 
@@ -75,6 +77,8 @@ func Run(ctx context.Context, args []string, out, problems io.Writer) int {
 		c.Stubs[kind] = file
 		return nil
 	})
+	flags.BoolVar(&c.Suite, "suite", false, "the command runs tests that start an API server by envtest; their specs are used in place of -crds and -samples")
+	flags.StringVar(&c.Assets, "assets", "", "`directory` that \"apiserver install\" has written, for -suite (default: go tool apiserver install writes one)")
 	flags.Var((*list)(&c.Env), "env", "further variable of the program, as `NAME=value`; may be given again")
 	flags.StringVar(&c.Known, "known", "", "`file` of the IDs of known findings, one in a line")
 	flags.StringVar(&c.Out, "out", "", "`directory` for doctor.html, doctor.json, doctor.sarif and the output of the program")
@@ -102,7 +106,7 @@ func Run(ctx context.Context, args []string, out, problems io.Writer) int {
 	}
 	if err != nil {
 		fmt.Fprintln(problems, "flyball doctor:", err)
-		if commandline.ExitCode(err) == ExitUsage || len(c.Args) == 0 || len(c.Samples) == 0 {
+		if commandline.ExitCode(err) == ExitUsage || len(c.Args) == 0 || len(c.Samples) == 0 && !c.Suite {
 			return ExitUsage
 		}
 		return ExitFailed

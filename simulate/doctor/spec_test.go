@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/flyball-dev/flyball/simulate/kit"
+)
+
+func TestSpecsOf_ReadsGinkgoAndGoTest(t *testing.T) {
+	report := filepath.Join(t.TempDir(), "report.json")
+	text := `[{"SpecReports": [
+		{"ContainerHierarchyTexts": ["A book", "when new"], "LeafNodeText": "has pages", "State": "failed",
+		 "Failure": {"Message": "Timed out", "Location": {"FileName": "/src/book/book_test.go", "LineNumber": 7}}},
+		{"LeafNodeType": "AfterSuite", "State": "panicked", "Failure": {"Message": "nil"}},
+		{"LeafNodeText": "passes", "State": "passed"}, {"LeafNodeText": "waits", "State": "pending"}]}]`
+	if err := os.WriteFile(report, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := "=== RUN   TestAll\nnoise\n--- FAIL: TestAll (0.10s)\n"
+	want := []failure{{"A book when new has pages", "Timed out (book/book_test.go:7)"}, {"AfterSuite", "nil (.:0)"}}
+	if got := specsOf(report, said); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("the failures are %v, want %v", got, want)
+	}
+	said = "=== RUN   TestA\n=== RUN   TestA/b\n    a_test.go:3: two, want one\n=== RUN   TestA/c\nnoise\n--- FAIL: TestA (0.10s)\n" +
+		"    --- FAIL: TestA/b (0.00s)\n    --- PASS: TestA/c (0.00s)\n=== RUN   TestD\n--- FAIL: TestD (0.00s)\n"
+	want = []failure{{"TestA/b", "a_test.go:3: two, want one"}, {"TestD", ""}}
+	if got := specsOf("", said); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("the failures are %q, want %q", got, want)
+	}
+}
+
+func TestLineIn_IsTheNearestOfTheUser(t *testing.T) {
+	stack := "goroutine 7 [select]:\nnet/http.(*Client).do(0xc0, 0x1)\n\t/go/src/net/http/client.go:1 +0x1\n" +
+		"sigs.k8s.io/controller-runtime/pkg/client.(*client).Create(0xc0, {0x1, 0x2})\n\t/mod/client.go:2 +0x1\n" +
+		"example.com/op/internal/web.(*R).Reconcile(0xc0, {0x1, 0x2}, {{0x3}})\n\t/op/internal/web/web.go:42 +0x1f\n" +
+		"created by example.com/op/internal/web.Start in goroutine 1\n\t/op/internal/web/web.go:9 +0x1\n"
+	if got, want := lineIn(stack), "web/web.go:42 (web.(*R).Reconcile)"; got != want {
+		t.Errorf("the line is %q, want %q", got, want)
+	}
+	if got := lineIn("goroutine 7 [select]:\nnet/http.(*Client).do(0xc0)\n\t/go/src/net/http/client.go:1 +0x1\n"); got != "" {
+		t.Errorf("without code of the user the line is %q", got)
+	}
+}
+
+// The control of a plan happens at the same write and lasts as long.
+func TestPlan_SlowlyIsADelayAtTheSamePlace(t *testing.T) {
+	p := plan{Faults: kit.Plan{kit.Slow(3*time.Second, 3*time.Second).BeforeWrite("create Pod", 2), kit.LoseResponse().AfterWrite("update Pod", 1)}}
+	slow := p.slowly()
+	for i, want := range []time.Duration{3 * time.Second, time.Second} {
+		if got := slow.Faults[i]; got.Verb != kit.Delay(0, 0).Verb || got.For != want || got.When != p.Faults[i].When {
+			t.Errorf("in place of %v there is %v, want a delay for %s", p.Faults[i], got, want)
+		}
+	}
+	if p.Faults[0].Verb == slow.Faults[0].Verb {
+		t.Error("the plan itself has changed")
+	}
+	faults, atRest := aimed(slow)
+	if len(atRest) > 0 {
+		t.Errorf("of %v no write is known", atRest)
+	}
+	for _, f := range faults {
+		if err := f.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Plans whose faults are far from each other share a run.
+func TestBatches_FaultsAreApart(t *testing.T) {
+	first := &trial{}
+	for i, at := range []time.Duration{0, time.Second, 10 * time.Second} {
+		first.asks = append(first.asks, ask{At: at, Who: operator, Write: "create Pod", Of: ref{"Pod", string(rune('a' + i))}, Code: 201})
+	}
+	references := map[string]*reference{
+		"suite": {walk: walk{suite: true}, runs: []*trial{first}}, "other": {walk: walk{}, runs: []*trial{first}},
+	}
+	var plans []plan
+	for _, name := range []string{"suite", "other"} {
+		for nth := range 3 {
+			plans = append(plans, plan{Walk: name, Faults: kit.Plan{kit.Reject(1, 500).BeforeWrite("create Pod", nth+1)}})
+		}
+	}
+	var sizes []int
+	for _, batch := range batches(plans, references) {
+		sizes = append(sizes, len(batch))
+	}
+	if want := []int{2, 1, 1, 1, 1}; !slices.Equal(sizes, want) {
+		t.Errorf("the batches have %v plans, want %v: the first and third write are apart, and only those of a suite", sizes, want)
+	}
+	if got := together(batches(plans, references)[0]); len(got.Faults) != 2 || got.Walk != "suite" {
+		t.Errorf("together they are %v", got)
+	}
+}
+
+// A suite whose spec fails is judged by that, and not by what it has left behind.
+func TestReference_JudgeSuite(t *testing.T) {
+	made := func(n int) *trial {
+		out := &trial{plan: plan{Faults: kit.Plan{kit.LoseResponse()}}, faults: []happening{{}}, requests: map[string]int{"get Pod": 10}}
+		for i := range n {
+			out.changes = append(out.changes, change{Who: operator, Verb: "created", Of: ref{"Secret", "a"}, UID: string(rune('a' + i))})
+		}
+		return out
+	}
+	r := &reference{walk: walk{suite: true}, runs: []*trial{made(1)}}
+	classes := func(t *trial) (out []Class) {
+		for _, v := range r.judge(t) {
+			out = append(out, v.class)
+		}
+		return out
+	}
+	if got := classes(made(1)); len(got) != 0 {
+		t.Errorf("the same run has %v", got)
+	}
+	if got := classes(made(2)); len(got) != 1 || got[0] != TooMany {
+		t.Errorf("two objects in place of one are %v, want %s", got, TooMany)
+	}
+	failed := made(2)
+	failed.attributed = true
+	failed.outcome([]failure{{"a", "etcdserver: request timed out"}}, &tail{}, nil)
+	if got := classes(failed); len(got) != 1 || got[0] != SpecFails {
+		t.Errorf("a failed spec is %v, want %s", got, SpecFails)
+	}
+	own := made(1)
+	own.outcome([]failure{{"a", "etcdserver: request timed out"}}, &tail{}, nil)
+	if got := classes(own); len(got) != 0 || !own.own {
+		t.Errorf("a spec that gets the fault itself is %v", got)
+	}
+	hot := made(1)
+	hot.requests["get Pod"] = 5000
+	if got := classes(hot); len(got) != 1 || got[0] != Restless {
+		t.Errorf("5000 requests in place of 10 are %v, want %s", got, Restless)
+	}
+}

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package aim
+
+import (
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// senders finds the goroutine of a Go program that has sent a write, while it waits for the answer.
+type senders struct {
+	socket string // empty: nobody is asked
+	mu     sync.Mutex
+	open   map[int]sender // by the number of the request
+}
+
+// sender is a goroutine. The zero value is one that is not known.
+type sender struct {
+	goroutine, stack string
+	user             bool // it runs a test, and not the program
+}
+
+// stacksWithin bounds how long the program may take to answer.
+const stacksWithin = 5 * time.Second
+
+// sends is a function of net/http that a goroutine is in while its request is not answered.
+const sends = "\nnet/http.(*Client).do("
+
+// calls are methods of clients by the verbs of their requests.
+var calls = map[string][]string{
+	"create": {".Create"}, "update": {".Update"}, "patch": {".Patch", ".Apply"}, "delete": {".Delete"}, "deletecollection": {".Delete"},
+}
+
+// of returns who has sent a write. sure is false if two goroutines may have.
+func (s *senders) of(r simulate.Request) (from sender, sure bool) {
+	if s.socket == "" || !r.Writes() {
+		return sender{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []sender
+	for try := range mostTries {
+		if try > 0 { // one of them may be on its way out, with its answer
+			time.Sleep(betweenTries)
+		}
+		if found = s.sending(r.Verb); len(found) <= 1 {
+			break
+		}
+	}
+	if len(found) == 0 {
+		return sender{}, false
+	}
+	s.open[r.Number] = found[0]
+	return found[0], len(found) == 1
+}
+
+const (
+	mostTries    = 4
+	betweenTries = 2 * time.Millisecond
+)
+
+// sending returns the goroutines that may wait for the answer to a write of which is not known whose it is.
+func (s *senders) sending(verb string) []sender {
+	taken := map[string]bool{}
+	for _, one := range s.open {
+		taken[one.goroutine] = true
+	}
+	var certain, possible []sender
+	for block := range strings.SplitSeq(s.stacks(), "\n\n") {
+		number, _, _ := strings.Cut(strings.TrimPrefix(block, "goroutine "), " ")
+		if !strings.Contains(block, sends) || taken[number] {
+			continue
+		}
+		one := sender{number, block, tests(block)}
+		possible = append(possible, one)
+		if slices.ContainsFunc(calls[verb], func(call string) bool { return strings.Contains(block, call+"(") || strings.Contains(block, call+"[") }) {
+			certain = append(certain, one)
+		}
+	}
+	if len(certain) > 0 {
+		return certain
+	}
+	return possible
+}
+
+// tests reports whether a goroutine runs a test: one of package testing, or a node of ginkgo.
+func tests(stack string) bool {
+	return strings.Contains(stack, "\ntesting.tRunner(") || strings.Contains(stack, "\ngithub.com/onsi/ginkgo/v2/internal.")
+}
+
+// stacks returns the stacks of the program; empty: it does not answer.
+func (s *senders) stacks() string {
+	c, err := net.DialTimeout("unix", s.socket, stacksWithin)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = c.Close() }()
+	_ = c.SetDeadline(time.Now().Add(stacksWithin))
+	text, err := io.ReadAll(c)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+func (s *senders) known(request int) sender {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[request]
+}
+
+func (s *senders) forget(request int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, request)
+}
