@@ -85,32 +85,18 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 		return nil, fmt.Errorf("make a directory for the runs: %w; TMPDIR names another place", err)
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	processes := &children{
-		programs: [][]string{c.Args}, env: c.Env, crds: s.crds, namespaces: s.namespaces, restWithin: cmp.Or(c.RestWithin, time.Minute), scratch: scratch,
+	play, workers := c.suites, 1
+	if !c.Suite {
+		play, workers = c.processes, max(runtime.NumCPU(), 2)
 	}
-	if processes.statuses, err = readStubs(c.Stubs); err != nil {
+	run, err := play(ctx, &s, scratch)
+	if err != nil {
 		return nil, err
-	}
-	if len(c.Webhooks) > 0 {
-		processes.hooks.port = c.WebhookPort
-		if processes.hooks.configurations, err = manifest.Read(c.Webhooks, "webhook configurations", manifest.IsWebhookConfiguration); err != nil {
-			return nil, fmt.Errorf("webhooks: %w", err)
-		}
-	}
-	for _, text := range c.With {
-		processes.programs = append(processes.programs, strings.Fields(text))
-	}
-	play, workers := processes.play, cmp.Or(c.Parallel, max(runtime.NumCPU(), 2))
-	if c.Suite {
-		workers = cmp.Or(c.Parallel, 1)
-		if play, s.walks, err = c.suites(ctx, scratch); err != nil {
-			return nil, err
-		}
 	}
 	var failed error
 	budget, name := cmp.Or(c.Budget, 10*time.Minute), strings.Join(c.Args, " ")
 	e := &examination{
-		subject: s, pace: byClock, workers: workers, only: c.Plan, progress: c.Progress,
+		subject: s, pace: byClock, workers: cmp.Or(c.Parallel, workers), only: c.Plan, progress: c.Progress,
 		first: c.First, most: c.MostPlans, repetitions: c.Repeat,
 		thrifty: true, budget: budget, ends: time.Now().Add(budget), report: &Report{Test: name, Patterns: map[Pattern]int{}},
 		replay: func(id string) string {
@@ -121,7 +107,7 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 		if ctx.Err() != nil {
 			return &trial{plan: p, refused: "the search has ended"}
 		}
-		t, err := play(ctx, w, p, seed, like)
+		t, err := run(ctx, w, p, seed, like)
 		if err != nil {
 			e.mu.Lock()
 			failed = cmp.Or(failed, err)
@@ -143,6 +129,30 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 		}
 	}
 	return e.report, nil
+}
+
+// realPlayer is a player whose runs end with ctx. The error is that it cannot run the program.
+type realPlayer func(ctx context.Context, w walk, p plan, seed uint64, like *trial) (*trial, error)
+
+// processes returns a player that runs the program.
+func (c Command) processes(_ context.Context, s *subject, scratch string) (realPlayer, error) {
+	processes := &children{
+		programs: [][]string{c.Args}, env: c.Env, crds: s.crds, namespaces: s.namespaces, restWithin: cmp.Or(c.RestWithin, time.Minute), scratch: scratch,
+	}
+	var err error
+	if processes.statuses, err = readStubs(c.Stubs); err != nil {
+		return nil, err
+	}
+	if len(c.Webhooks) > 0 {
+		processes.hooks.port = c.WebhookPort
+		if processes.hooks.configurations, err = manifest.Read(c.Webhooks, "webhook configurations", manifest.IsWebhookConfiguration); err != nil {
+			return nil, fmt.Errorf("webhooks: %w", err)
+		}
+	}
+	for _, text := range c.With {
+		processes.programs = append(processes.programs, strings.Fields(text))
+	}
+	return processes.play, nil
 }
 
 // Text describes the report for a terminal.

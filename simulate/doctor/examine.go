@@ -436,6 +436,13 @@ func (e *examination) conclude(r *reference) {
 		r.view = e.names.with(r.view)
 	}
 	r.first().view = r.view
+	e.analyse(r)
+	return r
+}
+
+// analyse makes the plans of a walk, and judges its runs without faults.
+func (e *examination) analyse(r *reference) {
+	w := r.walk
 	switch {
 	case w.suite:
 		r.plans = suitePlans(w.name, r.first())

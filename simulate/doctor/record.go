@@ -37,8 +37,8 @@ type recorder struct {
 	}
 }
 
-func newRecorder(t *trial) *recorder {
-	r := &recorder{now: time.Now}
+func newRecorder(t *trial, now func() time.Time) *recorder {
+	r := &recorder{now: now}
 	r.mu.trial, r.mu.start, r.mu.moved = t, r.now(), r.now()
 	r.mu.open, r.mu.seen, r.mu.moves = map[int]int{}, map[ref]map[string]any{}, map[string]int{}
 	r.mu.asked, r.mu.watched = map[string]bool{}, map[string]bool{}

@@ -129,8 +129,7 @@ func (t *trial) outcome(failed []failure, said *tail, exit error) {
 func (t *trial) replay(events []aim.Event) {
 	t.attributed, t.requests = true, map[string]int{}
 	begun, at := time.Now(), time.Duration(0)
-	r := newRecorder(t)
-	r.mu.start, r.now = begun, func() time.Time { return begun.Add(at) }
+	r := newRecorder(t, func() time.Time { return begun.Add(at) })
 	asked := map[int]simulate.Request{}
 	first := slices.IndexFunc(events, func(e aim.Event) bool { return e.Asked != nil })
 	for _, e := range events[max(first, 0):] { // what the server has at the start is nobody's

@@ -35,10 +35,10 @@ type suites struct {
 	all     []*suite
 }
 
-// suites builds the suites of the command. It returns a player and a walk for each of them.
-func (c Command) suites(ctx context.Context, scratch string) (func(context.Context, walk, plan, uint64, *trial) (*trial, error), []walk, error) {
+// suites builds the suites of the command, and returns a player for their walks, which it adds.
+func (c Command) suites(ctx context.Context, to *subject, scratch string) (realPlayer, error) {
 	if runtime.GOOS == "windows" {
-		return nil, nil, errors.New("suites are not examined on Windows; use Linux or macOS")
+		return nil, errors.New("suites are not examined on Windows; use Linux or macOS")
 	}
 	all := &suites{command: c.Args, env: c.Env, scratch: scratch, assets: c.Assets}
 	var err error
@@ -53,11 +53,10 @@ func (c Command) suites(ctx context.Context, scratch string) (func(context.Conte
 	if err == nil {
 		err = all.find(ctx)
 	}
-	var walks []walk
 	for _, one := range all.all {
-		walks = append(walks, walk{name: one.name, suite: true, steps: []step{{text: "run the suite"}}})
+		to.walks = append(to.walks, walk{name: one.name, suite: true, steps: []step{{text: "run the suite"}}})
 	}
-	return all.play, walks, err
+	return all.play, err
 }
 
 // suite is a test binary as go test would run it.
