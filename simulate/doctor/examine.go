@@ -313,6 +313,7 @@ func (e *examination) tryBatch(r *reference, batch []plan, until time.Time) {
 	t := e.play(r.walk, together(batch), 1, r.first())
 	verdicts := r.judge(t)
 	switch {
+	case t.refused == searchEnded:
 	case len(batch) == 1:
 		e.judge(verdicts, t, batch[0].Pattern)
 		if e.first {
@@ -471,22 +472,6 @@ func (e *examination) guess(w walk) *trial {
 		}
 	}
 	return t
-}
-
-// skipFailing takes note of what is wrong in a suite without faults, and if no write is the operator's.
-func (e *examination) skipFailing(r *reference) {
-	wrongs := map[string]string{}
-	for _, run := range r.runs {
-		for _, w := range run.allWrongs() {
-			wrongs[w.rule] = w.text
-		}
-	}
-	for _, rule := range slices.Sorted(maps.Keys(wrongs)) {
-		e.skip(fmt.Sprintf("%s: without faults too: %s", r.walk.name, wrongs[rule]), false)
-	}
-	if len(r.plans) == 0 {
-		e.skip(fmt.Sprintf("%s: no write is the operator's; specs that call a reconciler themselves get its errors", r.walk.name), false)
-	}
 }
 
 // seeds are those of the runs of a walk without faults.

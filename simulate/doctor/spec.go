@@ -260,6 +260,22 @@ func (p plan) slowly() plan {
 	return p
 }
 
+// skipFailing takes note of what is wrong in a suite without faults, and if no write is the operator's.
+func (e *examination) skipFailing(r *reference) {
+	wrongs := map[string]string{}
+	for _, run := range r.runs {
+		for _, w := range run.allWrongs() {
+			wrongs[w.rule] = w.text
+		}
+	}
+	for _, rule := range slices.Sorted(maps.Keys(wrongs)) {
+		e.skip(fmt.Sprintf("%s: without faults too: %s", r.walk.name, wrongs[rule]), false)
+	}
+	if len(r.plans) == 0 {
+		e.skip(fmt.Sprintf("%s: no write is the operator's; specs that call a reconciler themselves get its errors", r.walk.name), false)
+	}
+}
+
 // A kind of request is a hot loop with so many more than without faults.
 const manyRequests = 1000
 

@@ -99,6 +99,41 @@ func TestBatches_FaultsAreApart(t *testing.T) {
 	}
 }
 
+// A batch is divided until the plan that makes a spec fail is alone.
+func TestTryBatch_FindsThePlan(t *testing.T) {
+	var batch []plan
+	for nth := range 5 {
+		batch = append(batch, plan{Walk: "suite", Pattern: Conflict, Faults: kit.Plan{kit.Reject(1, 500).BeforeWrite("create Pod", nth+1)}})
+	}
+	runs := 0
+	e := &examination{replay: func(string) string { return "" }, report: &Report{Patterns: map[Pattern]int{}}}
+	e.play = func(_ walk, p plan, _ uint64, _ *trial) *trial {
+		runs++
+		out := &trial{plan: p}
+		for _, op := range p.Faults {
+			out.faults = append(out.faults, happening{})
+			if op.When.Nth == 4 {
+				out.addWrong(wrong{specRule + "a", "it fails"})
+			}
+		}
+		return out
+	}
+	r := &reference{walk: walk{name: "suite", suite: true}, runs: []*trial{{}}}
+	e.tryBatch(r, batch, time.Now().Add(time.Hour))
+	found := e.found.sorted()
+	if e.report.Ran != len(batch) || len(found) != 1 || found[0].PlanID != batch[3].ID() {
+		t.Errorf("%d of %d plans are counted, and the findings are %v; want one of %s", e.report.Ran, len(batch), found, batch[3].ID())
+	}
+	if most := 7; runs > most { // of 5 plans; 2, 3; 1, 2; 1, 1
+		t.Errorf("it took %d runs, want at most %d", runs, most)
+	}
+	e.play = func(walk, plan, uint64, *trial) *trial { return &trial{refused: searchEnded} }
+	e.tryBatch(r, batch, time.Now().Add(time.Hour))
+	if e.report.Ran != len(batch) {
+		t.Error("plans are counted although the search has ended")
+	}
+}
+
 // A suite whose spec fails is judged by that, and not by what it has left behind.
 func TestReference_JudgeSuite(t *testing.T) {
 	made := func(n int) *trial {
