@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // flat is an object as the values of its fields by path, such as
@@ -23,18 +25,38 @@ func flatten(tree map[string]any, rename func(string) string) flat {
 	f := flattener{out: flat{}, rename: rename}
 	metadata, _ := tree["metadata"].(map[string]any)
 	f.generation = metadata["generation"]
+	kind, _ := tree["kind"].(string)
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		switch name {
 		case "metadata":
 			f.metadata(metadata)
 		case "apiVersion", "kind":
+		case "data":
+			f.add(name, decoded(kind, tree[name]))
 		default:
 			f.add(name, tree[name])
 		}
 	}
-	kind, _ := tree["kind"].(string)
 	maps.DeleteFunc(f.out, func(path, value string) bool { return isAssigned(kind, path) && value != `"None"` })
 	return f.out
+}
+
+// decoded returns the data of a Secret as texts, in which times and UIDs can be recognized. What is not text stays as
+// it is.
+func decoded(kind string, data any) any {
+	fields, ok := data.(map[string]any)
+	if kind != "Secret" || !ok {
+		return data
+	}
+	texts := map[string]any{}
+	for name, value := range fields {
+		texts[name] = value
+		encoded, _ := value.(string)
+		if text, err := base64.StdEncoding.DecodeString(encoded); err == nil && utf8.Valid(text) {
+			texts[name] = string(text)
+		}
+	}
+	return texts
 }
 
 // isAssigned reports whether the server or the cluster chooses a field's value.
