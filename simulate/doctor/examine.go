@@ -424,13 +424,6 @@ func (e *examination) refer(w walk) *reference {
 			break
 		}
 	}
-	e.conclude(r)
-	return r
-}
-
-// conclude follows from the runs of a walk without faults what it leads to, and which plans there are.
-func (e *examination) conclude(r *reference) {
-	w := r.walk
 	slices.Reverse(r.runs)
 	r.view = learn(r.runs)
 	if len(r.runs) == 1 && e.names != nil {
