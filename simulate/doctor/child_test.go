@@ -129,7 +129,7 @@ func TestCommand_SaysWhatDoesNotRest(t *testing.T) {
 	c := gatesOf(t, "restless")
 	c.RestWithin = 3 * time.Second
 	r := examine(t, c)
-	if len(r.Findings) != 1 || r.Findings[0].Class != doctor.Restless || !strings.Contains(r.Findings[0].Text, "ConfigMap default/north is updated: data.count") || r.Ran > 0 {
+	if len(r.Findings) != 1 || r.Findings[0].Class != doctor.Restless || !strings.Contains(r.Findings[0].Text, "ConfigMap default/north (data.count)") || r.Ran > 0 {
 		t.Errorf("%d plans are run, and the findings are %v; want one that names the ConfigMap", r.Ran, r.Findings)
 	}
 }
