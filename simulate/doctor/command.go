@@ -120,7 +120,7 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 	switch {
 	case failed != nil && e.report.Ran == 0:
 		return nil, failed
-	case c.Plan != "" && e.report.Ran == 0:
+	case c.Plan != "" && e.report.Ran+len(e.report.Findings) == 0:
 		return e.report, fmt.Errorf("run the plan %s: it is not among the %d of this program and its samples", c.Plan, e.report.Plans)
 	}
 	if c.Out != "" {
