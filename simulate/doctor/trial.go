@@ -88,10 +88,11 @@ func contentOf(s *simulate.Server) objects {
 	return all
 }
 
-// isWorkloads reports whether a workload of Kubernetes controls an object.
+// isWorkloads reports whether an object of a history is not the program's: a workload or a Service controls it, or did
+// before that was deleted without it.
 func isWorkloads(obj metav1.Object) bool {
 	owner := metav1.GetControllerOf(obj)
-	return owner != nil && strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/")
+	return owner == nil || owner.Kind == "Service" || strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/")
 }
 
 // content returns the objects of a server, without those from before the walk.
