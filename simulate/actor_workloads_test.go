@@ -259,6 +259,26 @@ func TestJobs_RunToTheirEnd_S21(t *testing.T) {
 	})
 }
 
+func TestJobs_LetTheirPodsGoWhenTheyAreSuspended_S21(t *testing.T) {
+	acting(t, simulate.Options{}, working, func(p *play) {
+		p.job("", fmt.Sprintf("%q:%q", actors.StageAnnotation, actors.StageRunning))
+		fixture.Pass(5 * time.Second)
+		if got := p.pods(); len(got) != 1 {
+			t.Fatalf("got %d pods, want one", len(got))
+		}
+		p.must("PATCH "+jobsPath+"/j merge", `{"spec":{"suspend":true}}`)
+		fixture.Pass(2 * time.Minute)
+		if got := p.pods(); len(got) != 0 {
+			t.Errorf("got the pod %s %s with the finalizers %v, want none: the job is suspended", got[0].Name, got[0].Status.Phase, got[0].Finalizers)
+		}
+		p.must("PATCH "+jobsPath+"/j merge", `{"spec":{"suspend":false}}`)
+		fixture.Pass(5 * time.Second)
+		if got := p.pods(); len(got) != 1 {
+			t.Errorf("got %d pods, want one: the job goes on", len(got))
+		}
+	})
+}
+
 func TestJobs_FailAfterTheirLastTry_S21(t *testing.T) {
 	acting(t, simulate.Options{}, working, func(p *play) {
 		p.job(`"backoffLimit":2,`, fmt.Sprintf("%q:%q", actors.StageAnnotation, actors.StageFailed))

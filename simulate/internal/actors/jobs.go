@@ -86,8 +86,8 @@ func (a jobController) act(ctx context.Context, about Reference) (time.Duration,
 	if _, err := update(ctx, a.controllers, byControllers, about, "status", func(held *batchv1.Job) { held.Status = job.Status }); err != nil {
 		return 0, err
 	}
-	for _, pod := range w.pods { // those of a Job that is being deleted are not counted any more
-		if (ended(pod) || ending) && slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) {
+	for _, pod := range w.pods { // those that are being deleted, or whose Job is, are not waited for
+		if (ended(pod) || ending || !object.Unset(pod.DeletionTimestamp)) && slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) {
 			if err := a.untrack(ctx, Reference{object.Pods, object.NameOf(pod)}); err != nil && !apierrors.IsNotFound(err) {
 				return 0, err
 			}
