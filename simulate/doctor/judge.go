@@ -273,9 +273,8 @@ func (r *reference) judgeCounts(t *trial) (out []verdict) {
 // undone, and what depends on how a state was reached. fresh is the walk that creates that state; nil: there
 // is none.
 func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
-	t := r.first()
-	ends := t.ends
-	if len(ends) != len(r.walk.steps) || slices.ContainsFunc(ends, func(o objects) bool { return o == nil }) || r.walk.field != nil && isGone(r.walk.field.sample, ends[1]) {
+	ends := r.first().ends
+	if !r.isComplete() {
 		return nil
 	}
 	mentioned := func(class Class, found []unlike, text string) {
@@ -301,6 +300,16 @@ func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
 	return out
 }
 
+// isComplete reports whether there is a state after each step of the first run, and the user's object is still there after its change:
+// a change may ask the program to delete it, such as of a time to live, and cannot be undone then.
+func (r *reference) isComplete() bool {
+	ends := r.first().ends
+	if len(ends) != len(r.walk.steps) || slices.ContainsFunc(ends, func(o objects) bool { return o == nil }) {
+		return false
+	}
+	return r.walk.field == nil || !isGone(r.walk.field.sample, ends[1])
+}
+
 // withoutFalse leaves out conditions that are false on one side and not there on the other one, which says the same.
 func withoutFalse(all []difference) []difference {
 	condition := func(d difference) string {
@@ -316,8 +325,7 @@ func withoutFalse(all []difference) []difference {
 	return slices.DeleteFunc(slices.Clone(all), func(d difference) bool { return no[condition(d)] && !both[condition(d)] })
 }
 
-// isGone reports whether an object of the user is not there, or is being deleted: a change may ask for that, such as of a time to
-// live, and cannot be undone then.
+// isGone reports whether an object is not there, or is being deleted.
 func isGone(sample *unstructured.Unstructured, all objects) bool {
 	tree := all[refOf(sample.GroupVersionKind().GroupKind().String(), kube.KeyOf(sample))]
 	ends, _, _ := unstructured.NestedString(tree, "metadata", "deletionTimestamp")
