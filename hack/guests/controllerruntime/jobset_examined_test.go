@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllerruntime_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+	jobsetcontrollers "sigs.k8s.io/jobset/pkg/controllers"
+
+	"github.com/flyball-dev/flyball/simulate/doctor"
+)
+
+func jobSetScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	must(t, errors.Join(clientscheme.AddToScheme(scheme), jobset.AddToScheme(scheme)))
+	return scheme
+}
+
+// setUpJobSet adds JobSet's controllers, as its main function does.
+func setUpJobSet(ctx context.Context, mgr ctrl.Manager) error {
+	return errors.Join(
+		jobsetcontrollers.SetupJobSetIndexes(ctx, mgr.GetFieldIndexer()),
+		jobsetcontrollers.SetupPodIndexes(ctx, mgr.GetFieldIndexer()),
+		jobsetcontrollers.NewJobSetReconciler(mgr.GetClient(), mgr.GetScheme(), mgr.GetEventRecorderFor("jobset")).SetupWithManager(mgr),
+		jobsetcontrollers.NewPodReconciler(mgr.GetClient(), mgr.GetScheme(), mgr.GetEventRecorderFor("pod")).SetupWithManager(mgr),
+	)
+}
+
+const jobSetModule = "sigs.k8s.io/jobset"
+
+func jobSetCRD(t *testing.T) string {
+	t.Helper()
+	return moduleFile(t, jobSetModule, "config", "components", "crd", "bases", "jobset.x-k8s.io_jobsets.yaml")
+}
+
+// jobSetRules are what JobSet's webhook refuses. The Jobs cannot be changed, so doctor need not try.
+var jobSetRules = map[string]string{
+	"spec.replicatedJobs.[].template": opaque,
+	"spec.replicatedJobs":             "self == oldSelf",
+	"spec":                            "has(self.successPolicy) && has(self.network) && has(self.replicatedJobs)",
+}
+
+func TestExamine_JobSet(t *testing.T) {
+	for sample, known := range map[string][]finding{
+		"jobset.yaml": {
+			{doctor.PathDependent, "spec.suspend is false", "right: what has run before the JobSet is suspended has run", false},
+			{doctor.NotUndone, "endpoints[", "false alarm: the order of a Service's endpoints", true},
+		},
+		"jobset-failing.yaml": {
+			{doctor.LosesState, "Job.batch default/train-load-0 is deleted twice", "bug: TestReal_JobSetDeletesTheJobsOfItsPresentAttempt", false},
+			{doctor.OtherEnd, "Job.batch default/train-load-0 is missing", "the same", false},
+		},
+		"jobset-ttl.yaml": {{doctor.Restless, "does not come to rest", "bug: TestReal_JobSetRunsASucceededJobAgain", false}},
+	} {
+		t.Run(sample, func(t *testing.T) {
+			examined{
+				main: program(jobSetScheme(t), setUpJobSet), crds: []string{ruled(t, jobSetCRD(t), jobSetRules)},
+				samples: []string{"testdata/examined/" + sample}, known: known, most: 100,
+			}.examine(t)
+		})
+	}
+}
+
+// jobOf returns a Job of the JobSet train; nil: there is none.
+func jobOf(t *testing.T, s *realServer, name string) *batchv1.Job {
+	t.Helper()
+	job := &batchv1.Job{}
+	err := s.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "train-" + name + "-0"}, job)
+	if crclient.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return job
+}
+
+// endJob ends a Job as the Job controller does.
+func endJob(t *testing.T, s *realServer, job *batchv1.Job, as batchv1.JobConditionType) {
+	t.Helper()
+	first := map[batchv1.JobConditionType]batchv1.JobConditionType{
+		batchv1.JobComplete: batchv1.JobSuccessCriteriaMet, batchv1.JobFailed: batchv1.JobFailureTarget,
+	}[as]
+	now := metav1.Now()
+	job.Status.StartTime = &now
+	for _, kind := range []batchv1.JobConditionType{first, as} {
+		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
+			Type: kind, Status: corev1.ConditionTrue, Reason: "Ended", LastTransitionTime: now, LastProbeTime: now,
+		})
+	}
+	if as == batchv1.JobComplete {
+		job.Status.CompletionTime, job.Status.Succeeded, job.Status.CompletedIndexes = &now, 1, "0"
+	} else {
+		job.Status.Failed = 1
+	}
+	must(t, s.Status().Update(t.Context(), job))
+}
+
+// succeeded returns how many Jobs of a kind the JobSet train says have succeeded, and the JobSet.
+func succeeded(t *testing.T, s *realServer, kind string) (int32, *jobset.JobSet) {
+	t.Helper()
+	js := &jobset.JobSet{}
+	must(t, s.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "train"}, js))
+	for _, status := range js.Status.ReplicatedJobsStatus {
+		if status.Name == kind {
+			return status.Succeeded, js
+		}
+	}
+	return 0, js
+}
+
+// A Job of a JobSet that has succeeded, and that Kubernetes has deleted after its ttlSecondsAfterFinished, is created
+// and run again, although the JobSet's status has counted its success. With a short time the JobSet never completes.
+func TestReal_JobSetRunsASucceededJobAgain(t *testing.T) {
+	t.Parallel()
+	scheme := jobSetScheme(t)
+	s := startReal(t, scheme, jobSetCRD(t))
+	must(t, s.Create(t.Context(), read[jobset.JobSet](t, "jobset-ttl.yaml")))
+	s.run(t, program(scheme, setUpJobSet), nil)
+	seen := map[types.UID]bool{}
+	for range 3 {
+		var job *batchv1.Job
+		await(t, "another Job train-load-0", func() bool { job = jobOf(t, s, "load"); return job != nil && !seen[job.UID] })
+		seen[job.UID] = true
+		endJob(t, s, job, batchv1.JobComplete)
+		await(t, "the JobSet counts it", func() bool { n, _ := succeeded(t, s, "load"); return n == 1 })
+		if work := jobOf(t, s, "work"); len(seen) == 2 {
+			endJob(t, s, work, batchv1.JobComplete)
+			// Now each Job has succeeded. The JobSet is complete only because the one of the second run is there.
+			await(t, "the JobSet is complete", func() bool { _, js := succeeded(t, s, "work"); return js.Status.TerminalState != "" })
+			return
+		}
+		must(t, s.Delete(t.Context(), job, crclient.Preconditions{UID: &job.UID}, crclient.PropagationPolicy(metav1.DeletePropagationBackground)))
+	}
+}
+
+// A JobSet deletes the Jobs of an earlier attempt by name. If its process starts again against a server, or with a cache,
+// that still shows them, it deletes the running Jobs of the present attempt, which have the same names.
+func TestReal_JobSetDeletesTheJobsOfItsPresentAttempt(t *testing.T) {
+	t.Parallel()
+	scheme := jobSetScheme(t)
+	s := startReal(t, scheme, jobSetCRD(t))
+	must(t, s.Create(t.Context(), read[jobset.JobSet](t, "jobset-failing.yaml")))
+	stop := s.run(t, program(scheme, setUpJobSet), nil)
+	await(t, "the Jobs of the first attempt", func() bool { return jobOf(t, s, "load") != nil && jobOf(t, s, "work") != nil })
+	old := s.recorded(t, "/apis/batch/v1/jobs")
+	failed := jobOf(t, s, "load")
+	endJob(t, s, failed, batchv1.JobFailed)
+	for _, kind := range []string{"load", "work"} {
+		var job *batchv1.Job
+		await(t, "the Jobs of the first attempt are deleted", func() bool { job = jobOf(t, s, kind); return job.DeletionTimestamp != nil })
+		job.Finalizers = nil // as the garbage collector, when their Pods are gone
+		must(t, s.Update(t.Context(), job))
+	}
+	var running *batchv1.Job
+	await(t, "the Jobs of the second attempt", func() bool {
+		running = jobOf(t, s, "work")
+		return running != nil && running.Labels["jobset.sigs.k8s.io/restart-attempt"] == "1" && jobOf(t, s, "load") != nil
+	})
+	stop()
+	s.run(t, program(scheme, setUpJobSet), old.lag)
+	await(t, "the running Job is deleted", func() bool {
+		job := jobOf(t, s, "work")
+		return job == nil || job.UID != running.UID || job.DeletionTimestamp != nil
+	})
+}
