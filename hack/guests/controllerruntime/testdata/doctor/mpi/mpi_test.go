@@ -18,9 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/doctor"
-	"github.com/flyball-dev/flyball/simulate/kit"
 
 	"github.com/kubeflow/mpi-operator/cmd/mpi-operator/app/options"
 	mpi "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
@@ -85,9 +83,7 @@ spec:
 `
 
 func TestDoctor(t *testing.T) {
-	// Without the schema as Operator.CRDs no fields are changed.
-	cluster := kit.Config{CRDs: []string{definitions}, Actors: simulate.Actors{GarbageCollector: true, Namespaces: true, Workloads: true}}
-	doctor.Test(t, doctor.Operator{Main: operator, Samples: []string{file(t, samples)}, Cluster: cluster})
+	doctor.Test(t, doctor.Operator{Main: operator, CRDs: []string{definitions}, Samples: []string{file(t, samples)}})
 }
 
 // The launcher is a Job with the ttlSecondsAfterFinished of the MPIJob. If it is gone before the operator has seen

@@ -85,6 +85,7 @@ func runsOfATick(t *testing.T, conflict bool) (runs []string) {
 	pi := &spark.ScheduledSparkApplication{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pi"}}
 	pi.Spec = spark.ScheduledSparkApplicationSpec{Schedule: "0 5 * * *", TimeZone: "Etc/UTC", ConcurrencyPolicy: spark.ConcurrencyAllow}
 	pi.Spec.Template.Type, pi.Spec.Template.SparkVersion = spark.SparkApplicationTypeScala, "4.0.1"
+	pi.Spec.Template.Mode, pi.Spec.Template.MainApplicationFile = spark.DeployModeCluster, new("local:///pi.jar")
 	if err := w.Create(t.Context(), pi); err != nil {
 		t.Fatal(err)
 	}
