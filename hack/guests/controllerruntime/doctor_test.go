@@ -109,7 +109,8 @@ func TestDoctor_FindsTheBugsOfOperators(t *testing.T) {
 func (o examined) examine(t *testing.T, dir, binary string) {
 	t.Helper()
 	out := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), binary, "-test.run=^TestDoctor$", "-test.timeout=1h", "-doctor.out="+out, "-doctor.budget="+examineFor.String())
+	args := []string{"-test.run=^TestDoctor$", "-test.timeout=1h", "-doctor.out=" + out, "-doctor.budget=" + examineFor.String()}
+	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Dir = dir
 	said, err := cmd.CombinedOutput()
 	if testing.Verbose() {

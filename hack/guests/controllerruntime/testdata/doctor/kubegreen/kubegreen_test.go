@@ -102,7 +102,8 @@ func replicasAfterANight(t *testing.T, crash bool) int32 {
 	}
 	remembered := &corev1.Secret{}
 	operation := func() string {
-		if err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "sleepinfo-night"}, remembered); client.IgnoreNotFound(err) != nil {
+		err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "sleepinfo-night"}, remembered)
+		if client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
 		}
 		return string(remembered.Data["operation-type"])

@@ -63,7 +63,8 @@ spec:
 `
 
 func TestDoctor(t *testing.T) {
-	doctor.Test(t, doctor.Operator{Main: operator(0), CRDs: []string{definitions}, Samples: []string{file(t, samples)}})
+	// What has run does not follow the fields of a later time.
+	doctor.Test(t, doctor.Operator{Main: operator(0), CRDs: []string{withoutFields(t, definitions)}, Samples: []string{file(t, samples)}})
 }
 
 // The operator creates the SparkApplication of a tick under a name with the present time, and then writes the
