@@ -53,11 +53,11 @@ var examinedOperators = []examined{
 		// Its replacements pin older libraries of Kubernetes.
 		mod: []string{"-dropreplace=k8s.io/api", "-dropreplace=k8s.io/apiextensions-apiserver", "-dropreplace=k8s.io/apimachinery",
 			"-dropreplace=k8s.io/apiserver", "-dropreplace=k8s.io/client-go", "-dropreplace=k8s.io/component-base", "-dropreplace=k8s.io/pod-security-admission"},
-		bug: bug{doctor.TooMany, "SparkApplication.sparkoperator.k8s.io default/pi-", doctor.Conflict},
+		bug: bug{doctor.OtherEnd, "at the end SparkApplication.sparkoperator.k8s.io default/pi-", doctor.Intermediate},
 	},
 	{
 		name: "mpi", module: "github.com/kubeflow/mpi-operator@v0.8.0",
-		bug: bug{doctor.TooMany, "Job.batch default/pi-launcher", doctor.Intermediate},
+		bug: bug{doctor.TooMany, "Job.batch default/pi-launcher is run twice", doctor.Stale},
 	},
 }
 
