@@ -290,7 +290,7 @@ func (e *examination) has(w walk) bool {
 	if like.refused != "" {
 		return false
 	}
-	plans := plansOf(w.name, e.play(w, none, seeds[len(seeds)-1], like), e.owners, e.pace)
+	plans := e.plansFor(w, e.play(w, none, seeds[len(seeds)-1], like))
 	return slices.ContainsFunc(plans, func(p plan) bool { return p.ID() == e.only })
 }
 
@@ -342,6 +342,14 @@ func (e *examination) confirm(r *reference, p plan) {
 			e.mu.Unlock()
 		}
 	}
+}
+
+// plansFor returns the plans of a walk by a run without faults.
+func (e *examination) plansFor(w walk, t *trial) []plan {
+	if w.suite {
+		return suitePlans(w.name, t)
+	}
+	return plansOf(w.name, t, e.owners, e.pace)
 }
 
 // plans returns those of walks.
@@ -439,14 +447,14 @@ func (e *examination) analyse(r *reference) {
 	w := r.walk
 	switch {
 	case w.suite:
-		r.plans = suitePlans(w.name, r.first())
+		r.plans = e.plansFor(w, r.first())
 		e.skipFailing(r)
 		return
 	case w.plain:
 	case !r.first().rested() && (e.thrifty || len(r.first().took) < len(w.steps)):
 		e.skip(fmt.Sprintf("walk %q: the program does not come to rest without faults, so its end states are not compared, and no faults are tried", w.name), false)
 	default:
-		r.plans = plansOf(w.name, r.first(), e.owners, e.pace)
+		r.plans = e.plansFor(w, r.first())
 	}
 	alone := &reference{walk: w, runs: []*trial{{}}, view: r.view}
 	e.judge(alone.judgeRules(r.first()), r.first(), Declarative)

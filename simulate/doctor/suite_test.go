@@ -20,10 +20,10 @@ func TestCommand_ExaminesASuite(t *testing.T) {
 	if said, err := exec.CommandContext(t.Context(), "go", "run", "../cmd/apiserver", "install", assets).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	examine := func(env ...string) *doctor.Report {
+	examine := func(plan string, env ...string) *doctor.Report {
 		t.Helper()
 		r, err := doctor.Command{
-			Suite: true, Assets: assets, Args: []string{"go", "test", "./testdata/suite"}, Env: env, Budget: time.Hour,
+			Suite: true, Assets: assets, Args: []string{"go", "test", "./testdata/suite"}, Env: env, Plan: plan, Budget: time.Hour,
 		}.Examine(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -34,10 +34,10 @@ func TestCommand_ExaminesASuite(t *testing.T) {
 		}
 		return r
 	}
-	if r := examine(); len(r.Findings) > 0 {
+	if r := examine(""); len(r.Findings) > 0 {
 		t.Errorf("the right operator has %d findings", len(r.Findings))
 	}
-	r := examine("TICKETS_RANDOM=1")
+	r := examine("", "TICKETS_RANDOM=1")
 	found := slices.IndexFunc(r.Findings, func(f *doctor.Finding) bool {
 		return f.Class == doctor.SpecFails && slices.Contains(f.Patterns, doctor.LostAnswer) && strings.Contains(f.Text, "TestTickets/tea")
 	})
@@ -46,5 +46,9 @@ func TestCommand_ExaminesASuite(t *testing.T) {
 	}
 	if story := strings.Join(r.Findings[found].Story, "\n"); !strings.Contains(story, "suite/tickets.go:") || !strings.Contains(story, "user created ConfigMap default/tea") {
 		t.Errorf("the story does not tell the operator's lines from the specs' writes:\n%s", story)
+	}
+	again := examine(r.Findings[found].PlanID, "TICKETS_RANDOM=1")
+	if again.Ran != 1 || len(again.Findings) != 1 || again.Findings[0].ID != r.Findings[found].ID {
+		t.Errorf("its plan alone has %d findings in %d runs, want the same one", len(again.Findings), again.Ran)
 	}
 }
