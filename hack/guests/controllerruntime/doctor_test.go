@@ -20,9 +20,9 @@ import (
 
 var examineFor = flag.Duration("examine", 5*time.Minute, "how long doctor tries plans on each operator; the findings are printed with -v")
 
-// examined is an operator that doctor examines. The files of testdata/doctor/NAME run it, in a package of a copy
+// copiedOperator is an operator that doctor examines in a copy. The files of testdata/doctor/NAME run it, in a package of a copy
 // of its module, because its controllers are internal packages.
-type examined struct {
+type copiedOperator struct {
 	name, module string
 	mod          []string // further arguments of go mod edit
 	bug          bug
@@ -35,7 +35,7 @@ type bug struct {
 	pattern doctor.Pattern
 }
 
-var examinedOperators = []examined{
+var examinedOperators = []copiedOperator{
 	{
 		name: "kubegreen", module: "github.com/kube-green/kube-green@v0.7.1",
 		bug: bug{doctor.OtherEnd, "Deployment.apps default/web: spec.replicas is 0, and would be 3", doctor.Intermediate},
@@ -65,7 +65,7 @@ var examinedOperators = []examined{
 const where = "internal/doctortest"
 
 // copied returns the copy with the files.
-func (o examined) copied(t *testing.T) string {
+func (o copiedOperator) copied(t *testing.T) string {
 	t.Helper()
 	f := foreign{module: o.module, mod: o.mod, files: map[string]string{}, packages: []string{"./" + where}, kept: "doctor-"}
 	for _, pattern := range []string{"*.go", o.name + "/*.go"} {
@@ -106,7 +106,7 @@ func TestDoctor_FindsTheBugsOfOperators(t *testing.T) {
 }
 
 // examine fails unless doctor finds the bug.
-func (o examined) examine(t *testing.T, dir, binary string) {
+func (o copiedOperator) examine(t *testing.T, dir, binary string) {
 	t.Helper()
 	out := t.TempDir()
 	args := []string{"-test.run=^TestDoctor$", "-test.timeout=1h", "-doctor.out=" + out, "-doctor.budget=" + examineFor.String()}
