@@ -62,7 +62,7 @@ var patients = map[string]patient{
 		func() kube.Object {
 			return &store{TypeMeta: typed("Store"), ObjectMeta: meta("store"), Spec: storeSpec{2}}
 		},
-		[]string{"two steps without recovery"},
+		[]string{"bucket made before the finalizer"},
 		nil,
 	},
 	"pool": {
@@ -90,7 +90,7 @@ func (p patient) operator(t *testing.T, bug string) doctor.Operator {
 		Cluster: kit.Config{CRDs: []string{"testdata/crds"}, Scheme: scheme, Actors: simulate.Actors{GarbageCollector: true}},
 	}
 	if !*whole {
-		op.MostPlans = 20
+		op.MostPlans = 12
 	}
 	return op
 }
