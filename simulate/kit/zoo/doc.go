@@ -17,4 +17,5 @@
 // lag.
 //
 // README.md has the number of seeds that it takes to find each, as measured by `make zoo`.
+// Package doctor examines them without a check; docs/doctor-bugs.md has what it finds.
 package zoo
