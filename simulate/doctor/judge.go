@@ -164,12 +164,21 @@ func (r *reference) judgeDeletions(t *trial) (out []verdict) {
 	return out
 }
 
-// judgeRepetitions returns Jobs that the program has created more often than without faults, and not because it has
-// deleted them: their work is done again.
+// judgeRepetitions returns Jobs of the program that have run more often than without faults, and not because it has deleted
+// them: their work is done again. One that is collected before anything acts on it, because its owner is gone, has not run.
 func (r *reference) judgeRepetitions(t *trial, deleted []verdict) (out []verdict) {
-	for _, e := range r.excesses(t, func(c change) bool { return c.Verb == "created" && c.Who == operator && c.Of.Kind == "Job.batch" }) {
+	made := map[string]string{} // the lines by the UIDs of Jobs
+	runs := func(c change) bool {
+		if c.Of.Kind == "Job.batch" && c.Verb == "created" && c.Who == operator {
+			made[c.UID] = c.Line
+		}
+		_, ours := made[c.UID]
+		return ours && c.Verb == "updated" && c.Who == cluster
+	}
+	for _, e := range r.excesses(t, runs) {
 		if !slices.ContainsFunc(deleted, func(v verdict) bool { return v.what == e.name }) {
-			out = append(out, verdict{TooMany, e.name, "runs", fmt.Sprintf("%s is run %s, and %s without the fault%s", e.name, times(e.here), times(e.most), at(e.last.Line)), e.last.Of})
+			text := fmt.Sprintf("%s is run %s, and %s without the fault%s", e.name, times(e.here), times(e.most), at(made[e.last.UID]))
+			out = append(out, verdict{TooMany, e.name, "runs", text, e.last.Of})
 		}
 	}
 	return out

@@ -14,18 +14,20 @@ import (
 func TestReference_AJobThatIsCreatedAgainIsRunAgain(t *testing.T) {
 	of := ref{"Job.batch", "default/load"}
 	made := func(who, uid string) change { return change{Who: who, Verb: "created", Of: of, UID: uid} }
+	ran := func(uid string) change { return change{Who: cluster, Verb: "updated", Of: of, UID: uid} }
 	gone := func(who, uid string) change { return change{Who: who, Verb: "deleted", Of: of, UID: uid} }
 	for name, c := range map[string]struct {
 		changes []change
 		want    []Class
 	}{
-		"once":                     {[]change{made(operator, "1"), gone(cluster, "1")}, nil},
-		"again":                    {[]change{made(operator, "1"), gone(cluster, "1"), made(operator, "2"), gone(cluster, "2")}, []Class{TooMany}},
-		"again by another":         {[]change{made(operator, "1"), gone(cluster, "1"), made(cluster, "2")}, nil},
-		"deleted and so run again": {[]change{made(operator, "1"), gone(operator, "1"), made(operator, "2")}, []Class{LosesState}},
+		"once":                     {[]change{made(operator, "1"), ran("1"), gone(cluster, "1")}, nil},
+		"again":                    {[]change{made(operator, "1"), ran("1"), gone(cluster, "1"), made(operator, "2"), ran("2"), ran("2")}, []Class{TooMany}},
+		"collected at once":        {[]change{made(operator, "1"), gone(cluster, "1"), made(operator, "2"), ran("2")}, nil},
+		"again by another":         {[]change{made(operator, "1"), ran("1"), gone(cluster, "1"), made(cluster, "2"), ran("2")}, nil},
+		"deleted and so run again": {[]change{made(operator, "1"), ran("1"), gone(operator, "1"), made(operator, "2"), ran("2")}, []Class{LosesState}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			runs := []*trial{{changes: []change{made(operator, "1"), gone(cluster, "1")}}}
+			runs := []*trial{{changes: []change{made(operator, "1"), ran("1"), gone(cluster, "1")}}}
 			r := &reference{walk: walk{name: "create"}, runs: runs, view: learn(runs)}
 			var got []Class
 			for _, v := range r.judge(&trial{changes: c.changes}) {
