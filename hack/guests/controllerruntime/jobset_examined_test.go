@@ -57,6 +57,7 @@ func TestExamine_JobSet(t *testing.T) {
 	for sample, known := range map[string][]finding{
 		"jobset.yaml": {
 			{doctor.PathDependent, "spec.suspend is false", "right: what has run before the JobSet is suspended has run", false},
+			{doctor.OtherEnd, "spec.suspend is true", "the same: it was suspended before it began", true},
 			{doctor.NotUndone, "endpoints[", "false alarm: the order of a Service's endpoints", true},
 		},
 		"jobset-failing.yaml": {
