@@ -582,7 +582,7 @@ func (e *examination) finish(references map[string]*reference) {
 			e.report.Skipped = append(e.report.Skipped, fmt.Sprintf("not repeatable: %s: %s (%s)", f.Class, f.Text, f.Plan))
 			continue
 		}
-		if r.walk.suite && shows(r, e.play(r.walk, f.plan.slowly(), f.seed, r.first()), f) {
+		if r.walk.suite && shows(r, e.play(r.walk, f.plan.slowly(r.first()), f.seed, r.first()), f) {
 			e.report.Skipped = append(e.report.Skipped, fmt.Sprintf("sensitive to time, a delay alone does it too: %s (%s)", f.Text, f.Plan))
 			continue
 		}

@@ -248,14 +248,21 @@ func together(batch []plan) plan {
 	return p
 }
 
-// slowly returns a plan in which each fault is a delay of the same length. A spec that fails with it fails because of
-// the time.
-func (p plan) slowly() plan {
-	faults := slices.Clone(p.Faults)
-	for i, op := range faults {
+// slowly returns a plan in which each fault is a delay of the same length, and so are the operator's writes that follow
+// in a run without faults. A spec that fails with it fails because of the time.
+func (p plan) slowly(like *trial) plan {
+	var faults kit.Plan
+	moments := momentsOf(like)
+	for _, op := range p.Faults {
 		slow := kit.Delay(0, max(op.For, time.Second))
 		slow.When = op.When
-		faults[i] = slow
+		faults = append(faults, slow)
+		from := like.timeOf(p)
+		for _, m := range moments {
+			if m.Who == operator && m.At > from && m.At < from+slow.For && len(faults) < mostTogether {
+				faults = append(faults, m.before(slow))
+			}
+		}
 	}
 	p.Faults = faults
 	return p

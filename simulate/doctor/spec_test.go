@@ -52,7 +52,12 @@ func TestLineIn_IsTheNearestOfTheUser(t *testing.T) {
 // The control of a plan happens at the same write and lasts as long.
 func TestPlan_SlowlyIsADelayAtTheSamePlace(t *testing.T) {
 	p := plan{Faults: kit.Plan{kit.Slow(3*time.Second, 3*time.Second).BeforeWrite("create Pod", 2), kit.LoseResponse().AfterWrite("update Pod", 1)}}
-	slow := p.slowly()
+	slow := p.slowly(&trial{})
+	next := &trial{asks: []ask{{Who: operator, Write: "create Pod", Code: 201}, {At: time.Minute, Who: operator, Write: "create Pod", Code: 201},
+		{At: time.Minute + time.Second, Who: operator, Write: "create Job", Code: 201}, {At: time.Hour, Who: operator, Write: "create Job", Code: 201}}}
+	if got := (plan{Faults: p.Faults[:1]}).slowly(next).Faults; len(got) != 2 || got[1].When.Before != "create Job" || got[1].When.Nth != 1 {
+		t.Errorf("the delays are %v, want one more at the write that follows soon", got)
+	}
 	for i, want := range []time.Duration{3 * time.Second, time.Second} {
 		if got := slow.Faults[i]; got.Verb != kit.Delay(0, 0).Verb || got.For != want || got.When != p.Faults[i].When {
 			t.Errorf("in place of %v there is %v, want a delay for %s", p.Faults[i], got, want)

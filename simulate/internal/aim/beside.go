@@ -70,7 +70,7 @@ func FindPlan(program string) (*Beside, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the plan beside %s: %w", program, err)
 	}
-	b := &Beside{start: time.Now(), senders: senders{socket: p.Stacks, open: map[int]sender{}}}
+	b := &Beside{start: time.Now(), senders: senders{socket: p.Stacks, open: map[int]sender{}, writes: map[string]string{}}}
 	b.Control = New(nil, nil, func(f Fault) { b.write(Event{Fault: f.String()}) })
 	for n := 1; b.trace == nil; n++ {
 		b.trace, err = os.OpenFile(traceFile(dir, n), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

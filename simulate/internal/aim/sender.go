@@ -19,6 +19,8 @@ type senders struct {
 	socket string // empty: nobody is asked
 	mu     sync.Mutex
 	open   map[int]sender // by the number of the request
+	// writes is which write came from a place of the code, where that was certain; several: there was more than one.
+	writes map[string]string
 }
 
 // sender is a goroutine. The zero value is one that is not known.
@@ -54,11 +56,41 @@ func (s *senders) of(r simulate.Request) (from sender, sure bool) {
 			break
 		}
 	}
+	write := r.Verb + " " + r.Kind.String() + "/" + r.Subresource
+	if len(found) > 1 { // two of them wait for answers; what else do these places write?
+		likely := slices.DeleteFunc(slices.Clone(found), func(one sender) bool {
+			known := s.writes[one.place()]
+			return known != "" && known != several && known != write
+		})
+		if len(likely) > 0 {
+			found = likely
+		}
+	}
 	if len(found) == 0 {
 		return sender{}, false
 	}
 	s.open[r.Number] = found[0]
+	if len(found) == 1 {
+		place := found[0].place()
+		if known := s.writes[place]; known != "" && known != write {
+			write = several
+		}
+		s.writes[place] = write
+	}
 	return found[0], len(found) == 1
+}
+
+const several = "several"
+
+// place is what is the same whenever this code runs.
+func (s sender) place() string {
+	var places []string
+	for line := range strings.SplitSeq(s.stack, "\n") {
+		if at, _, found := strings.Cut(line, " +0x"); found && strings.HasPrefix(line, "\t") {
+			places = append(places, at)
+		}
+	}
+	return strings.Join(places, "")
 }
 
 const (
