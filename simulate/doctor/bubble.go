@@ -6,7 +6,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -244,13 +243,6 @@ func stepAt(begun []time.Duration, at time.Duration) int {
 		i++
 	}
 	return i
-}
-
-// method returns the method of a write; empty: the verb is that of a read.
-func method(verb string) string {
-	return map[string]string{
-		"create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch, "delete": http.MethodDelete, "deletecollection": http.MethodDelete,
-	}[verb]
 }
 
 func pathOf(text string) string {

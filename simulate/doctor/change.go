@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -94,3 +95,24 @@ func isHistory(kind string) bool {
 
 // excused reports whether a change of an object of a kind by any client says nothing about what a program has made.
 func excused(kind string) bool { return ignored(kind) || isHistory(kind) }
+
+// isDeletion reports whether the program has deleted an object, or made Kubernetes delete a Pod.
+func isDeletion(c change) bool {
+	// An object with finalizers gets a deletionTimestamp, and is deleted later by another client.
+	deleted := c.Verb == "deleted" || c.Verb == "updated" && strings.Contains(c.Fields, "metadata.deletionTimestamp")
+	return deleted && (c.Who == operator || c.Who == cluster && c.Of.Kind == "Pod")
+}
+
+func at(line string) string {
+	if line == "" {
+		return ""
+	}
+	return " (" + line + ")"
+}
+
+// method returns the method of a write; empty: the verb is that of a read.
+func method(verb string) string {
+	return map[string]string{
+		"create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch, "delete": http.MethodDelete, "deletecollection": http.MethodDelete,
+	}[verb]
+}

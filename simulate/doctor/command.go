@@ -131,9 +131,6 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 	return e.report, nil
 }
 
-// searchEnded is why a run is refused that would begin, or has ended, after the search.
-const searchEnded = "the search has ended"
-
 // realPlayer is a player whose runs end with ctx. The error is that it cannot run the program.
 type realPlayer func(ctx context.Context, w walk, p plan, seed uint64, like *trial) (*trial, error)
 

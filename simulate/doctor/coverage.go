@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
@@ -92,20 +91,4 @@ func (c coverage) list() (all []Covered) {
 	}
 	slices.SortFunc(all, func(a, b Covered) int { return cmp.Compare(a.What, b.What) })
 	return all
-}
-
-// covered says in a few words how much was tried at least once.
-func (r *Report) covered() string {
-	var parts []string
-	for _, sort := range []struct{ prefix, name string }{{"write ", "writes"}, {"read ", "kinds read"}, {"field ", "changes of fields"}} {
-		all, tried := 0, 0
-		for _, c := range r.Coverage {
-			if strings.HasPrefix(c.What, sort.prefix) {
-				all++
-				tried += min(c.Ran, 1)
-			}
-		}
-		parts = append(parts, fmt.Sprintf("%d of %d %s", tried, all, sort.name))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -631,4 +632,65 @@ func (e *examination) mends(remedy string, f *Finding) bool {
 	}
 	t := play(r.walk, f.plan, f.seed, r.first())
 	return t.aimed() && !shows(r, t, f)
+}
+
+// skipFailing takes note of what is wrong in a suite without faults, and if no write is the operator's.
+func (e *examination) skipFailing(r *reference) {
+	wrongs := map[string]string{}
+	for _, run := range r.runs {
+		for _, w := range run.allWrongs() {
+			wrongs[w.rule] = w.text
+		}
+	}
+	for _, rule := range slices.Sorted(maps.Keys(wrongs)) {
+		e.skip(fmt.Sprintf("%s: without faults too: %s", r.walk.name, wrongs[rule]), false)
+	}
+	if len(r.plans) == 0 {
+		e.skip(fmt.Sprintf("%s: no write is the operator's; specs that call a reconciler themselves get its errors", r.walk.name), false)
+	}
+}
+
+// searchEnded is why a run is refused that would begin, or has ended, after the search.
+const searchEnded = "the search has ended"
+
+// mostFaultyFields bounds the fields whose walks have faults.
+const mostFaultyFields = 5
+
+// effective returns the walks of fields whose change makes the program create and delete most, those with
+// different effects first.
+func effective(fields []*reference) (out []walk) {
+	type effect struct {
+		r     *reference
+		score int
+		text  string
+		again int // how many before it have the same effect
+	}
+	var all []effect
+	for _, r := range fields {
+		e := effect{r: r}
+		kinds := map[string]bool{}
+		for _, c := range r.first().changes {
+			if c.Step == 0 || c.Who == user || excused(c.Of.Kind) {
+				continue
+			}
+			kinds[c.Verb+" "+r.view.name(c.Of)] = true
+		}
+		for kind := range kinds {
+			e.score += map[bool]int{true: 1, false: 4}[strings.HasPrefix(kind, "updated")]
+		}
+		e.text = strings.Join(slices.Sorted(maps.Keys(kinds)), ",")
+		for _, other := range all {
+			if other.text == e.text {
+				e.again++
+			}
+		}
+		if e.score > 0 && r.first().rested() {
+			all = append(all, e)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b effect) int { return cmp.Or(cmp.Compare(a.again, b.again), cmp.Compare(b.score, a.score)) })
+	for _, e := range all[:min(len(all), mostFaultyFields)] {
+		out = append(out, e.r.walk.faulty()...)
+	}
+	return out
 }

@@ -5,13 +5,14 @@ package doctor
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"crypto/sha256"
 )
 
 // Finding is one mistake of a program, with the simplest plan that shows it.

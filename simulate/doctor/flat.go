@@ -4,7 +4,6 @@
 package doctor
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"encoding/base64"
 	"unicode/utf8"
 )
 
@@ -198,4 +199,19 @@ func differ(want, got flat, masked func(path string) bool) (out []difference) {
 		}
 	}
 	return out
+}
+
+// withoutFalse leaves out conditions that are false on one side and not there on the other one, which says the same.
+func withoutFalse(all []difference) []difference {
+	condition := func(d difference) string {
+		of, _, _ := strings.Cut(d.Path, "].")
+		return of
+	}
+	no, both := map[string]bool{}, map[string]bool{}
+	for _, d := range all {
+		of := condition(d)
+		no[of] = no[of] || d.Path == of+"].status" && strings.HasPrefix(of, "status.conditions[") && d.Want+d.Got == `"False"`
+		both[of] = both[of] || d.Want != "" && d.Got != ""
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(d difference) bool { return no[condition(d)] && !both[condition(d)] })
 }

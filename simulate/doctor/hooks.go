@@ -4,7 +4,6 @@
 package doctor
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"encoding/base64"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 

@@ -223,13 +223,6 @@ func (r *reference) excesses(t *trial, it func(change) bool) (out []excess) {
 	return out
 }
 
-// isDeletion reports whether the program has deleted an object, or made Kubernetes delete a Pod.
-func isDeletion(c change) bool {
-	// An object with finalizers gets a deletionTimestamp, and is deleted later by another client.
-	deleted := c.Verb == "deleted" || c.Verb == "updated" && strings.Contains(c.Fields, "metadata.deletionTimestamp")
-	return deleted && (c.Who == operator || c.Who == cluster && c.Of.Kind == "Pod")
-}
-
 func times(n int) string {
 	switch n {
 	case 0:
@@ -240,13 +233,6 @@ func times(n int) string {
 		return "twice"
 	}
 	return fmt.Sprint(n, " times")
-}
-
-func at(line string) string {
-	if line == "" {
-		return ""
-	}
-	return " (" + line + ")"
 }
 
 // judgeCounts returns objects of which there were more at one time than ever without faults.
@@ -317,21 +303,6 @@ func (r *reference) isComplete() bool {
 		return false
 	}
 	return r.walk.field == nil || !isGone(r.walk.field.sample, ends[1])
-}
-
-// withoutFalse leaves out conditions that are false on one side and not there on the other one, which says the same.
-func withoutFalse(all []difference) []difference {
-	condition := func(d difference) string {
-		of, _, _ := strings.Cut(d.Path, "].")
-		return of
-	}
-	no, both := map[string]bool{}, map[string]bool{}
-	for _, d := range all {
-		of := condition(d)
-		no[of] = no[of] || d.Path == of+"].status" && strings.HasPrefix(of, "status.conditions[") && d.Want+d.Got == `"False"`
-		both[of] = both[of] || d.Want != "" && d.Got != ""
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(d difference) bool { return no[condition(d)] && !both[condition(d)] })
 }
 
 // isGone reports whether an object is not there, or is being deleted.

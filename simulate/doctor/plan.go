@@ -5,13 +5,14 @@ package doctor
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"crypto/sha256"
 
 	"github.com/flyball-dev/flyball/simulate/kit"
 )

@@ -4,7 +4,6 @@
 package doctor
 
 import (
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -15,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	_ "embed"
 )
 
 // Report is the result of an examination.
@@ -144,4 +145,20 @@ func placeOf(text string) (file string, line int, ok bool) {
 	file, number, found := strings.Cut(place, ":")
 	line, err := strconv.Atoi(number)
 	return file, line, found && err == nil
+}
+
+// covered says in a few words how much was tried at least once.
+func (r *Report) covered() string {
+	var parts []string
+	for _, sort := range []struct{ prefix, name string }{{"write ", "writes"}, {"read ", "kinds read"}, {"field ", "changes of fields"}} {
+		all, tried := 0, 0
+		for _, c := range r.Coverage {
+			if strings.HasPrefix(c.What, sort.prefix) {
+				all++
+				tried += min(c.Ran, 1)
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%d of %d %s", tried, all, sort.name))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -18,9 +17,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/aim"
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
-
-// specRule begins the rule of a spec that fails.
-const specRule = "spec "
 
 // failure is a spec that fails.
 type failure struct{ name, text string }
@@ -268,91 +264,5 @@ func (p plan) slowly(like *trial) plan {
 	return p
 }
 
-// skipFailing takes note of what is wrong in a suite without faults, and if no write is the operator's.
-func (e *examination) skipFailing(r *reference) {
-	wrongs := map[string]string{}
-	for _, run := range r.runs {
-		for _, w := range run.allWrongs() {
-			wrongs[w.rule] = w.text
-		}
-	}
-	for _, rule := range slices.Sorted(maps.Keys(wrongs)) {
-		e.skip(fmt.Sprintf("%s: without faults too: %s", r.walk.name, wrongs[rule]), false)
-	}
-	if len(r.plans) == 0 {
-		e.skip(fmt.Sprintf("%s: no write is the operator's; specs that call a reconciler themselves get its errors", r.walk.name), false)
-	}
-}
-
 // A kind of request is a hot loop with so many more than without faults.
 const manyRequests = 1000
-
-// judgeSuite returns what is wrong in a run of a suite. Specs use random names, so what they make is compared by kind.
-func (r *reference) judgeSuite(t *trial) (out []verdict) {
-	if t.own {
-		return nil
-	}
-	out = r.judgeRules(t)
-	requests, most, deleted := map[string]int{}, map[string]int{}, map[string]int{}
-	for _, run := range r.runs {
-		upTo(requests, run.requests)
-		now, gone := run.made()
-		upTo(most, now)
-		upTo(deleted, gone)
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.requests)) {
-		if n := t.requests[name]; n > busy*requests[name]+manyRequests {
-			out = append(out, verdict{Restless, name, "", fmt.Sprintf("there are %d requests to %s, and at most %d without the fault", n, name, requests[name]), ref{}})
-		}
-	}
-	if slices.ContainsFunc(out, func(v verdict) bool { return v.class == SpecFails }) {
-		return out // a spec that fails cleans up at another time
-	}
-	now, gone := t.made()
-	for _, kind := range slices.Sorted(maps.Keys(gone)) {
-		if gone[kind] > deleted[kind] {
-			class := MadeAnew
-			if stateful(kind) {
-				class = LosesState
-			}
-			out = append(out, verdict{class, kind, "", fmt.Sprintf("the operator deletes %d objects of %s, and at most %d without the fault", gone[kind], kind, deleted[kind]), ref{}})
-		}
-	}
-	for _, kind := range slices.Sorted(maps.Keys(now)) {
-		if now[kind] > most[kind] {
-			out = append(out, verdict{TooMany, kind, "", fmt.Sprintf("there are %d objects of %s by the operator at one time, and at most %d without the fault", now[kind], kind, most[kind]), ref{}})
-		}
-	}
-	return out
-}
-
-func upTo(most, now map[string]int) {
-	for name, n := range now {
-		most[name] = max(most[name], n)
-	}
-}
-
-// made returns, by kind, how many objects of the operator there were at most at one time, and how many objects the
-// operator has deleted.
-func (t *trial) made() (most, deleted map[string]int) {
-	now, own := map[string]int{}, map[string]bool{}
-	most, deleted = map[string]int{}, map[string]int{}
-	for _, c := range t.changes {
-		kind := c.Of.Kind
-		switch {
-		case excused(kind):
-		case c.Verb == "created" && c.Who == operator:
-			own[c.UID] = true
-			now[kind]++
-			most[kind] = max(most[kind], now[kind])
-		case c.Verb == "deleted":
-			if own[c.UID] {
-				now[kind]--
-			}
-			if c.Who == operator {
-				deleted[kind]++
-			}
-		}
-	}
-	return most, deleted
-}

@@ -222,3 +222,6 @@ func (t *trial) addWrong(w wrong) {
 	defer t.wrongs.Unlock()
 	t.wrongs.all = append(t.wrongs.all, w)
 }
+
+// specRule begins the rule of a spec that fails.
+const specRule = "spec "

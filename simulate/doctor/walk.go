@@ -4,12 +4,9 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -147,48 +144,6 @@ func (w walk) faulty() []walk {
 		return []walk{set}
 	}
 	return []walk{set, {name: "undo " + w.name, steps: w.steps}}
-}
-
-// mostFaultyFields bounds the fields whose walks have faults.
-const mostFaultyFields = 5
-
-// effective returns the walks of fields whose change makes the program create and delete most, those with
-// different effects first.
-func effective(fields []*reference) (out []walk) {
-	type effect struct {
-		r     *reference
-		score int
-		text  string
-		again int // how many before it have the same effect
-	}
-	var all []effect
-	for _, r := range fields {
-		e := effect{r: r}
-		kinds := map[string]bool{}
-		for _, c := range r.first().changes {
-			if c.Step == 0 || c.Who == user || excused(c.Of.Kind) {
-				continue
-			}
-			kinds[c.Verb+" "+r.view.name(c.Of)] = true
-		}
-		for kind := range kinds {
-			e.score += map[bool]int{true: 1, false: 4}[strings.HasPrefix(kind, "updated")]
-		}
-		e.text = strings.Join(slices.Sorted(maps.Keys(kinds)), ",")
-		for _, other := range all {
-			if other.text == e.text {
-				e.again++
-			}
-		}
-		if e.score > 0 && r.first().rested() {
-			all = append(all, e)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b effect) int { return cmp.Or(cmp.Compare(a.again, b.again), cmp.Compare(b.score, a.score)) })
-	for _, e := range all[:min(len(all), mostFaultyFields)] {
-		out = append(out, e.r.walk.faulty()...)
-	}
-	return out
 }
 
 // createWith creates the samples with another value of a field.
