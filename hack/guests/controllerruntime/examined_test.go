@@ -129,7 +129,14 @@ func ruled(t *testing.T, file string, rules map[string]string) string {
 				}
 			}
 			if rule == opaque {
-				must(t, unstructured.SetNestedField(version.(map[string]any), map[string]any{"x-kubernetes-preserve-unknown-fields": true}, at...))
+				inner := map[string]any{"x-kubernetes-preserve-unknown-fields": true}
+				switch kind, _, _ := unstructured.NestedString(version.(map[string]any), append(at, "type")...); kind {
+				case "array":
+					inner = map[string]any{"type": kind, "items": inner}
+				case "object":
+					inner["type"] = kind
+				}
+				must(t, unstructured.SetNestedField(version.(map[string]any), inner, at...))
 				continue
 			}
 			at = append(at, "x-kubernetes-validations")
