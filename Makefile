@@ -20,7 +20,7 @@ check: format vet lint tidy licenses standalone cross release-dry test ## all th
 cold: need-go ## run README's two commands with empty caches, an empty home and only the tools that README names (some 30 minutes)
 	@$(GO) run ./hack/cold
 nightly: bridge guests scaffold release-dry simulation ## what is too slow for each change: suites and programs of others, many seeds, all under the race detector
-	@$(GO) run ./hack/test -fresh programs-race heavy-race
+	@$(GO) run ./hack/test -fresh programs-race website-race heavy-race
 
 fmt: ## format every Go file
 	gofmt -w .
@@ -52,7 +52,7 @@ zoo: ## measure how many seeds find each bug planted in the zoo's operators, and
 	$(GO) test -count=1 -timeout 3h -run '^TestZoo_(OperatorsWithoutABugAreRight|SeedsToFindEachBug)' -v ./simulate/kit/zoo -zoo.right=300 -zoo.starts=$(or $(ZOO_STARTS),25) -zoo.most=$(or $(ZOO_MOST),1000)
 doctor: ## measure doctor's figures in docs/doctor-bugs.md: bugs that are published and planted, replays, operators that are right (DOCTOR=10m for each, some 3 hours)
 	$(GO) test -count=1 -p 1 -timeout 12h -v -run '^TestZoo_(Doctor|FindsPlanted|FindingsReplay|TheRightOperator)' ./simulate/kit/zoo ./bridge/controllerruntime/zoo -zoo.all -zoo.budget=$(or $(DOCTOR),10m)
-	$(GO) test -count=1 -p 1 -timeout 3h -v -run '^TestDoctor' $(addprefix ./examples/,website operator controllerruntime/cmd configmapsync dynamic) -doctor.budget=$(or $(DOCTOR),10m)
+	$(GO) test -count=1 -p 1 -timeout 3h -v -run '^Test(Doctor|Command_ExaminesASuite)' ./simulate/doctor $(addprefix ./examples/,website operator controllerruntime/cmd configmapsync dynamic) -doctor.budget=$(or $(DOCTOR),10m)
 transcripts: control-plane ## hold the transcripts against a real server; UPDATE=1 writes what it answers; SEEDS=n compares n programs on both
 	kept=$$(mktemp -d) && $(if $(SEEDS),$(GO) test -count=1 -timeout $(TIMEOUT) -run TestRealPrograms ./simulate/internal/transcript/recorded -seeds=$(SEEDS) -golden="$$kept" -update && \
 		$(GO) test -count=1 -timeout $(TIMEOUT) -run TestPrograms ./simulate/internal/transcript -seeds=$(SEEDS) -golden="$$kept",$(GO) test -count=1 -timeout $(TIMEOUT) ./simulate/internal/transcript/recorded $(if $(UPDATE),-update)); \

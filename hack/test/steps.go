@@ -83,7 +83,7 @@ type packages struct {
 // programRuns are packages whose tests run whole programs, or compare a server with what it is to
 // answer. The race detector costs them three to six times as much, and what runs at once in
 // them is the library's, which its own tests run under it. `make nightly` runs them under it.
-var programRuns = regexp.MustCompile("^" + module + "/(cmd|examples|hack|envtest|internal/house|bridge/controllerruntime/zoo|simulate/(cmd|doctor|kit|simtest|internal/transcript))(/|$)")
+var programRuns = regexp.MustCompile("^" + module + "/(cmd|examples|hack|envtest|internal/house|bridge/controllerruntime/zoo|simulate/(cmd|conformance|doctor|kit|simtest|internal/transcript))(/|$)")
 
 // slow are tests and packages that start servers or processes, or sweep seeds.
 const slow = "^(TestControlPlane|TestIntegration|TestEnvtest|TestClient_OnARealControlPlane)$"
@@ -108,6 +108,9 @@ const sweeps = "^Test(Kit|RunMain)_Swarm|^TestKit_ReplicasShareObjects|^TestSimu
 // members are the seeds of replicas that have nothing but their Leases.
 const members = "^TestOwnership_NoShardIsOpenTwice_M31$"
 
+// long are tests of doctor that run for half a minute. `make doctor` runs them.
+const long = "^TestCommand_ExaminesASuite$|^TestDoctor_FindsClassicBugs$"
+
 // steps returns every step, those that others wait for first.
 func steps(p packages, o options) []step {
 	test := func(args ...string) []string {
@@ -125,13 +128,13 @@ func steps(p packages, o options) []step {
 	weighing, weights := heavyTests()
 	return []step{
 		{name: "control-plane", args: []string{"run", "./hack/controlplane"}},
-		{name: "plain", args: test(append([]string{"-skip", sweeps + "|" + members}, p.plain...)...)},
+		{name: "plain", args: test(append([]string{"-skip", sweeps + "|" + members + "|" + long}, p.plain...)...)},
 		{name: "race", env: race, args: test(append([]string{"-race", "-skip", sweeps + "|" + weights}, p.race...)...)},
 		// These mostly wait for servers and leases.
 		{name: "servers", after: "control-plane", env: race, args: test(append([]string{"-race", "-p=4", "-skip", sweeps + "|" + weights}, p.servers...)...)},
-		{name: "programs", after: "control-plane", args: test(append([]string{"-p=4", "-skip", sweeps}, p.programs...)...)},
+		{name: "programs", after: "control-plane", args: test(append([]string{"-p=4", "-skip", sweeps + "|" + long}, p.programs...)...)},
 		{name: "heavy", args: test(append([]string{"-run", weights}, weighing...)...)},
-		{name: "sweeps-race", env: race, args: test("-race", "-run", sweeps, "-skip", "^TestSimulation_FindsALostWrite|SwarmTriggers", "./simulate/kit", "./examples/website", seeds(2))},
+		{name: "sweeps-race", env: race, args: test("-race", "-run", sweeps, "-skip", "SwarmTriggers", "./simulate/kit", seeds(2))},
 		{name: "sweeps-website", args: test("-run", "^TestSimulation", "-skip", "^TestSimulation_(Replicas|Webhooks)", "./examples/website", seeds(o.seeds))},
 		{name: "sweeps-replicas", args: test("-run", "^TestSimulation_(Replicas|Webhooks)", "./examples/website", seeds(few))},
 		{name: "sweeps-doubts", args: test("-run", "^TestKit_Swarm(OfDoubts|LeavesTheCopier)", "./simulate/kit", seeds(o.seeds))},
@@ -139,6 +142,7 @@ func steps(p packages, o options) []step {
 		{name: "sweeps-members", env: []string{fmt.Sprintf("SEEDS=%d", o.seeds)}, args: test("-timeout=2h", "-run", members, "./simulate/simtest")},
 		{name: "tools", dir: "hack/tools", env: alone, args: test("-short", "./bench/ratios", "./licenses", "./observability", "./release")},
 		{name: "programs-race", after: "control-plane", named: true, env: race, args: test(slices.Concat([]string{"-race", "-p=4", "-skip", sweeps}, p.plain, p.programs)...)},
+		{name: "website-race", named: true, env: race, args: test("-race", "-run", sweeps, "-skip", "^TestSimulation_FindsALostWrite", "./examples/website", seeds(2))},
 		{name: "heavy-race", named: true, env: race, args: test(append([]string{"-race", "-run", weights}, weighing...)...)},
 		{name: "quick", named: true, args: append([]string{"test", "-short", "-skip", slow}, p.quick()...)},
 	}

@@ -63,7 +63,7 @@ func TestExamine_FindsPlantedBugs(t *testing.T) {
 			r := doctor.Examine(t, op)
 			found := false
 			for _, f := range r.Findings {
-				t.Logf("%s [%s] %s: %s\n%s\n%s", f.Class, f.ID, f.Pattern, f.Text, f.Plan, f.Line)
+				t.Logf("%s [%s] %s: %s\n%s\n%s\n%s", f.Class, f.ID, f.Pattern, f.Text, f.Plan, f.Line, f.Replay)
 				found = found || f.Class == want.class && slices.Contains(f.Patterns, want.pattern)
 			}
 			if !found {
