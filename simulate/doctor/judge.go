@@ -169,7 +169,10 @@ func (r *reference) judgeDeletions(t *trial) (out []verdict) {
 func (r *reference) judgeRepetitions(t *trial, deleted []verdict) (out []verdict) {
 	made := map[string]string{} // the lines by the UIDs of Jobs
 	runs := func(c change) bool {
-		if c.Of.Kind == "Job.batch" && c.Verb == "created" && c.Who == operator {
+		if c.Of.Kind != "Job.batch" {
+			return false
+		}
+		if c.Verb == "created" && c.Who == operator {
 			made[c.UID] = c.Line
 		}
 		_, ours := made[c.UID]
