@@ -74,7 +74,7 @@ func (c *children) enter() (leave func(), alone bool) {
 
 // run is one run: a server, the processes, and what the user does.
 func (c *children) run(ctx context.Context, w walk, p plan, seed uint64, like *trial) (*trial, *life, error) {
-	out := &trial{plan: p, seed: seed, peaks: map[ref]int64{}}
+	out := &trial{plan: p, seed: seed, peaks: map[ref]int64{}, requests: map[string]int{}}
 	record := newRecorder(out, time.Now)
 	l := c.newLife(record)
 	control := aim.New(record, l, func(f aim.Fault) { record.happen(ofFaults, f.String()) })

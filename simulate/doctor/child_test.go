@@ -8,11 +8,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/flyball-dev/flyball/internal/localserver"
 	"github.com/flyball-dev/flyball/simulate/doctor"
 )
 
@@ -72,21 +74,28 @@ func TestCommand_ARightProgramHasNoFinding(t *testing.T) {
 			})
 		}
 	})
-	port, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := localserver.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := port.Close(); err != nil {
-		t.Fatal(err)
-	}
-	c := gatesOf(t, "polls, random, elected, stubborn, forks", reportTo+"="+reports.Addr().String(), listenAt+"="+port.Addr().String())
+	c := gatesOf(t, "polls, random, elected, stubborn, forks", reportTo+"="+reports.Addr().String(), listenAt+"="+address)
 	c.MostPlans = 8
 	r := examine(t, c)
-	if len(r.Findings) > 0 || len(r.Skipped) > 0 || r.Ran != c.MostPlans {
-		t.Errorf("%d findings, %d of %d plans run, not judged: %v", len(r.Findings), r.Ran, c.MostPlans, r.Skipped)
+	byChance := func(text string) bool { return strings.HasPrefix(text, "not repeatable: ") }
+	if skipped := slices.DeleteFunc(r.Skipped, byChance); len(r.Findings) > 0 || len(skipped) > 0 || r.Ran != c.MostPlans {
+		t.Errorf("%d findings, %d of %d plans run, not judged: %v", len(r.Findings), r.Ran, c.MostPlans, skipped)
 	}
 	_ = reports.Close()
-	forked.Wait()
+	gone := make(chan struct{})
+	go func() {
+		forked.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-time.After(time.Minute):
+		t.Error("a process that the program has forked is still there")
+	}
 }
 
 func TestCommand_SaysWhyItCannotExamine(t *testing.T) {
@@ -127,7 +136,7 @@ func TestCommand_SaysWhichSamplesAreRefused(t *testing.T) {
 func TestCommand_SaysWhatDoesNotRest(t *testing.T) {
 	t.Parallel()
 	c := gatesOf(t, "restless")
-	c.RestWithin = 3 * time.Second
+	c.RestWithin = 20 * time.Second
 	r := examine(t, c)
 	if len(r.Findings) != 1 || r.Findings[0].Class != doctor.Restless || !strings.Contains(r.Findings[0].Text, "ConfigMap default/north (data.count)") || r.Ran > 0 {
 		t.Errorf("%d plans are run, and the findings are %v; want one that names the ConfigMap", r.Ran, r.Findings)

@@ -8,8 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -99,9 +103,7 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 		subject: s, pace: byClock, workers: cmp.Or(c.Parallel, workers), only: c.Plan, progress: c.Progress,
 		first: c.First, most: c.MostPlans, repetitions: c.Repeat,
 		thrifty: true, budget: budget, ends: time.Now().Add(budget), report: &Report{Test: name, Patterns: map[Pattern]int{}},
-		replay: func(id string) string {
-			return "flyball doctor " + map[bool]string{true: "-suite "}[c.Suite] + "-plan " + id + " … -- " + name
-		},
+		replay: c.replay,
 	}
 	e.play = func(w walk, p plan, seed uint64, like *trial) *trial {
 		if ctx.Err() != nil {
@@ -131,6 +133,53 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 	return e.report, nil
 }
 
+// replay is the command for a shell that runs one plan alone.
+func (c Command) replay(id string) string {
+	words, rest, port := []string{"flyball", "doctor", "-plan", id}, "", ""
+	if c.Suite {
+		words = append(words, "-suite")
+	}
+	if c.RestWithin > 0 {
+		rest = c.RestWithin.String()
+	}
+	if c.WebhookPort > 0 {
+		port = strconv.Itoa(c.WebhookPort)
+	}
+	var stubs []string
+	for _, kind := range slices.Sorted(maps.Keys(c.Stubs)) {
+		stubs = append(stubs, kind+"="+c.Stubs[kind])
+	}
+	for _, f := range []struct {
+		name   string
+		values []string
+	}{
+		{"-crds", c.CRDs}, {"-samples", c.Samples}, {"-with", c.With}, {"-webhooks", c.Webhooks}, {"-webhook-port", []string{port}},
+		{"-stub", stubs}, {"-assets", []string{c.Assets}}, {"-env", c.Env}, {"-rest", []string{rest}},
+	} {
+		for _, value := range f.values {
+			if value != "" {
+				words = append(words, f.name, quoted(value))
+			}
+		}
+	}
+	words = append(words, "--")
+	for _, arg := range c.Args {
+		words = append(words, quoted(arg))
+	}
+	return strings.Join(words, " ")
+}
+
+// isPlain matches words that mean themselves in a shell.
+var isPlain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// quoted returns a word as a shell reads it.
+func quoted(word string) string {
+	if isPlain.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // realPlayer is a player whose runs end with ctx. The error is that it cannot run the program.
 type realPlayer func(ctx context.Context, w walk, p plan, seed uint64, like *trial) (*trial, error)
 
@@ -144,14 +193,19 @@ func (c Command) processes(_ context.Context, s *subject, scratch string) (realP
 		return nil, err
 	}
 	if len(c.Webhooks) > 0 {
-		processes.hooks.port = c.WebhookPort
 		if processes.hooks.configurations, err = manifest.Read(c.Webhooks, "webhook configurations", manifest.IsWebhookConfiguration); err != nil {
 			return nil, fmt.Errorf("webhooks: %w", err)
 		}
 	}
 	for _, text := range c.With {
-		processes.programs = append(processes.programs, strings.Fields(text))
+		args := strings.Fields(text)
+		if len(args) == 0 {
+			return nil, errors.New("a program to run beside it has no name; write it with its arguments")
+		}
+		processes.programs = append(processes.programs, args)
 	}
+	processes.hooks.port = c.WebhookPort
+	processes.hooks.wanted = c.WebhookPort > 0 || strings.Contains(fmt.Sprint(processes.programs), "{webhook-")
 	return processes.play, nil
 }
 

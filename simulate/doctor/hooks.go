@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,7 +27,8 @@ import (
 // hooks are webhooks that the program serves itself.
 type hooks struct {
 	configurations []*unstructured.Unstructured
-	port           int // 0: a free one in each run
+	port           int  // 0: a free one in each run
+	wanted         bool // the program is told its port, or has a fixed one
 }
 
 // served is how the webhooks of one run are reached.
@@ -39,7 +41,8 @@ type served struct {
 // serve makes a certificate for the webhooks, which the configurations and the definitions then trust. It writes it
 // into a directory, for the program.
 func (h hooks) serve(dir string, definitions []*unstructured.Unstructured) (s served, err error) {
-	if len(h.configurations) == 0 {
+	converts := func(definition *unstructured.Unstructured) bool { return len(manifest.Clients(definition)) > 0 }
+	if len(h.configurations) == 0 && !h.wanted && !slices.ContainsFunc(definitions, converts) {
 		return s, nil
 	}
 	port := h.port

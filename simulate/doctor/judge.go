@@ -90,6 +90,23 @@ func (r *reference) judge(t *trial) (out []verdict) {
 			out = append(out, verdict{OtherEnd, u.name, fieldsOf(u), "at the end " + u.String(), u.of})
 		}
 	}
+	if !slices.ContainsFunc(out, func(v verdict) bool { return v.class == Restless }) {
+		out = append(out, r.judgeRequests(t, fmt.Sprintf(" within %s", window))...)
+	}
+	return out
+}
+
+// judgeRequests returns the sorts of requests of which there are many more than without faults, within some time.
+func (r *reference) judgeRequests(t *trial, within string) (out []verdict) {
+	most := map[string]int{}
+	for _, run := range r.runs {
+		upTo(most, run.requests)
+	}
+	for _, sort := range slices.Sorted(maps.Keys(t.requests)) {
+		if n := t.requests[sort]; n > busy*most[sort]+manyRequests {
+			out = append(out, verdict{Restless, sort, "", fmt.Sprintf("there are %d requests to %s%s, and at most %d without the fault", n, sort, within, most[sort]), ref{}})
+		}
+	}
 	return out
 }
 

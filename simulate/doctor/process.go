@@ -138,7 +138,7 @@ func (l *life) await(program int, p *process) {
 	l.pause(pause)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.processes[program] == p && !l.mu.down {
+	if l.mu.processes[program] == p && !l.mu.down && !l.mu.held {
 		l.startLocked(program)
 	}
 }
@@ -191,7 +191,7 @@ func (l *life) failed(most int) error {
 func (l *life) Kill(down time.Duration) {
 	l.mu.Lock()
 	all := l.mu.processes
-	again := l.mu.down
+	again := l.mu.down || l.mu.ended
 	l.mu.down = true
 	l.mu.Unlock()
 	if again {
@@ -219,12 +219,15 @@ func (l *life) freeLeases() {
 	}
 }
 
-// Pause implements aim.Process.
+// Pause implements aim.Process. A process that ends by itself meanwhile is started again afterwards.
 func (l *life) Pause(d time.Duration) {
 	l.mu.Lock()
-	all := l.mu.processes
+	all, over := slices.Clone(l.mu.processes), l.mu.ended
 	l.mu.held = true
 	l.mu.Unlock()
+	if over {
+		return
+	}
 	for _, p := range all {
 		p.hold(true)
 	}
@@ -237,6 +240,11 @@ func (l *life) Pause(d time.Duration) {
 		defer l.mu.Unlock()
 		l.mu.held = false
 		l.record.happen(ofLives, "the process goes on")
+		for i, p := range l.mu.processes {
+			if p != nil && p.isGone() && !l.mu.down {
+				l.startLocked(i)
+			}
+		}
 	})
 }
 

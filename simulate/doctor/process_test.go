@@ -5,8 +5,93 @@ package doctor
 
 import (
 	"io"
+	"os/exec"
+	"slices"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate"
 )
+
+// A loop of requests is found by how many there are within some time, and a poll in a longer run is none.
+func TestRecorder_CountsRequestsWithinSomeTime(t *testing.T) {
+	run := func(requests int, every time.Duration) *trial {
+		out, now := &trial{requests: map[string]int{}}, time.Time{}
+		r := newRecorder(out, func() time.Time { return now })
+		r.begin(&simulate.Server{})
+		for range requests {
+			r.Asked(simulate.Request{Verb: "get", Kind: schema.GroupKind{Kind: "Pod"}})
+			now = now.Add(every)
+		}
+		return out
+	}
+	r := &reference{runs: []*trial{run(20, time.Second/10)}, view: &view{}}
+	if got := r.judge(run(5000, time.Second/10)); len(got) != 0 {
+		t.Errorf("a poll is %v", got)
+	}
+	if got := r.judge(run(5000, time.Millisecond)); len(got) != 1 || got[0].class != Restless {
+		t.Errorf("5000 requests within five seconds are %v, want %s", got, Restless)
+	}
+}
+
+// A program that ends while it is paused is started again when the pause is over, and after the end nothing is.
+func TestLife_Pause(t *testing.T) {
+	l := &life{in: &children{programs: [][]string{{"/absent"}}}, record: newRecorder(&trial{}, time.Now), over: make(chan struct{})}
+	gone := make(chan struct{})
+	close(gone)
+	p := &process{&exec.Cmd{}, gone}
+	l.mu.processes = []*process{p}
+	l.Pause(0)
+	l.work.Wait()
+	if l.mu.broken == nil || l.mu.held {
+		t.Error("it is not started again, or still paused")
+	}
+	l.end()
+	l.mu.broken = nil
+	l.Pause(0)
+	l.Kill(0)
+	l.work.Wait()
+	if l.mu.broken != nil {
+		t.Error("it is started after its end")
+	}
+}
+
+// A definition with a webhook of conversions is served although there are no other webhooks.
+func TestHooks_ServeConversionsAlone(t *testing.T) {
+	client := map[string]any{"service": map[string]any{"namespace": "system", "name": "gates"}}
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"kind": "CustomResourceDefinition", "spec": map[string]any{"conversion": map[string]any{"webhook": map[string]any{"clientConfig": client}}},
+	}}
+	s, err := hooks{}.serve(t.TempDir(), []*unstructured.Unstructured{definition})
+	if err != nil || s.address == "" || client["caBundle"] == nil {
+		t.Errorf("it is at %q and is trusted by %v: %v", s.address, client, err)
+	}
+	if s, err = (hooks{wanted: true}).serve(t.TempDir(), nil); err != nil || !slices.Contains(s.places, "{webhook-port}") {
+		t.Errorf("the program is told %q: %v", s.places, err)
+	}
+	if s, err = (hooks{}).serve(t.TempDir(), nil); err != nil || s.address != "" {
+		t.Errorf("without webhooks they are at %q: %v", s.address, err)
+	}
+}
+
+func TestCommand_ReplayIsACommand(t *testing.T) {
+	c := Command{
+		Args: []string{"./shop", "--port={port}", "it's"}, With: []string{"./other -v"}, Env: []string{"A=b c"}, CRDs: []string{"config/crd"},
+		Samples: []string{"a", "b"}, Webhooks: []string{"hooks"}, WebhookPort: 9443, Stubs: map[string]string{"B": "b.yaml", "A": "a.yaml"}, RestWithin: time.Minute,
+	}
+	want := `flyball doctor -plan x -crds config/crd -samples a -samples b -with './other -v' -webhooks hooks -webhook-port 9443` +
+		` -stub A=a.yaml -stub B=b.yaml -env 'A=b c' -rest 1m0s -- ./shop '--port={port}' 'it'\''s'`
+	if got := c.replay("x"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	c = Command{Args: []string{"make", "test"}, Suite: true, Assets: "bin"}
+	if got, want := c.replay("x"), "flyball doctor -plan x -suite -assets bin -- make test"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
 
 func TestLife_ComplaintsNameTheUsersLines(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -31,6 +31,8 @@ type recorder struct {
 		moves     map[string]int         // of this step, by what moves
 		open      map[int]int            // asks by the number of their request
 		asked     map[string]bool        // requests of this process
+		counts    map[string]int         // of the program's requests in this window
+		window    time.Duration          // its number
 		watched   map[string]bool        // kinds that this process watches
 		seen      map[ref]map[string]any // objects, as they were after their last write
 		revisions []int64                // of the trial's changes
@@ -41,7 +43,7 @@ func newRecorder(t *trial, now func() time.Time) *recorder {
 	r := &recorder{now: now}
 	r.mu.trial, r.mu.start, r.mu.moved = t, r.now(), r.now()
 	r.mu.open, r.mu.seen, r.mu.moves = map[int]int{}, map[ref]map[string]any{}, map[string]int{}
-	r.mu.asked, r.mu.watched = map[string]bool{}, map[string]bool{}
+	r.mu.asked, r.mu.watched, r.mu.counts = map[string]bool{}, map[string]bool{}, map[string]int{}
 	return r
 }
 
@@ -147,12 +149,28 @@ func clientOf(r simulate.Request) string {
 	return operator
 }
 
+// window is the time in which requests are counted: the more of them a poll has, the longer the run is.
+const window = 10 * time.Second
+
+// countLocked counts a request of the program. The trial has the highest number of its sort in any window.
+func (r *recorder) countLocked(sort string) {
+	if now := r.now().Sub(r.mu.start) / window; now != r.mu.window {
+		r.mu.window = now
+		clear(r.mu.counts)
+	}
+	r.mu.counts[sort]++
+	r.mu.trial.requests[sort] = max(r.mu.trial.requests[sort], r.mu.counts[sort])
+}
+
 // Asked records a request. The first of each sort of a process is a movement: it starts.
 func (r *recorder) Asked(q simulate.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t, kind := r.mu.trial, q.Kind.String()
 	if clientOf(q) == operator {
+		if r.mu.server != nil && !excused(kind) { // of a trace the specs' are counted too
+			r.countLocked(q.Verb + " " + kind)
+		}
 		if sort := q.Verb + " " + q.Path; kind != "" && !r.mu.asked[sort] && !excused(kind) {
 			r.mu.asked[sort] = true
 			r.moveLocked("the program asks to " + sort)

@@ -24,6 +24,7 @@ func TestRun_MisuseSaysWhatToWrite(t *testing.T) {
 		{[]string{"--", "/bin/true"}, ExitUsage, "samples are missing"},
 		{[]string{"-stub", "Certificate", "--", "/bin/true"}, ExitUsage, "write KIND=FILE"},
 		{[]string{"-samples", sample, "-webhooks", sample, "--", "/bin/true"}, ExitFailed, "has no webhook configurations"},
+		{[]string{"-samples", sample, "-with", " ", "--", "/bin/true"}, ExitFailed, "has no name"},
 		{[]string{"-suite"}, ExitUsage, "give it and its arguments after --"},
 		{[]string{"-suite", "-assets", "nowhere", "--", "go", "test", "."}, ExitFailed, "name a directory that apiserver install has written"},
 		{[]string{"-surprise"}, ExitUsage, "flag provided but not defined"},
