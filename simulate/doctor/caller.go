@@ -60,6 +60,25 @@ func callerLine(skip int) string {
 	}
 }
 
+// framesIn returns the first line of the user's code in each of the stacks of a report of Go, and at most so many.
+func framesIn(report string, most int) (frames []string) {
+	lines := strings.Split(report, "\n")
+	open := true // the next frame of the user is the first of its stack
+	for i := 0; i+1 < len(lines) && i < mostReport && len(frames) < most; i++ {
+		function, place := strings.TrimSpace(lines[i]), strings.TrimSpace(lines[i+1])
+		if function == "" {
+			open = true
+		}
+		file, _, _ := strings.Cut(place, " +0x")
+		name := nameOf(function)
+		if open && isPlace.MatchString(file) && !strings.HasPrefix(name, "created by ") && isUsers(name) {
+			frames = append(frames, fmt.Sprintf("%s (%s)", lastTwo(file), name[strings.LastIndex(name, "/")+1:]))
+			open = false
+		}
+	}
+	return frames
+}
+
 // lastTwo returns the last two parts of a file's path.
 func lastTwo(file string) string {
 	return filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file)))

@@ -303,31 +303,13 @@ func (t *tail) complaints() (out []wrong) {
 			continue
 		}
 		line, _, _ := strings.Cut(after, "\n")
-		out = append(out, wrong{mark.rule, strings.TrimSpace(mark.text+line) + framesIn(after)})
+		said := strings.TrimSpace(mark.text + line)
+		if frames := framesIn(after, 2); len(frames) > 0 { // a data race has two stacks
+			said += " at " + strings.Join(frames, ", and at ")
+		}
+		out = append(out, wrong{mark.rule, said})
 	}
 	return out
-}
-
-// framesIn returns the first lines of the user's code in the stacks of a report of Go, of which a data race has two.
-func framesIn(report string) string {
-	var frames []string
-	lines := strings.Split(report, "\n")
-	open := true // the next frame of the user is the first of its stack
-	for i := 0; i+1 < len(lines) && i < mostReport && len(frames) < 2; i++ {
-		function, place := strings.TrimSpace(lines[i]), strings.TrimSpace(lines[i+1])
-		if function == "" {
-			open = true
-		}
-		file, _, _ := strings.Cut(place, " +0x")
-		if name := nameOf(function); open && isPlace.MatchString(file) && isUsers(name) {
-			frames = append(frames, fmt.Sprintf("%s (%s)", lastTwo(file), name[strings.LastIndex(name, "/")+1:]))
-			open = false
-		}
-	}
-	if len(frames) == 0 {
-		return ""
-	}
-	return " at " + strings.Join(frames, ", and at ")
 }
 
 // isPlace matches the line of a stack that says where a function is.

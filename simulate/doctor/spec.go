@@ -99,11 +99,11 @@ func lastOf(text string) string {
 // errorOfFault is what a client reads that gets the error of a fault itself.
 var errorOfFault = regexp.MustCompile(`etcdserver: request timed out|\bEOF\b|connection reset|stream error|http2: |the object has been modified|already exists`)
 
-// outcome takes note of how a run of a suite has ended.
-func (t *trial) outcome(failed []failure, said *tail, exit error) {
+// outcome takes note of how a run of a suite has ended. sure: it is certain who has sent each write.
+func (t *trial) outcome(failed []failure, said *tail, exit error, sure bool) {
 	text, complaints := said.text(), said.complaints()
 	if strings.Contains(text, "Your Test Panicked") { // of ginkgo, about an assertion in a goroutine
-		complaints = nil
+		complaints = slices.DeleteFunc(complaints, func(w wrong) bool { return w.rule == "panic" })
 	}
 	for _, w := range complaints {
 		t.addWrong(w)
@@ -112,7 +112,7 @@ func (t *trial) outcome(failed []failure, said *tail, exit error) {
 		failed = []failure{{"the suite", fmt.Sprintf("%v: %s", exit, lastOf(text))}}
 	}
 	for _, f := range failed {
-		if !t.attributed && len(t.faults) > 0 && errorOfFault.MatchString(f.text) {
+		if !sure && len(t.faults) > 0 && errorOfFault.MatchString(f.text) {
 			t.own = true
 		}
 	}
@@ -121,9 +121,10 @@ func (t *trial) outcome(failed []failure, said *tail, exit error) {
 	}
 }
 
-// replay reads the trace of a server.
-func (t *trial) replay(events []aim.Event) {
-	t.attributed, t.requests = true, map[string]int{}
+// replay reads the trace of a server. sure: it is certain who has sent each write.
+func (t *trial) replay(events []aim.Event) (sure bool) {
+	t.attributed, t.requests, sure = true, map[string]int{}, true
+	told := false // who has sent some write
 	begun, at := time.Now(), time.Duration(0)
 	r := newRecorder(t, func() time.Time { return begun.Add(at) })
 	asked := map[int]simulate.Request{}
@@ -138,10 +139,10 @@ func (t *trial) replay(events []aim.Event) {
 			r.Asked(q)
 			if q.Writes() {
 				asked[q.Number+1] = q
-				t.attributed = t.attributed && !e.Unsure
+				told, t.attributed, sure = told || e.Stack != "", t.attributed && e.Stack != "", sure && !e.Unsure
 			}
-			if line := lineIn(e.Stack); len(t.asks) > n && line != "" {
-				t.asks[n].Line = line
+			if lines := framesIn(e.Stack, 1); len(t.asks) > n && len(lines) > 0 {
+				t.asks[n].Line = lines[0]
 			}
 		case e.Stored != nil:
 			r.Stored(*e.Stored)
@@ -155,19 +156,10 @@ func (t *trial) replay(events []aim.Event) {
 		}
 	}
 	r.end()
-}
-
-// lineIn returns the line of the user's code that is nearest in a stack as text; empty: there is none.
-func lineIn(stack string) string {
-	lines := strings.Split(stack, "\n")
-	for i := 0; i+1 < len(lines); i++ {
-		name := nameOf(lines[i])
-		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +0x")
-		if isPlace.MatchString(place) && !strings.HasPrefix(name, "created by ") && isUsers(name) {
-			return fmt.Sprintf("%s (%s)", lastTwo(place), name[strings.LastIndex(name, "/")+1:])
-		}
+	if len(t.plan.Faults) == 0 && len(t.asks) > 0 && !told {
+		t.refused = "it is not known who sends its writes, as no stacks come from its process; if the path of temporary files is long, set TMPDIR to a short one"
 	}
-	return ""
+	return sure
 }
 
 // bySuite is the pace of suites: a spec may wait for some seconds, and often for ten.
@@ -244,20 +236,23 @@ func together(batch []plan) plan {
 	return p
 }
 
-// slowly returns a plan in which each fault is a delay of the same length, and so are the operator's writes that follow
-// in a run without faults. A spec that fails with it fails because of the time.
+// slowly returns a plan in which each fault is a delay of the same length, which it shares with the operator's writes
+// that follow in a run without faults. A spec that fails with it fails because of the time.
 func (p plan) slowly(like *trial) plan {
 	var faults kit.Plan
 	moments := momentsOf(like)
 	for _, op := range p.Faults {
 		slow := kit.Delay(0, max(op.For, time.Second))
 		slow.When = op.When
+		begun, from := len(faults), like.timeOf(p)
 		faults = append(faults, slow)
-		from := like.timeOf(p)
 		for _, m := range moments {
 			if m.Who == operator && m.At > from && m.At < from+slow.For && len(faults) < mostTogether {
 				faults = append(faults, m.before(slow))
 			}
+		}
+		for i := begun; i < len(faults); i++ {
+			faults[i].For = slow.For / time.Duration(len(faults)-begun)
 		}
 	}
 	p.Faults = faults

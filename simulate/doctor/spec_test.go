@@ -10,6 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/aim"
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
@@ -36,16 +40,16 @@ func TestSpecsOf_ReadsGinkgoAndGoTest(t *testing.T) {
 	}
 }
 
-func TestLineIn_IsTheNearestOfTheUser(t *testing.T) {
+func TestFramesIn_IsTheNearestOfTheUser(t *testing.T) {
 	stack := "goroutine 7 [select]:\nnet/http.(*Client).do(0xc0, 0x1)\n\t/go/src/net/http/client.go:1 +0x1\n" +
 		"sigs.k8s.io/controller-runtime/pkg/client.(*client).Create(0xc0, {0x1, 0x2})\n\t/mod/client.go:2 +0x1\n" +
 		"example.com/op/internal/web.(*R).Reconcile(0xc0, {0x1, 0x2}, {{0x3}})\n\t/op/internal/web/web.go:42 +0x1f\n" +
 		"created by example.com/op/internal/web.Start in goroutine 1\n\t/op/internal/web/web.go:9 +0x1\n"
-	if got, want := lineIn(stack), "web/web.go:42 (web.(*R).Reconcile)"; got != want {
-		t.Errorf("the line is %q, want %q", got, want)
+	if got, want := framesIn(stack, 1), "web/web.go:42 (web.(*R).Reconcile)"; len(got) != 1 || got[0] != want {
+		t.Errorf("the lines are %q, want %q", got, want)
 	}
-	if got := lineIn("goroutine 7 [select]:\nnet/http.(*Client).do(0xc0)\n\t/go/src/net/http/client.go:1 +0x1\n"); got != "" {
-		t.Errorf("without code of the user the line is %q", got)
+	if got := framesIn("goroutine 7 [select]:\nnet/http.(*Client).do(0xc0)\n\t/go/src/net/http/client.go:1 +0x1\ncreated by example.com/op.Start in goroutine 1\n\t/op/op.go:9 +0x1\n", 1); len(got) > 0 {
+		t.Errorf("without code of the user the lines are %q", got)
 	}
 }
 
@@ -55,8 +59,8 @@ func TestPlan_SlowlyIsADelayAtTheSamePlace(t *testing.T) {
 	slow := p.slowly(&trial{})
 	next := &trial{asks: []ask{{Who: operator, Write: "create Pod", Code: 201}, {At: time.Minute, Who: operator, Write: "create Pod", Code: 201},
 		{At: time.Minute + time.Second, Who: operator, Write: "create Job", Code: 201}, {At: time.Hour, Who: operator, Write: "create Job", Code: 201}}}
-	if got := (plan{Faults: p.Faults[:1]}).slowly(next).Faults; len(got) != 2 || got[1].When.Before != "create Job" || got[1].When.Nth != 1 {
-		t.Errorf("the delays are %v, want one more at the write that follows soon", got)
+	if got := (plan{Faults: p.Faults[:1]}).slowly(next).Faults; len(got) != 2 || got[1].When.Before != "create Job" || got[1].When.Nth != 1 || got[0].For+got[1].For != p.Faults[0].For {
+		t.Errorf("the delays are %v, want one more at the write that follows soon, and %s in all", got, p.Faults[0].For)
 	}
 	for i, want := range []time.Duration{3 * time.Second, time.Second} {
 		if got := slow.Faults[i]; got.Verb != kit.Delay(0, 0).Verb || got.For != want || got.When != p.Faults[i].When {
@@ -142,7 +146,7 @@ func TestTryBatch_FindsThePlan(t *testing.T) {
 // A suite whose spec fails is judged by that, and not by what it has left behind.
 func TestReference_JudgeSuite(t *testing.T) {
 	made := func(n int) *trial {
-		out := &trial{plan: plan{Faults: kit.Plan{kit.LoseResponse()}}, faults: []happening{{}}, requests: map[string]int{"get Pod": 10}}
+		out := &trial{plan: plan{Faults: kit.Plan{kit.LoseResponse()}}, faults: []happening{{}}, requests: map[string]int{"get Pod": 10}, attributed: true}
 		for i := range n {
 			out.changes = append(out.changes, change{Who: operator, Verb: "created", Of: ref{"Secret", "a"}, UID: string(rune('a' + i))})
 		}
@@ -161,14 +165,19 @@ func TestReference_JudgeSuite(t *testing.T) {
 	if got := classes(made(2)); len(got) != 1 || got[0] != TooMany {
 		t.Errorf("two objects in place of one are %v, want %s", got, TooMany)
 	}
+	unknown := made(2)
+	unknown.attributed = false
+	if got := classes(unknown); len(got) != 0 {
+		t.Errorf("two objects of which it is not known who made them are %v", got)
+	}
 	failed := made(2)
-	failed.attributed = true
-	failed.outcome([]failure{{"a", "etcdserver: request timed out"}}, &tail{}, nil)
+	failed.requests["get Pod"] = 5000
+	failed.outcome([]failure{{"a", "etcdserver: request timed out"}}, &tail{}, nil, true)
 	if got := classes(failed); len(got) != 1 || got[0] != SpecFails {
 		t.Errorf("a failed spec is %v, want %s", got, SpecFails)
 	}
 	own := made(1)
-	own.outcome([]failure{{"a", "etcdserver: request timed out"}}, &tail{}, nil)
+	own.outcome([]failure{{"a", "etcdserver: request timed out"}}, &tail{}, nil, false)
 	if got := classes(own); len(got) != 0 || !own.own {
 		t.Errorf("a spec that gets the fault itself is %v", got)
 	}
@@ -176,5 +185,42 @@ func TestReference_JudgeSuite(t *testing.T) {
 	hot.requests["get Pod"] = 5000
 	if got := classes(hot); len(got) != 1 || got[0] != Restless {
 		t.Errorf("5000 requests in place of 10 are %v, want %s", got, Restless)
+	}
+}
+
+// A panic that ginkgo reports hides no data race.
+func TestTrial_OutcomeKeepsDataRaces(t *testing.T) {
+	said := &tail{}
+	if _, err := said.Write([]byte("Your Test Panicked\npanic: no\nWARNING: DATA RACE\n")); err != nil {
+		t.Fatal(err)
+	}
+	out := &trial{}
+	out.outcome(nil, said, nil, true)
+	if got := out.allWrongs(); len(got) != 1 || got[0].rule != "data race" {
+		t.Errorf("what is wrong is %v, want the data race alone", got)
+	}
+}
+
+// A suite is not judged if none of its writes has a sender.
+func TestTrial_ReplayWantsStacks(t *testing.T) {
+	for stack, refused := range map[string]bool{"": true, "goroutine 7 [select]:": false} {
+		out := &trial{}
+		q := &simulate.Request{Verb: "create", Kind: schema.GroupKind{Kind: "Pod"}}
+		if out.replay([]aim.Event{{Asked: q, Stack: stack}}); (out.refused != "") != refused || out.attributed == refused {
+			t.Errorf("with the stack %q it is refused because of %q", stack, out.refused)
+		}
+	}
+}
+
+// The time of a run is bounded by its driver alone.
+func TestKeptAt_LeavesOutTheTimeout(t *testing.T) {
+	at := t.TempDir()
+	for name, text := range map[string]string{"args": "-test.timeout=10m0s\x00-test.run=A\x00", "env": "A=b\x00", "dir": at, "suite.test": ""} {
+		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if one, err := keptAt(at, ""); err != nil || !slices.Equal(one.args, []string{"-test.run=A"}) {
+		t.Errorf("the arguments are %q (%v)", one.args, err)
 	}
 }

@@ -212,9 +212,9 @@ func keptAt(at, flags string) (*suite, error) {
 		return nil, err
 	}
 	one.ginkgo = bytes.Contains(code, []byte("github.com/onsi/ginkgo/v2.RunSpecs"))
-	// What go test reads afterwards, as coverage, it does not read here.
+	// What go test reads afterwards, as coverage, it does not read here, and start bounds the time.
 	one.args = slices.DeleteFunc(one.args, func(arg string) bool {
-		return arg == "" || strings.HasPrefix(arg, "-test.cover") || strings.HasPrefix(arg, "-test.gocoverdir") || strings.HasPrefix(arg, "-test.testlogfile") || strings.HasPrefix(arg, "-test.v=")
+		return arg == "" || strings.HasPrefix(arg, "-test.cover") || strings.HasPrefix(arg, "-test.gocoverdir") || strings.HasPrefix(arg, "-test.testlogfile") || strings.HasPrefix(arg, "-test.v=") || strings.HasPrefix(arg, "-test.timeout=")
 	})
 	one.env = append(one.env, "GOFLAGS="+flags)
 	return one, nil
@@ -264,14 +264,15 @@ func (s *suites) play(ctx context.Context, w walk, p plan, seed uint64, _ *trial
 		one.usual = max(one.usual, took)
 	}
 	if one.server == 0 {
-		one.server = busiest(traces)
+		one.server = mostWritten(traces)
 	}
 	server = one.server
 	one.mu.Unlock()
+	sure := false
 	if server <= len(traces) {
-		out.replay(traces[server-1])
+		sure = out.replay(traces[server-1])
 	}
-	out.outcome(specsOf(filepath.Join(dir, reportName), said.text()), said, exit)
+	out.outcome(specsOf(filepath.Join(dir, reportName), said.text()), said, exit, sure)
 	if !ended {
 		out.addWrong(wrong{"V7", fmt.Sprintf("the suite does not end within %s; without faults it took %s", within.Round(time.Second), usual.Round(time.Second))})
 	}
@@ -312,7 +313,7 @@ const (
 // start runs a suite with the servers of a directory. ended is false if it had to be ended.
 func (s *suites) start(ctx context.Context, one *suite, dir string, within time.Duration) (said *tail, exit error, ended bool) {
 	said = &tail{}
-	cmd := exec.Command(one.program, append(slices.Clone(one.args), "-test.v")...)
+	cmd := exec.Command(one.program, append(slices.Clone(one.args), "-test.v", "-test.timeout=0")...)
 	if one.ginkgo {
 		cmd.Args = append(cmd.Args, "-ginkgo.json-report="+filepath.Join(dir, reportName), "-ginkgo.seed=1", "-ginkgo.no-color", "-ginkgo.v")
 	}
@@ -336,8 +337,8 @@ func (s *suites) start(ctx context.Context, one *suite, dir string, within time.
 // eventually is the variable of gomega for how long an Eventually without a time waits; a second is short.
 const eventually = "GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT="
 
-// busiest returns the number of the server with the most writes.
-func busiest(traces [][]aim.Event) int {
+// mostWritten returns the number of the server with the most writes.
+func mostWritten(traces [][]aim.Event) int {
 	best, most := 1, -1
 	for i, events := range traces {
 		n := 0

@@ -29,7 +29,7 @@ func TestCommand_ExaminesASuite(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Log(r.Text())
-		if r.Ran == 0 || len(r.Skipped) > 0 {
+		if r.Ran == 0 || slices.ContainsFunc(r.Skipped, func(s string) bool { return strings.Contains(s, "without faults too") }) {
 			t.Errorf("%d plans were run, and these were not judged: %v", r.Ran, r.Skipped)
 		}
 		return r
