@@ -6,6 +6,7 @@ package doctor
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -149,6 +150,7 @@ type examination struct {
 	progress func(done, of int, findings int) // nil: nobody looks
 	report   *Report
 	found    collection
+	telling  sync.Mutex // held around progress, whose calls are one after the other
 	mu       sync.Mutex // guards found, tried and report
 	tried    map[string]bool
 }
@@ -243,7 +245,7 @@ func (e *examination) noteForeign(r *reference) {
 	}
 	for _, of := range sortedRefs(r.first().last) {
 		u := &unstructured.Unstructured{Object: r.first().last[of]}
-		if u.Object["status"] == nil && !known[of.Kind] && schemaOf(e.crds, u) != nil {
+		if u.Object["status"] == nil && !known[of.Kind] && properties(schemaOf(e.crds, u))["status"] != nil {
 			known[of.Kind] = true
 			e.skip(fmt.Sprintf("what the program does when %s has a status: nothing here writes one; a stub of the kind does", of), false)
 		}
@@ -291,8 +293,11 @@ func (e *examination) has(w walk) bool {
 	if like.refused != "" {
 		return false
 	}
-	plans := e.plansFor(w, e.play(w, none, seeds[len(seeds)-1], like))
-	return slices.ContainsFunc(plans, func(p plan) bool { return p.ID() == e.only })
+	t := e.play(w, none, seeds[len(seeds)-1], like)
+	if t.refused != "" || len(t.took) < len(w.steps) {
+		return false
+	}
+	return slices.ContainsFunc(e.plansFor(w, t), func(p plan) bool { return p.ID() == e.only })
 }
 
 // try runs the plans of walks that were not run yet, until a time.
@@ -311,15 +316,17 @@ func (e *examination) tryBatch(r *reference, batch []plan, until time.Time) {
 	if time.Now().After(until) || e.ended() {
 		return
 	}
-	t := e.play(r.walk, together(batch), 1, r.first())
+	t := e.perform(r.walk, together(batch), 1, r.first())
 	verdicts := r.judge(t)
 	switch {
 	case t.refused == searchEnded:
+	case t.refused != "":
+		e.skip(fmt.Sprintf("plans of walk %q: %s", r.walk.name, t.refused), false)
 	case len(batch) == 1:
-		e.judge(verdicts, t, batch[0].Pattern)
-		if e.first {
-			e.confirm(r, batch[0])
+		if e.first && len(verdicts) > 0 {
+			verdicts = e.confirm(r, t, verdicts)
 		}
+		e.judge(verdicts, t, batch[0].Pattern)
 		e.count(batch[0], t, e.report.Plans)
 	case len(verdicts) == 0 && !t.own:
 		for i, p := range batch {
@@ -331,18 +338,26 @@ func (e *examination) tryBatch(r *reference, batch []plan, until time.Time) {
 	}
 }
 
-// confirm drops findings of a plan that another run of it does not show, so that the search goes on.
-func (e *examination) confirm(r *reference, p plan) {
-	e.mu.Lock()
-	all := e.found.sorted()
-	e.mu.Unlock()
-	for _, f := range all {
-		if f.PlanID == p.ID() && !shows(r, e.play(r.walk, p, f.seed, r.first()), f) {
-			e.mu.Lock()
-			e.found.drop(f)
-			e.mu.Unlock()
-		}
+// perform runs a plan. A run that the end of the search has cut short is refused.
+func (e *examination) perform(w walk, p plan, seed uint64, like *trial) *trial {
+	t := e.play(w, p, seed, like)
+	cut := func(w wrong) bool { return strings.HasSuffix(w.text, searchEnded) }
+	if strings.HasSuffix(t.refused, context.Canceled.Error()) || slices.ContainsFunc(t.allWrongs(), cut) {
+		t.refused = searchEnded
 	}
+	return t
+}
+
+// confirm returns the verdicts on a run that another run of its plan shows too, so that no chance ends the search.
+func (e *examination) confirm(r *reference, t *trial, verdicts []verdict) []verdict {
+	again := e.perform(r.walk, t.plan, t.seed, r.first())
+	if again.refused != "" {
+		return verdicts
+	}
+	shown := r.judge(again)
+	return slices.DeleteFunc(verdicts, func(v verdict) bool {
+		return !slices.ContainsFunc(shown, func(other verdict) bool { return idOf(other) == idOf(v) })
+	})
 }
 
 // plansFor returns the plans of a walk by a run without faults.
@@ -411,7 +426,7 @@ func each[T any](workers int, all []T, f func(T)) {
 func (e *examination) refer(w walk) *reference {
 	r := &reference{walk: w}
 	if e.thrifty && w.plain && (e.names == nil || time.Until(e.ends) < e.budget/4) {
-		e.skip(fmt.Sprintf("walk %q: there is no time for it, or the program does not come to rest", w.name), true)
+		e.leave(w)
 		return nil
 	}
 	for _, seed := range e.seeds(w) {
@@ -420,7 +435,11 @@ func (e *examination) refer(w walk) *reference {
 			like = r.runs[0]
 			like.view = learn(r.runs)
 		}
-		t := e.play(w, plan{Walk: w.name, Pattern: Declarative}, seed, like)
+		t := e.perform(w, plan{Walk: w.name, Pattern: Declarative}, seed, like)
+		if w.plain && t.refused == searchEnded {
+			e.leave(w)
+			return nil
+		}
 		if undo := len(w.steps) - 1; t.refused != "" && w.plain && undo == 2 && len(t.ends) == undo {
 			return e.refer(w.withoutUndo())
 		}
@@ -489,21 +508,29 @@ func (e *examination) seeds(w walk) []uint64 {
 	return []uint64{1, 2}
 }
 
-// skip takes note of what could not be judged.
+// leave takes note of a walk for which there is no time.
+func (e *examination) leave(w walk) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.report.Untried = append(e.report.Untried, w.name)
+}
+
+// skip takes note of what could not be judged, once.
 func (e *examination) skip(text string, expected bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if expected {
 		e.report.Refused = append(e.report.Refused, text)
-	} else {
+	} else if !slices.Contains(e.report.Skipped, text) {
 		e.report.Skipped = append(e.report.Skipped, text)
 	}
 }
 
 // count takes note of a plan that was run.
 func (e *examination) count(p plan, t *trial, of int) {
+	e.telling.Lock()
+	defer e.telling.Unlock()
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.tried == nil {
 		e.tried = map[string]bool{}
 	}
@@ -519,8 +546,10 @@ func (e *examination) count(p plan, t *trial, of int) {
 	if t.own {
 		e.report.Own++
 	}
+	done, findings := e.report.Ran, len(e.found.all)
+	e.mu.Unlock()
 	if e.progress != nil {
-		e.progress(e.report.Ran, of, len(e.found.all))
+		e.progress(done, of, findings)
 	}
 }
 
@@ -550,7 +579,7 @@ func (e *examination) judge(verdicts []verdict, t *trial, pattern Pattern) {
 // repetitions of a plan with a finding, with patience.
 const repetitions = 2
 
-// repeat runs the plan of a finding again. It reports whether a run with patience shows it.
+// repeat runs the plan of a finding again. It reports whether a run with patience shows it, or none could be run.
 func (e *examination) repeat(r *reference, f *Finding) (confirmed bool) {
 	runs := make([]plan, max(e.repetitions, repetitions))
 	for i := range runs {
@@ -558,7 +587,11 @@ func (e *examination) repeat(r *reference, f *Finding) (confirmed bool) {
 		runs[i].patient = i < repetitions
 	}
 	each(e.workers, runs, func(p plan) {
-		shown := shows(r, e.play(r.walk, p, f.seed, r.first()), f)
+		t := e.perform(r.walk, p, f.seed, r.first())
+		if t.refused != "" {
+			return
+		}
+		shown := shows(r, t, f)
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		f.Tries++
@@ -567,7 +600,7 @@ func (e *examination) repeat(r *reference, f *Finding) (confirmed bool) {
 			confirmed = confirmed || p.patient
 		}
 	})
-	return confirmed && (!r.walk.suite || f.Repeated == f.Tries) // a spec that fails by chance may fail again
+	return f.Tries == 0 || confirmed && (!r.walk.suite || f.Repeated == f.Tries) // a spec that fails by chance may fail again
 }
 
 // finish repeats what was found, tries the remedies, and writes the report.

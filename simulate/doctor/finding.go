@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +42,7 @@ type Finding struct {
 	Plans int `json:"plans"`
 	// After is how many plans had been run when it was found.
 	After int `json:"after"`
-	// Repeated is how many of Tries repetitions show it too.
+	// Repeated is how many of Tries repetitions show it too. Tries is 0 if the search ended before.
 	Repeated int `json:"repeated"`
 	Tries    int `json:"tries"`
 	// Advice is how such a mistake is usually mended.
@@ -107,12 +106,6 @@ func (c *collection) add(all []verdict, t *trial, pattern Pattern) *Finding {
 		}
 	}
 	return f
-}
-
-// drop removes a finding.
-func (c *collection) drop(f *Finding) {
-	delete(c.all, f.ID)
-	maps.DeleteFunc(c.part, func(_ string, of *Finding) bool { return of == f })
 }
 
 // distance orders objects: those that the program writes itself come first, and those of the user last.
@@ -262,7 +255,11 @@ func (f *Finding) text() string {
 	if len(f.Useless) > 0 {
 		fmt.Fprintf(&b, "  still there with: %s\n", strings.Join(f.Useless, ", "))
 	}
-	fmt.Fprintf(&b, "  shown by %d plans; %d of %d repetitions show it again\n  replay:  %s\n", f.Plans, f.Repeated, f.Tries, f.Replay)
+	again := "it was not repeated"
+	if f.Tries > 0 {
+		again = fmt.Sprintf("%d of %d repetitions show it again", f.Repeated, f.Tries)
+	}
+	fmt.Fprintf(&b, "  shown by %d plans; %s\n  replay:  %s\n", f.Plans, again, f.Replay)
 	for _, file := range f.Files {
 		fmt.Fprintf(&b, "  history: %s\n", file)
 	}

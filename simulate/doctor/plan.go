@@ -170,6 +170,9 @@ const (
 // plansOf returns the plans for the last step of a walk, by the analysis of a run without faults. Earlier steps
 // are the last steps of other walks.
 func plansOf(walk string, t *trial, owners []string, p pace) []plan {
+	if len(t.took) == 0 {
+		return nil
+	}
 	a := analysis{walk: walk, t: t, moments: momentsOf(t), last: len(t.took) - 1, owners: owners, pace: p}
 	a.crashes()
 	a.refusals()

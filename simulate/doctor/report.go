@@ -35,9 +35,11 @@ type Report struct {
 	Patterns map[Pattern]int `json:"patterns"`
 	// Coverage is what the plans are about: writes, kinds that are read, fields.
 	Coverage []Covered `json:"coverage"`
-	// Skipped is what could not be judged, with the reason, and Refused which changes the server did not accept.
+	// Skipped is what could not be judged, with the reason, Refused which changes the server did not accept, and Untried
+	// for which walks of fields there was no time.
 	Skipped []string `json:"skipped,omitempty"`
 	Refused []string `json:"refused,omitempty"`
+	Untried []string `json:"untried,omitempty"`
 	// Prepared is how long the runs without faults took, and Took how long everything took.
 	Prepared time.Duration `json:"prepared"`
 	Took     time.Duration `json:"took"`
@@ -62,6 +64,9 @@ func (r *Report) summary() string {
 	}
 	if len(r.Refused) > 0 {
 		fmt.Fprintf(&b, "; the server refuses %d changes of fields", len(r.Refused))
+	}
+	if len(r.Untried) > 0 {
+		fmt.Fprintf(&b, "; there is no time for %d changes of fields", len(r.Untried))
 	}
 	for _, text := range r.Skipped {
 		fmt.Fprintf(&b, "\nnot judged: %s", text)

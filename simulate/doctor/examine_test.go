@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-dev/flyball/simulate/kit"
+)
+
+func examinationOf(play player) *examination {
+	return &examination{play: play, replay: func(string) string { return "" }, report: &Report{Patterns: map[Pattern]int{}}}
+}
+
+var onePlan = plan{Walk: "create", Pattern: Conflict, Faults: kit.Plan{kit.Reject(1, 500).BeforeWrite("create Pod", 1)}}
+
+// referenceOf returns a walk of one step, whose runs without faults show nothing.
+func referenceOf() *reference {
+	runs := []*trial{{}}
+	return &reference{walk: walk{name: "create", steps: make([]step, 1)}, runs: runs, view: learn(runs)}
+}
+
+// played returns a run of a plan with something wrong; empty: with nothing.
+func played(p plan, text string) *trial {
+	t := &trial{plan: p, seed: 1, faults: []happening{{}}}
+	if text != "" {
+		t.addWrong(wrong{neverRests, text})
+	}
+	return t
+}
+
+// A walk whose second run without faults shows nothing does not have the plan.
+func TestExamination_HasNoPlanAfterARunWithoutEnd(t *testing.T) {
+	for name, second := range map[string]*trial{"refused": {refused: "no"}, "restless": {}} {
+		e := examinationOf(func(_ walk, _ plan, _ uint64, like *trial) *trial {
+			if like == nil {
+				return &trial{took: []time.Duration{1}}
+			}
+			return second
+		})
+		if e.has(referenceOf().walk) {
+			t.Errorf("%s: the walk has a plan", name)
+		}
+	}
+	if plans := plansOf("create", &trial{}, nil, byClock); len(plans) != 0 {
+		t.Errorf("a run without steps has the plans %v", plans)
+	}
+}
+
+// What only one run shows does not end the search, not even for a while.
+func TestTryBatch_ChanceDoesNotEndTheSearch(t *testing.T) {
+	runs, always := 0, false
+	var e *examination
+	e = examinationOf(func(_ walk, p plan, _ uint64, _ *trial) *trial {
+		if e.ended() {
+			t.Error("the search is over before the finding is confirmed")
+		}
+		if runs++; runs == 1 || always {
+			return played(p, "it writes without end")
+		}
+		return played(p, "")
+	})
+	e.first = true
+	for _, always = range []bool{false, true} {
+		runs = 0
+		e.tryBatch(referenceOf(), []plan{onePlan}, time.Now().Add(time.Hour))
+		if e.ended() != always || runs != 2 {
+			t.Errorf("after %d runs the end of the search is %t, want 2 and %t", runs, e.ended(), always)
+		}
+	}
+}
+
+// A plan that could not be run is not counted, and the report says why once.
+func TestTryBatch_ARefusedPlanIsNotTried(t *testing.T) {
+	for why, want := range map[string]int{"no port is free": 1, searchEnded: 0, "create: context canceled": 0} {
+		e := examinationOf(func(_ walk, p plan, _ uint64, _ *trial) *trial { return &trial{plan: p, refused: why} })
+		for range 2 {
+			e.tryBatch(referenceOf(), []plan{onePlan}, time.Now().Add(time.Hour))
+		}
+		if e.report.Ran != 0 || len(e.report.Skipped) != want {
+			t.Errorf("%s: %d plans are counted, and %q is not judged", why, e.report.Ran, e.report.Skipped)
+		}
+	}
+}
+
+// A finding stays when the search ends before its repetitions. A run that was cut short is no finding.
+func TestFinish_AFindingThatIsNotRepeated(t *testing.T) {
+	text := "it writes without end"
+	e := examinationOf(func(_ walk, p plan, _ uint64, _ *trial) *trial { return played(p, text) })
+	r := referenceOf()
+	e.tryBatch(r, []plan{onePlan}, time.Now().Add(time.Hour))
+	text = "it does not rest: " + searchEnded
+	other := onePlan
+	other.Hurry = 1
+	e.tryBatch(r, []plan{other}, time.Now().Add(time.Hour))
+	e.finish(map[string]*reference{"create": r})
+	if len(e.report.Findings) != 1 || e.report.Findings[0].Plans != 1 || e.report.Findings[0].Tries != 0 {
+		t.Fatalf("the findings are %v, and %q is not judged; want one without repetitions", e.report.Findings, e.report.Skipped)
+	}
+	if got := e.report.Findings[0].text(); !strings.Contains(got, "it was not repeated") {
+		t.Errorf("the text is %s", got)
+	}
+}
+
+// The server has not refused the walk of a field for which there is no time.
+func TestRefer_NoTimeIsNoRefusal(t *testing.T) {
+	e := examinationOf(func(walk, plan, uint64, *trial) *trial { return &trial{refused: searchEnded} })
+	w := walk{name: "Shop size changed", plain: true, steps: make([]step, 1)}
+	for _, e.thrifty = range []bool{true, false} {
+		e.refer(w)
+	}
+	if len(e.report.Untried) != 2 || len(e.report.Refused)+len(e.report.Skipped) != 0 {
+		t.Errorf("the report is %+v", e.report)
+	}
+	if got := e.report.summary(); !strings.Contains(got, "no time for 2 changes of fields") {
+		t.Errorf("the summary is %s", got)
+	}
+}
+
+// Nothing is said about a kind that has no status.
+func TestNoteForeign_OnlyKindsWithAStatus(t *testing.T) {
+	for field, want := range map[string]int{"status": 1, "spec": 0} {
+		crd := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"group": "example.dev", "names": map[string]any{"kind": "Shop"}, "versions": []any{map[string]any{
+				"name": "v1", "schema": map[string]any{"openAPIV3Schema": map[string]any{"properties": map[string]any{field: map[string]any{}}}},
+			}},
+		}}}
+		e := examinationOf(nil)
+		e.crds = []*unstructured.Unstructured{crd}
+		e.noteForeign(&reference{runs: []*trial{{last: objects{
+			{"Shop.example.dev", "default/corner"}: {"apiVersion": "example.dev/v1", "kind": "Shop"},
+		}}}})
+		if len(e.report.Skipped) != want {
+			t.Errorf("with %s, %q is not judged", field, e.report.Skipped)
+		}
+	}
+}
+
+// The user's function may take its time, and nothing else waits for it.
+func TestCount_TheProgressIsToldWithoutTheLock(t *testing.T) {
+	e, told := examinationOf(nil), 0
+	e.progress = func(done, _, _ int) {
+		told = done
+		if !e.mu.TryLock() {
+			t.Fatal("the lock is held")
+		}
+		e.mu.Unlock()
+	}
+	e.count(onePlan, played(onePlan, ""), 1)
+	if told != 1 {
+		t.Errorf("it is told of %d plans, want 1", told)
+	}
+}
