@@ -105,9 +105,15 @@ func (f Fault) String() string {
 	return text + " at " + time.Duration(f.At).String()
 }
 
+// ofProcess are the faults of a Process.
+var ofProcess = []string{Crash, TimeTravel, Pause}
+
 // Check returns what is wrong with a fault.
-func (f Fault) Check() error {
-	known := []string{Crash, TimeTravel, Pause, LoseResponse, Reject, ForeignWrite, Slow, Lag, Coalesce, Cut, RestartCache, Delay}
+func (f Fault) Check() error { return f.check(ofProcess) }
+
+// check is Check where the faults of the process are those given.
+func (f Fault) check(process []string) error {
+	known := slices.Concat(process, []string{LoseResponse, Reject, ForeignWrite, Slow, Lag, Coalesce, Cut, RestartCache, Delay})
 	if !slices.Contains(known, f.Fault) {
 		return fmt.Errorf("the fault %q is not known; write one of %s", f.Fault, strings.Join(known, ", "))
 	}
@@ -148,16 +154,27 @@ type Control struct {
 	process Process         // nil: there is none
 	happens func(f Fault)
 	work    sync.WaitGroup
-	ctx     context.Context
-	end     context.CancelFunc
 	mu      struct {
 		sync.Mutex
 		server *simulate.Server // nil: nothing happens yet
 		open   []*armed
-		done   []Fault // that have begun
-		timed  int     // faults that wait for a time
+		done   []Fault  // that have begun
+		timed  []*armed // that wait for a time
+		lags   map[schema.GroupResource]*lag
+		ctx    context.Context // of the faults that wait or last
+		end    context.CancelFunc
+		closed bool
 	}
 }
+
+// lag is one of the server. Faults that overlap share it.
+type lag struct {
+	faults int
+	to     int64
+}
+
+// everything stands for all resources.
+var everything = schema.GroupResource{Resource: "*"}
 
 type armed struct {
 	Fault
@@ -168,7 +185,8 @@ type armed struct {
 // it may be nil, as may process.
 func New(next simulate.Tracer, process Process, happens func(Fault)) *Control {
 	c := &Control{next: next, process: process, happens: happens}
-	c.ctx, c.end = context.WithCancel(context.Background())
+	c.mu.ctx, c.mu.end = context.WithCancel(context.Background())
+	c.mu.lags = map[schema.GroupResource]*lag{}
 	return c
 }
 
@@ -181,12 +199,16 @@ func (c *Control) Begin(s *simulate.Server) {
 
 // Arm adds faults. It returns an error, and adds none, if one of them is wrong.
 func (c *Control) Arm(faults ...Fault) error {
+	process := ofProcess
+	if c.process == nil {
+		process = nil
+	}
 	for _, f := range faults {
-		if err := f.Check(); err != nil {
-			return err
-		}
-		if c.process == nil && (f.Fault == Crash || f.Fault == TimeTravel || f.Fault == Pause) {
+		if c.process == nil && slices.Contains(ofProcess, f.Fault) {
 			return fmt.Errorf("%s needs a process that this server has started", f.Fault)
+		}
+		if err := f.check(process); err != nil {
+			return err
 		}
 	}
 	for _, f := range faults {
@@ -195,7 +217,9 @@ func (c *Control) Arm(faults ...Fault) error {
 			continue
 		}
 		c.mu.Lock()
-		c.mu.open = append(c.mu.open, &armed{Fault: f})
+		if !c.mu.closed {
+			c.mu.open = append(c.mu.open, &armed{Fault: f})
+		}
 		c.mu.Unlock()
 	}
 	return nil
@@ -203,17 +227,20 @@ func (c *Control) Arm(faults ...Fault) error {
 
 // fireLater makes a fault happen after its time. r is the write that it follows; nil: none.
 func (c *Control) fireLater(f Fault, r *simulate.Request) {
-	wait := func(n int) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.mu.timed += n
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed {
+		return
 	}
-	wait(1)
+	ctx, waits := c.mu.ctx, &armed{Fault: f}
+	c.mu.timed = append(c.mu.timed, waits)
 	c.work.Go(func() {
-		defer wait(-1)
-		if c.rest(time.Duration(f.At)) {
+		if rest(ctx, time.Duration(f.At)) {
 			c.fire(f, r)
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.mu.timed = slices.DeleteFunc(c.mu.timed, func(a *armed) bool { return a == waits })
 	})
 }
 
@@ -221,7 +248,7 @@ func (c *Control) fireLater(f Fault, r *simulate.Request) {
 func (c *Control) Timed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.timed > 0
+	return len(c.mu.timed) > 0
 }
 
 // Happened returns the faults that have begun.
@@ -231,12 +258,12 @@ func (c *Control) Happened() []Fault {
 	return append([]Fault{}, c.mu.done...)
 }
 
-// Open returns the faults that wait for their writes.
+// Open returns the faults that wait for their writes or times.
 func (c *Control) Open() []Fault {
 	out := []Fault{}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, a := range c.mu.open {
+	for _, a := range slices.Concat(c.mu.open, c.mu.timed) {
 		out = append(out, a.Fault)
 	}
 	return out
@@ -244,8 +271,28 @@ func (c *Control) Open() []Fault {
 
 // Close ends all faults.
 func (c *Control) Close() {
-	c.end()
+	c.clear(true)
 	c.work.Wait()
+	c.heal()
+}
+
+// disarm forgets the faults that wait, and ends those of the server.
+func (c *Control) disarm() {
+	c.clear(false)
+	c.heal()
+}
+
+// clear forgets the faults that wait, and lets go of those that last.
+func (c *Control) clear(last bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.end()
+	c.mu.ctx, c.mu.end = context.WithCancel(context.Background())
+	c.mu.open, c.mu.timed, c.mu.lags = nil, nil, map[schema.GroupResource]*lag{}
+	c.mu.closed = c.mu.closed || last
+}
+
+func (c *Control) heal() {
 	if s := c.server(); s != nil {
 		s.Heal()
 	}
@@ -257,14 +304,14 @@ func (c *Control) server() *simulate.Server {
 	return c.mu.server
 }
 
-// rest waits, and reports whether the Control is still open.
-func (c *Control) rest(d time.Duration) bool {
+// rest waits, and reports whether ctx has not ended.
+func rest(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
-	case <-c.ctx.Done():
+		return ctx.Err() == nil
+	case <-ctx.Done():
 		return false
 	}
 }
@@ -328,23 +375,17 @@ func (c *Control) fire(f Fault, r *simulate.Request) {
 	}
 	c.mu.Lock()
 	c.mu.done = append(c.mu.done, f)
+	ctx := c.mu.ctx
 	c.mu.Unlock()
 	if c.happens != nil {
 		c.happens(f)
 	}
 	resource := c.resource(s, f, r)
-	lasting := func(d time.Duration, over func()) {
-		c.work.Go(func() {
-			c.rest(d)
-			over()
-		})
-	}
 	switch f.Fault {
 	case Crash:
 		c.process.Kill(time.Duration(f.For))
 	case TimeTravel:
-		s.LagTo(max(s.Revision()-f.Amount, 1))
-		lasting(time.Duration(f.For)+behind, s.CatchUp)
+		c.lag(everything, max(s.Revision()-f.Amount, 1), time.Duration(f.For)+behind, s.LagTo, s.CatchUp)
 		c.process.Kill(time.Duration(f.For))
 	case Pause:
 		c.process.Pause(time.Duration(f.For))
@@ -359,11 +400,9 @@ func (c *Control) fire(f Fault, r *simulate.Request) {
 	case ForeignWrite:
 		c.annotate(s, resource, r)
 	case Slow:
-		s.LagKindTo(resource, s.Revision())
-		lasting(time.Duration(f.For), func() { s.CatchUpKind(resource) })
+		c.lag(resource, s.Revision(), time.Duration(f.For), func(to int64) { s.LagKindTo(resource, to) }, func() { s.CatchUpKind(resource) })
 	case Lag:
-		s.LagTo(s.Revision())
-		lasting(time.Duration(f.For), s.CatchUp)
+		c.lag(everything, s.Revision(), time.Duration(f.For), s.LagTo, s.CatchUp)
 	case Coalesce:
 		s.Coalesce(resource)
 	case Cut:
@@ -371,8 +410,35 @@ func (c *Control) fire(f Fault, r *simulate.Request) {
 	case RestartCache:
 		s.RestartCache()
 	case Delay:
-		c.rest(time.Duration(f.For))
+		rest(ctx, time.Duration(f.For))
 	}
+}
+
+// lag lets resources lag behind, until the last of the faults that overlap is over.
+func (c *Control) lag(of schema.GroupResource, to int64, d time.Duration, begin func(to int64), over func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed {
+		return
+	}
+	l := c.mu.lags[of]
+	if l == nil {
+		l = &lag{to: to}
+		c.mu.lags[of] = l
+	}
+	l.faults++
+	l.to = min(l.to, to)
+	begin(l.to)
+	ctx := c.mu.ctx
+	c.work.Go(func() {
+		rest(ctx, d)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l.faults--; l.faults == 0 && c.mu.lags[of] == l {
+			delete(c.mu.lags, of)
+			over()
+		}
+	})
 }
 
 func closeAll(s *simulate.Server) {

@@ -82,6 +82,7 @@ func TestControl_HappensLaterThanItsWrite(t *testing.T) {
 			t.Errorf("at once it happened: %v; faults are to come: %t", happened, control.Timed())
 		}
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if len(happened) != 1 || happened[0] != "foreign write ConfigMap after write 1 of create ConfigMap, 1s later" || !control.Timed() {
 			t.Errorf("after two seconds it happened: %v; faults are to come: %t", happened, control.Timed())
 		}
@@ -90,9 +91,70 @@ func TestControl_HappensLaterThanItsWrite(t *testing.T) {
 			t.Errorf("the foreign write has left %v", is)
 		}
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if len(happened) != 2 || control.Timed() {
 			t.Errorf("after four seconds it happened: %v; faults are to come: %t", happened, control.Timed())
 		}
+	})
+}
+
+// knows returns how many ConfigMaps the watch cache has.
+func knows(server *simulate.Server) int {
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/namespaces/default/configmaps?resourceVersion=0", nil))
+	return strings.Count(w.Body.String(), `"name":`)
+}
+
+// Faults that overlap last until the last is over. DELETE ends them, and forgets those that wait for a time.
+func TestControl_FaultsOverlapAndEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		control := aim.New(nil, nil, nil)
+		defer control.Close()
+		server := simulate.New(simulate.Options{Tracer: control})
+		control.Begin(server)
+		create(t, server, "a", "program")
+		is := func(when string, known, waiting, happened int) {
+			t.Helper()
+			synctest.Wait()
+			if got, w, h := knows(server), len(control.Open()), len(control.Happened()); got != known || w != waiting || h != happened {
+				t.Errorf("%s %d objects are known, %d faults wait, %d have happened; want %d, %d, %d", when, got, w, h, known, waiting, happened)
+			}
+		}
+		arm := func(f aim.Fault, seconds, at int) {
+			t.Helper()
+			f.For, f.At = aim.Duration(seconds)*aim.Duration(time.Second), aim.Duration(at)*aim.Duration(time.Second)
+			if err := control.Arm(f); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		remove := func() {
+			(&aim.Port{Control: control}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodDelete, "/faults", nil))
+		}
+		lag := aim.Fault{Fault: aim.Lag}
+		arm(lag, 4, 0)
+		create(t, server, "b", "program")
+		arm(lag, 9, 0)
+		time.Sleep(5 * time.Second)
+		is("after the first lag", 1, 0, 2)
+		time.Sleep(5 * time.Second)
+		is("after both", 2, 0, 2)
+
+		arm(lag, 4, 0)
+		arm(lag, 4, 1)
+		is("before DELETE", 2, 1, 3)
+		remove()
+		arm(lag, 9, 0)
+		create(t, server, "c", "program")
+		time.Sleep(5 * time.Second)
+		is("in a lag after DELETE", 2, 0, 4)
+
+		arm(aim.Fault{Fault: aim.Cut, Before: "create ConfigMap"}, 0, 0)
+		control.Close()
+		arm(aim.Fault{Fault: aim.Cut, After: "create ConfigMap"}, 0, 0)
+		arm(aim.Fault{Fault: aim.Cut}, 0, 1)
+		create(t, server, "d", "program")
+		is("after Close", 4, 0, 4)
 	})
 }
 
@@ -118,7 +180,7 @@ func TestPort_TakesFaultsOfOtherPrograms(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		`{}`:                    "send a list",
-		`[{"fault":"explode"}]`: "is not known",
+		`[{"fault":"explode"}]`: "is not known; write one of lose response, reject,",
 		`[{"fault":"crash","after":"create Pod"}]`:          "needs a process",
 		`[{"fault":"slow","kind":"Pod","for":3}]`:           "is not a duration",
 		`[{"fault":"reject","before":"*","code":404}]`:      "429, 500 or 503",

@@ -116,6 +116,7 @@ func TestBeside_TellsTheSpecFromTheProgram(t *testing.T) {
 	if got := []int{create(t, server, "spec", "x"), create(t, server, "program", "x")}; !equal(got, []int{201, 500}) {
 		t.Errorf("the answers are %v, want that only the program's write is refused", got)
 	}
+	_ = l.Close() // nobody asks any more
 	<-done
 	traces, err := aim.Traces(dir)
 	if err != nil {

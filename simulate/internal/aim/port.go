@@ -11,7 +11,7 @@ import (
 )
 
 // ServeHTTP lets programs in any language aim faults. POST arms the faults of a JSON list, GET returns those that
-// wait for their writes and those that have happened, and DELETE ends all.
+// wait for their writes or times and those that have happened, and DELETE ends all.
 func (p *Port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodPost:
@@ -44,14 +44,3 @@ func (p *Port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Port is the HTTP interface of a Control.
 type Port struct{ Control *Control }
-
-// disarm forgets the faults that wait, and ends those of the server.
-func (c *Control) disarm() {
-	c.mu.Lock()
-	c.mu.open = nil
-	s := c.mu.server
-	c.mu.Unlock()
-	if s != nil {
-		s.Heal()
-	}
-}

@@ -16,8 +16,9 @@ import (
 
 // senders finds the goroutine of a Go program that has sent a write, while it waits for the answer.
 type senders struct {
-	socket string // empty: nobody is asked
-	mu     sync.Mutex
+	socket string         // empty: nobody is asked
+	asking sync.Mutex     // one write is looked for at a time; guards writes
+	mu     sync.Mutex     // guards open
 	open   map[int]sender // by the number of the request
 	// writes is which write came from a place of the code, where that was certain; several: there was more than one.
 	writes map[string]string
@@ -45,8 +46,8 @@ func (s *senders) of(r simulate.Request) (from sender, sure bool) {
 	if s.socket == "" || !r.Writes() {
 		return sender{}, false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.asking.Lock()
+	defer s.asking.Unlock()
 	var found []sender
 	for try := range mostTries {
 		if try > 0 { // one of them may be on its way out, with its answer
@@ -69,7 +70,9 @@ func (s *senders) of(r simulate.Request) (from sender, sure bool) {
 	if len(found) == 0 {
 		return sender{}, false
 	}
+	s.mu.Lock()
 	s.open[r.Number] = found[0]
+	s.mu.Unlock()
 	if len(found) == 1 {
 		place := found[0].place()
 		if known := s.writes[place]; known != "" && known != write {
@@ -101,9 +104,11 @@ const (
 // sending returns the goroutines that may wait for the answer to a write of which is not known whose it is.
 func (s *senders) sending(verb string) []sender {
 	taken := map[string]bool{}
+	s.mu.Lock()
 	for _, one := range s.open {
 		taken[one.goroutine] = true
 	}
+	s.mu.Unlock()
 	var certain, possible []sender
 	for block := range strings.SplitSeq(s.stacks(), "\n\n") {
 		number, _, _ := strings.Cut(strings.TrimPrefix(block, "goroutine "), " ")
