@@ -37,6 +37,9 @@ func TestReplay(t *testing.T) { kit.Replay(t, "", config(t), setup) }
 // The operator ends with one fault where it ends without: a crash after a write, a stale cache, a
 // lost answer. MostPlans 0 tries as many faults as ten minutes allow.
 func TestDoctor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs the operator a hundred times")
+	}
 	doctor.Test(t, doctor.Operator{
 		Setup: setup, Cluster: config(t), Samples: []string{"config/sample.yaml"}, MostPlans: 20,
 	})

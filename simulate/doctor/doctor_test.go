@@ -31,7 +31,7 @@ func TestExamine_ARightOperatorHasNoFinding(t *testing.T) {
 	t.Logf("%d plans, %d missed, %v; %v", r.Ran, r.Missed, r.Took, r.Patterns)
 }
 
-func TestExamine_AProgramThatNeverRestsIsSaidSo(t *testing.T) {
+func TestExamine_ReportsAProgramThatNeverRests(t *testing.T) {
 	op := shopOperator("never rests")
 	op.Cluster.MaxEvents, op.RestWithin = 4000, 20*time.Second
 	r := doctor.Examine(t, op)

@@ -5,13 +5,12 @@ package doctor
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"crypto/sha256"
 )
 
 // Finding is one mistake of a program, with the simplest plan that shows it.
@@ -168,6 +167,7 @@ func storyOf(v verdict, t *trial) (lines []string) {
 		near bool // it is about the object, or no object
 	}
 	var all []entry
+	begun := t.begun()
 	for _, h := range t.faults {
 		all = append(all, entry{h.at, "FAULT: " + h.text, true})
 	}
@@ -175,7 +175,7 @@ func storyOf(v verdict, t *trial) (lines []string) {
 		all = append(all, entry{h.at, h.text, true})
 	}
 	for _, c := range t.changes {
-		if !excused(c.Of.Kind) {
+		if !excused(c.Of.Kind) && (c.Step > 0 || c.Who != cluster || c.At >= begun) {
 			all = append(all, entry{c.At, c.String(), c.Who != cluster || c.Of == v.of})
 		}
 	}

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"encoding/base64"
 	"unicode/utf8"
 )
 

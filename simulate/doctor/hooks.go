@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"encoding/base64"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 

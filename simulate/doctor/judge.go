@@ -355,3 +355,6 @@ func rejected(all objects) bool {
 	}
 	return false
 }
+
+// A kind of request is a hot loop with so many more than without faults.
+const manyRequests = 1000

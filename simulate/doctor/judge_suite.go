@@ -19,19 +19,14 @@ func (r *reference) judgeSuite(t *trial) (out []verdict) {
 		return out // a spec that fails asks more often, and cleans up at another time
 	}
 	attributed := t.attributed
-	requests, most, deleted := map[string]int{}, map[string]int{}, map[string]int{}
+	most, deleted := map[string]int{}, map[string]int{}
 	for _, run := range r.runs {
 		attributed = attributed && run.attributed
-		upTo(requests, run.requests)
 		now, gone := run.made()
 		upTo(most, now)
 		upTo(deleted, gone)
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.requests)) {
-		if n := t.requests[name]; n > busy*requests[name]+manyRequests {
-			out = append(out, verdict{Restless, name, "", fmt.Sprintf("there are %d requests to %s, and at most %d without the fault", n, name, requests[name]), ref{}})
-		}
-	}
+	out = append(out, r.judgeRequests(t, "")...)
 	if !attributed {
 		return out // the specs' writes may be among the operator's
 	}

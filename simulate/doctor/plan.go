@@ -5,14 +5,13 @@ package doctor
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"crypto/sha256"
 
 	"github.com/flyball-dev/flyball/simulate/kit"
 )

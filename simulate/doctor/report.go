@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -14,8 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	_ "embed"
 )
 
 // Report is the result of an examination.

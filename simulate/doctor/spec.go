@@ -258,6 +258,3 @@ func (p plan) slowly(like *trial) plan {
 	p.Faults = faults
 	return p
 }
-
-// A kind of request is a hot loop with so many more than without faults.
-const manyRequests = 1000

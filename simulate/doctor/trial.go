@@ -225,3 +225,11 @@ func (t *trial) addWrong(w wrong) {
 
 // specRule begins the rule of a spec that fails.
 const specRule = "spec "
+
+// begun is when the user first did something. What the cluster does before is the same in each run.
+func (t *trial) begun() time.Duration {
+	if i := slices.IndexFunc(t.changes, func(c change) bool { return c.Who == user }); i >= 0 {
+		return t.changes[i].At
+	}
+	return 0
+}

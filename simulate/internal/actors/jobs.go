@@ -86,11 +86,11 @@ func (a jobController) act(ctx context.Context, about Reference) (time.Duration,
 	if _, err := update(ctx, a.controllers, byControllers, about, "status", func(held *batchv1.Job) { held.Status = job.Status }); err != nil {
 		return 0, err
 	}
-	return w.again, a.letGo(ctx, w.pods, ending)
+	return w.again, a.untrackEnded(ctx, w.pods, ending)
 }
 
-// letGo removes the finalizer of Pods that have ended. Those that are being deleted, or whose Job is, are not waited for.
-func (a jobController) letGo(ctx context.Context, pods []*corev1.Pod, ending bool) error {
+// untrackEnded removes the finalizer of Pods that have ended. Those that are being deleted, or whose Job is, are not waited for.
+func (a jobController) untrackEnded(ctx context.Context, pods []*corev1.Pod, ending bool) error {
 	for _, pod := range pods {
 		if (ended(pod) || ending || !object.Unset(pod.DeletionTimestamp)) && slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) {
 			if err := a.untrack(ctx, Reference{object.Pods, object.NameOf(pod)}); err != nil && !apierrors.IsNotFound(err) {
