@@ -48,10 +48,10 @@ func TestHouse_SizeOfTheHouse(t *testing.T) {
 	}{
 		{"modules", modules, 8},
 		{"packages", len(packages), 176},
-		{"lines of Go without tests", lines, 170_200},
+		{"lines of Go without tests", lines, 170_300},
 		{"tests at the root", rootTests, 0},
 		{"functions with more than 15 branches", branchy, 30},
-		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 49_400},
+		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 49_450},
 	} {
 		t.Logf("%7d %s", c.now, c.what)
 		if c.now > c.max {

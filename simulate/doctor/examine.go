@@ -452,19 +452,19 @@ func (e *examination) refer(w walk) *reference {
 			break
 		}
 	}
+	e.analyse(r)
+	return r
+}
+
+// analyse makes the view and the plans of a walk, and judges its runs without faults.
+func (e *examination) analyse(r *reference) {
+	w := r.walk
 	slices.Reverse(r.runs)
 	r.view = learn(r.runs)
 	if len(r.runs) == 1 && e.names != nil {
 		r.view = e.names.with(r.view)
 	}
 	r.first().view = r.view
-	e.analyse(r)
-	return r
-}
-
-// analyse makes the plans of a walk, and judges its runs without faults.
-func (e *examination) analyse(r *reference) {
-	w := r.walk
 	switch {
 	case w.suite:
 		r.plans = e.plansFor(w, r.first())

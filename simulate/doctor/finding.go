@@ -161,12 +161,34 @@ const mostStory = 40
 
 // storyOf tells what happened around the fault, in the order of time.
 func storyOf(v verdict, t *trial) (lines []string) {
-	type entry struct {
-		at   time.Duration
-		text string
-		near bool // it is about the object, or no object
+	all := entriesOf(v, t)
+	if len(all) > mostStory {
+		all = slices.DeleteFunc(all, func(e entry) bool { return !e.near })
 	}
-	var all []entry
+	if cut := len(all) - mostStory; cut > 0 {
+		from := 0
+		if len(t.faults) > 0 {
+			at := t.faults[0].at
+			from = max(slices.IndexFunc(all, func(e entry) bool { return e.at >= at })-mostStory/3, 0)
+		}
+		all = all[min(from, cut):]
+		all = all[:min(len(all), mostStory)]
+	}
+	for _, e := range all {
+		lines = append(lines, fmt.Sprintf("%10s  %s", e.at.Round(time.Millisecond), e.text))
+	}
+	return append(lines, fmt.Sprintf("%10s  %s", "end", v.text))
+}
+
+// entry is a line of a story.
+type entry struct {
+	at   time.Duration
+	text string
+	near bool // it is about the object, or no object
+}
+
+// entriesOf returns all lines of a story, in the order of time.
+func entriesOf(v verdict, t *trial) (all []entry) {
 	begun := t.begun()
 	for _, h := range t.faults {
 		all = append(all, entry{h.at, "FAULT: " + h.text, true})
@@ -189,22 +211,7 @@ func storyOf(v verdict, t *trial) (lines []string) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
-	if len(all) > mostStory {
-		all = slices.DeleteFunc(all, func(e entry) bool { return !e.near })
-	}
-	if cut := len(all) - mostStory; cut > 0 {
-		from := 0
-		if len(t.faults) > 0 {
-			at := t.faults[0].at
-			from = max(slices.IndexFunc(all, func(e entry) bool { return e.at >= at })-mostStory/3, 0)
-		}
-		all = all[min(from, cut):]
-		all = all[:min(len(all), mostStory)]
-	}
-	for _, e := range all {
-		lines = append(lines, fmt.Sprintf("%10s  %s", e.at.Round(time.Millisecond), e.text))
-	}
-	return append(lines, fmt.Sprintf("%10s  %s", "end", v.text))
+	return all
 }
 
 // advice returns how such a mistake is usually mended.
