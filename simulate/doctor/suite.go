@@ -180,7 +180,7 @@ func (s *suites) build(ctx context.Context, flags ...string) error {
 		s.all = append(s.all, one)
 	}
 	if len(s.all) == 0 {
-		return fmt.Errorf("%q runs no tests by go test; give a command that does, such as go test ./internal/controller/...", strings.Join(s.command, " "))
+		return fmt.Errorf("%q runs no tests by go test; give a command that does, such as go test ./internal/controller", strings.Join(s.command, " "))
 	}
 	slices.SortFunc(s.all, func(a, b *suite) int { return strings.Compare(a.name, b.name) })
 	return nil

@@ -34,7 +34,9 @@ func setUpJobSet(ctx context.Context, mgr ctrl.Manager) error {
 	return errors.Join(
 		jobsetcontrollers.SetupJobSetIndexes(ctx, mgr.GetFieldIndexer()),
 		jobsetcontrollers.SetupPodIndexes(ctx, mgr.GetFieldIndexer()),
+		//lint:ignore SA1019 the operator takes it
 		jobsetcontrollers.NewJobSetReconciler(mgr.GetClient(), mgr.GetScheme(), mgr.GetEventRecorderFor("jobset")).SetupWithManager(mgr),
+		//lint:ignore SA1019 the operator takes it
 		jobsetcontrollers.NewPodReconciler(mgr.GetClient(), mgr.GetScheme(), mgr.GetEventRecorderFor("pod")).SetupWithManager(mgr),
 	)
 }

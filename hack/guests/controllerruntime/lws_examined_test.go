@@ -37,6 +37,7 @@ func lwsScheme(t *testing.T) *runtime.Scheme {
 
 // setUpLWS adds LeaderWorkerSet's controllers, as its main function does.
 func setUpLWS(_ context.Context, mgr ctrl.Manager) error {
+	//lint:ignore SA1019 the operator takes it
 	record := mgr.GetEventRecorderFor("leaderworkerset")
 	return errors.Join(
 		lwscontrollers.SetupIndexes(mgr.GetFieldIndexer()),

@@ -28,6 +28,7 @@ func sandboxScheme(t *testing.T) *runtime.Scheme {
 
 // setUpSandboxes adds agent-sandbox's controllers, as its main function does with its extensions.
 func setUpSandboxes(_ context.Context, mgr ctrl.Manager) error {
+	//lint:ignore SA1019 the operator takes it
 	c, s, r := mgr.GetClient(), mgr.GetScheme(), mgr.GetEventRecorderFor("sandbox")
 	const workers = 1 // its default
 	return errors.Join(
