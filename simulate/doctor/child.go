@@ -313,7 +313,7 @@ func (r *inRealTime) rest(expected func() bool) (moves string) {
 			return cmp.Or(why, r.record.busiest())
 		}
 	}
-	return "the search has ended"
+	return searchEnded
 }
 
 // works says what is certainly not at rest; empty: nothing.

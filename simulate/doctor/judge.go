@@ -143,16 +143,15 @@ func (r *reference) judgeRules(t *trial) (out []verdict) {
 		}
 		known[w.rule] = true
 		class := Violates
-		if w.rule == neverRests {
-			w.text += t.busiest()
-		}
-		switch w.rule {
-		case "panic":
+		switch {
+		case w.rule == "panic":
 			class = Panicked
-		case "V7", neverRests:
+		case w.rule == neverRests:
 			class = Restless
-		}
-		if strings.HasPrefix(w.rule, specRule) {
+			w.text += t.busiest()
+		case w.rule == "V7":
+			class = Restless
+		case strings.HasPrefix(w.rule, specRule):
 			class = SpecFails
 		}
 		out = append(out, verdict{class, w.rule, "", w.text, ref{}})

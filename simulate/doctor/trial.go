@@ -52,9 +52,9 @@ type trial struct {
 	// blindUntil is when the last fault ends, and circled when the run was ended because it went round in
 	// circles; 0: it was not.
 	blindUntil, circled time.Duration
-	// Of a suite: requests by verb and kind; whether it is known who has sent each write; whether the fault has hit a
-	// request of a spec itself.
-	requests        map[string]int
+	// requests by verb and kind, in real time: of a suite all of them, of a process the most within window.
+	requests map[string]int
+	// Of a suite: whether it is known who has sent each write; whether the fault has hit a request of a spec itself.
 	attributed, own bool
 	// write writes the complete history into a directory, and returns the files; nil: there is none.
 	write func(dir string) ([]string, error)
@@ -73,8 +73,12 @@ type wrong struct {
 	text string
 }
 
-// neverRests is the rule that a program comes to rest after each step of the user.
-const neverRests = "rest"
+const (
+	// neverRests is the rule that a program comes to rest after each step of the user.
+	neverRests = "rest"
+	// specRule begins the rule of a spec that fails.
+	specRule = "spec "
+)
 
 // contentOf returns the objects of a server.
 func contentOf(s *simulate.Server) objects {
@@ -222,9 +226,6 @@ func (t *trial) addWrong(w wrong) {
 	defer t.wrongs.Unlock()
 	t.wrongs.all = append(t.wrongs.all, w)
 }
-
-// specRule begins the rule of a spec that fails.
-const specRule = "spec "
 
 // begun is when the user first did something. What the cluster does before is the same in each run.
 func (t *trial) begun() time.Duration {
