@@ -118,7 +118,19 @@ func (s *Server) Objects(r schema.GroupResource) []metav1.Object {
 	return out
 }
 
-// Everything returns all present objects with their kinds, in the order of resources and keys.
+// Look is Objects without copies. The objects must not be changed.
+func (s *Server) Look(r schema.GroupResource) iter.Seq[metav1.Object] {
+	return func(yield func(metav1.Object) bool) {
+		for _, o := range s.store.List(s.kinds.Held(r)) {
+			if !yield(o.Meta()) {
+				return
+			}
+		}
+	}
+}
+
+// Everything returns all present objects with their kinds, in the order of resources and keys. They are not copies, and
+// must not be changed.
 func (s *Server) Everything() iter.Seq2[schema.GroupKind, metav1.Object] {
 	return func(yield func(schema.GroupKind, metav1.Object) bool) {
 		resources := map[schema.GroupResource]schema.GroupKind{}
@@ -126,8 +138,8 @@ func (s *Server) Everything() iter.Seq2[schema.GroupKind, metav1.Object] {
 			resources[s.kinds.Held(k.GroupResource())] = k.GroupVersionKind.GroupKind()
 		}
 		for _, r := range slices.SortedFunc(maps.Keys(resources), func(a, b schema.GroupResource) int { return cmp.Compare(a.String(), b.String()) }) {
-			for _, o := range s.store.List(r) {
-				if !yield(resources[r], o.Copy().Meta()) {
+			for o := range s.Look(r) {
+				if !yield(resources[r], o) {
 					return
 				}
 			}

@@ -109,7 +109,7 @@ const sweeps = "^Test(Kit|RunMain)_Swarm|^TestKit_ReplicasShareObjects|^TestSimu
 const members = "^TestOwnership_NoShardIsOpenTwice_M31$"
 
 // long are tests of doctor that run for half a minute. `make doctor` runs them.
-const long = "^TestCommand_ExaminesASuite$|^TestDoctor_FindsClassicBugs$"
+const long = "^TestCommand_ExaminesASuite$|^TestDoctor_(FindsClassicBugs|AClusterOf10000Objects)$"
 
 // steps returns every step, those that others wait for first.
 func steps(p packages, o options) []step {

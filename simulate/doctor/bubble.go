@@ -43,6 +43,9 @@ const (
 const (
 	busy        = 12
 	leastEvents = 4000
+	// A run without faults may have so many events, more for each object of the start, which informers take, and still
+	// more for each sample, of which the program makes something.
+	usualEvents, eventsOfAnObject, eventsOfASample = 30_000, 10, 200
 )
 
 // play runs a walk with a plan. like is a run without faults; nil: this is the first one.
@@ -78,7 +81,7 @@ func (b bubbles) play(t *testing.T, w walk, p plan, seed uint64, like *trial) *t
 		playing.Store(bubble, out)
 		world.Server().RefuseStreams(p.travels())
 		b.start(world, out, lines)
-		out.initial = contentOf(world.Server())
+		out.begin(world.Server())
 		world.Settled(func() error {
 			out.last = out.content(world.Server())
 			return nil
@@ -144,7 +147,7 @@ func init() {
 // peak takes note of the highest numbers of replicas.
 func (t *trial) peak(world *kit.World) {
 	for _, resource := range []string{"statefulsets", "deployments"} {
-		for _, obj := range world.Server().Objects(schema.GroupResource{Group: "apps", Resource: resource}) {
+		for obj := range world.Server().Look(schema.GroupResource{Group: "apps", Resource: resource}) {
 			if u, ok := obj.(*unstructured.Unstructured); ok {
 				t.raise(u)
 			}
@@ -185,7 +188,9 @@ func (t *trial) read(h *kit.History, begun []time.Duration) {
 		}
 	}
 	for i := range t.changes {
-		t.changes[i].Run = t.runOf(t.changes[i])
+		if c := &t.changes[i]; c.Who != user {
+			c.Run = t.runOf(*c)
+		}
 	}
 	slices.Sort(t.watched)
 	for _, v := range h.Violations {

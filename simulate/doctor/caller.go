@@ -135,8 +135,11 @@ func (c *callers) join(t *trial) {
 	}
 	for i := range t.changes {
 		c := &t.changes[i]
+		if c.Who != operator {
+			continue
+		}
 		for j := range t.asks {
-			if a := t.asks[j]; a.Who == c.Who && a.At <= c.At && (a.Of == c.Of || a.Of.Kind == c.Of.Kind && strings.HasPrefix(a.Write, "create ") && c.Verb == "created") {
+			if a := t.asks[j]; a.Who == operator && a.At <= c.At && (a.Of == c.Of || a.Of.Kind == c.Of.Kind && strings.HasPrefix(a.Write, "create ") && c.Verb == "created") {
 				c.Line = a.Line
 			}
 		}

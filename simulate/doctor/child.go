@@ -97,7 +97,7 @@ func (c *children) run(ctx context.Context, w walk, p plan, seed uint64, like *t
 			return err
 		}
 		record.begin(cluster.Server)
-		out.initial = contentOf(cluster.Server)
+		out.begin(cluster.Server)
 		cluster.Server.RefuseStreams(p.travels())
 		l.server, l.kubeconfig = cluster.Server, cluster.Kubeconfig
 		control.Begin(cluster.Server)

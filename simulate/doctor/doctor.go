@@ -50,7 +50,7 @@ type Operator struct {
 	MostPlans int
 	// First ends the search at the first finding.
 	First bool
-	// Budget bounds the time for plans, in real time. 0: ten minutes.
+	// Budget bounds, in real time, when a run begins. The last quarter of it is for plans alone. 0: ten minutes.
 	Budget time.Duration
 	// RestWithin bounds, in virtual time, how long the program may take until it rests after a step of the
 	// user. 0: ten minutes.
@@ -98,12 +98,13 @@ func Examine(t *testing.T, op Operator) *Report {
 	}
 	e := &examination{
 		subject: subject, play: within(b), pace: virtual, first: op.First, most: op.MostPlans, workers: runtime.GOMAXPROCS(0), only: *onlyPlan,
-		ends: time.Now().Add(cmp.Or(op.Budget, 10*time.Minute)), report: &Report{Test: t.Name(), Patterns: map[Pattern]int{}},
+		budget: cmp.Or(op.Budget, 10*time.Minute), report: &Report{Test: t.Name(), Patterns: map[Pattern]int{}},
 		replay: func(id string) string {
 			return fmt.Sprintf("go test -run '^%s$' -doctor.plan=%s", regexp.QuoteMeta(t.Name()), id)
 		},
 		remedies: map[string]player{}, remedied: map[string]*reference{},
 	}
+	e.ends = time.Now().Add(e.budget)
 	for name, main := range op.Remedies {
 		e.remedies[name] = within(bubbles{main: main, cfg: cfg, restWithin: b.restWithin})
 	}
@@ -140,6 +141,7 @@ func (op Operator) prepare() (subject, kit.Config, error) {
 	if statuses != nil {
 		cfg.Actors.Statuses = statuses
 	}
+	cfg.MaxEvents = cmp.Or(cfg.MaxEvents, usualEvents+eventsOfAnObject*len(cfg.Objects)+eventsOfASample*len(s.samples))
 	for _, space := range s.namespaces {
 		if !slices.Contains(cfg.Namespaces, space) {
 			cfg.Namespaces = append(slices.Clone(cfg.Namespaces), space)

@@ -66,9 +66,10 @@ func read(crds, samples []string, known string) (s subject, err error) {
 			s.owners = append(s.owners, owner)
 		}
 		for _, m := range mutationsOf(schema, sample) {
-			fields = append(fields, fieldOf{sample, m})
+			fields = append(fields, fieldOf{sample: sample, mutation: m})
 		}
 	}
+	fields = different(fields)
 	if len(custom) == 0 {
 		custom = s.samples
 	}
@@ -142,7 +143,7 @@ type examination struct {
 	most     int  // plans; 0: all
 	// repetitions of each plan with a finding; at least the constant
 	repetitions int
-	// thrifty: a run takes real time. There are fewer runs without faults, and half of the budget bounds those of fields.
+	// thrifty: a run takes real time. There are fewer runs without faults, and the first half of the budget is for plans.
 	thrifty  bool
 	names    *view   // of the first walk, for those that have one run; nil: not known yet
 	made     objects // by that walk
@@ -425,7 +426,7 @@ func each[T any](workers int, all []T, f func(T)) {
 // refer runs a walk without faults. It returns nil if the server refuses it.
 func (e *examination) refer(w walk) *reference {
 	r := &reference{walk: w}
-	if e.thrifty && w.plain && (e.names == nil || time.Until(e.ends) < e.budget/4) {
+	if w.plain && (e.thrifty && e.names == nil || time.Until(e.ends) < e.budget/4) {
 		e.leave(w)
 		return nil
 	}

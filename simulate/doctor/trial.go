@@ -32,7 +32,8 @@ type trial struct {
 	// next step did not wait for it.
 	ends []objects
 	// last are the objects at the end, and initial those before the walk, which no others contain.
-	last, initial objects
+	last    objects
+	initial map[ref]bool
 	// view is what this run has in common with others without faults; nil: it is not known.
 	view *view
 	// peaks are the highest values of spec.replicas that objects have had.
@@ -80,18 +81,6 @@ const (
 	specRule = "spec "
 )
 
-// contentOf returns the objects of a server.
-func contentOf(s *simulate.Server) objects {
-	all := objects{}
-	for kind, obj := range s.Everything() {
-		of := refOf(kind.String(), kube.KeyOf(obj))
-		if u, ok := obj.(*unstructured.Unstructured); ok && !of.given() && !ignored(of.Kind) && !(isHistory(of.Kind) && isWorkloads(u)) {
-			all[of] = u.Object
-		}
-	}
-	return all
-}
-
 // isWorkloads reports whether an object of a history is not the program's: a workload or a Service controls it, or did
 // before that was deleted without it.
 func isWorkloads(obj metav1.Object) bool {
@@ -101,11 +90,22 @@ func isWorkloads(obj metav1.Object) bool {
 
 // content returns the objects of a server, without those from before the walk.
 func (t *trial) content(s *simulate.Server) objects {
-	all := contentOf(s)
-	for of := range t.initial {
-		delete(all, of)
+	all := objects{}
+	for kind, obj := range s.Everything() {
+		of := refOf(kind.String(), kube.KeyOf(obj))
+		if u, ok := obj.(*unstructured.Unstructured); ok && !t.initial[of] && !of.given() && !ignored(of.Kind) && !(isHistory(of.Kind) && isWorkloads(u)) {
+			all[of] = u.Object
+		}
 	}
 	return all
+}
+
+// begin takes note of the objects before the walk, of which there may be very many.
+func (t *trial) begin(s *simulate.Server) {
+	t.initial = map[ref]bool{}
+	for of := range t.content(s) {
+		t.initial[of] = true
+	}
 }
 
 // rested reports whether a run without faults has come to rest after each step.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/kube"
+	"github.com/flyball-dev/flyball/simulate/internal/aim"
 )
 
 // walk is what the user does, one step after the other.
@@ -128,7 +129,28 @@ func walksOf(samples []*unstructured.Unstructured, custom []*unstructured.Unstru
 
 // name names the walk of a field.
 func (f fieldOf) name() string {
-	return fmt.Sprintf("%s %s %s", f.sample.GetKind(), f.path, f.how)
+	return fmt.Sprintf("%s %s %s", f.of, f.path, f.how)
+}
+
+// different leaves out changes that another sample of the kind has too, and tells those of the others apart by its name.
+func different(fields []fieldOf) (out []fieldOf) {
+	known, first := map[string]bool{}, map[string]*unstructured.Unstructured{}
+	for _, f := range fields {
+		kind := f.sample.GetKind()
+		text := fmt.Sprintln(kind, f.path, f.how, f.was, f.value)
+		if known[text] {
+			continue
+		}
+		known[text] = true
+		if first[kind] == nil {
+			first[kind] = f.sample
+		}
+		if f.of = kind; f.sample != first[kind] {
+			f.of += " " + aim.KeyText(kube.KeyOf(f.sample))
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // withoutUndo returns the walk of a field whose old value the server does not accept any more.
@@ -166,4 +188,5 @@ func createWith(samples []*unstructured.Unstructured, f fieldOf) step {
 type fieldOf struct {
 	sample *unstructured.Unstructured
 	mutation
+	of string // its kind, and the name if it is not the first sample of that
 }

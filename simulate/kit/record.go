@@ -29,7 +29,9 @@ type record struct {
 		mirror     mirror
 		ofUser     map[string]bool // UIDs of objects that the user has written
 		kept       uint64          // the lowest version that Rewind may restore
-		drifts     bool            // there is a program of RunMain
+		// So many of the events have been looked at by claim and by describe.
+		claimed, described int
+		drifts             bool // there is a program of RunMain
 	}
 }
 
@@ -129,7 +131,7 @@ func (r *record) claim(who string, request int) {
 	at := time.Since(r.start)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := len(r.mu.events) - 1; i >= 0 && r.mu.events[i].At == at; i-- {
+	for i := len(r.mu.events) - 1; i >= r.mu.claimed && r.mu.events[i].At == at; i-- {
 		if e := &r.mu.events[i]; e.What == Changed && e.Who == "" {
 			e.Who, e.Request = who, request
 			if who == "user" {
@@ -138,6 +140,7 @@ func (r *record) claim(who string, request int) {
 			}
 		}
 	}
+	r.mu.claimed = len(r.mu.events)
 }
 
 // describe adds to the updates of this instant which fields have changed.
@@ -145,11 +148,12 @@ func (r *record) describe(changed func(Event) string) {
 	at := time.Since(r.start)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := len(r.mu.events) - 1; i >= 0 && r.mu.events[i].At == at; i-- {
+	for i := len(r.mu.events) - 1; i >= r.mu.described && r.mu.events[i].At == at; i-- {
 		if e := &r.mu.events[i]; e.What == Changed && e.Text == "" {
 			e.Text = changed(*e)
 		}
 	}
+	r.mu.described = len(r.mu.events)
 }
 
 // kept returns the lowest version to which the server can go back without undoing
