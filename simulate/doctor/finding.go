@@ -262,13 +262,17 @@ func (f *Finding) text() string {
 	if len(f.Useless) > 0 {
 		fmt.Fprintf(&b, "  still there with: %s\n", strings.Join(f.Useless, ", "))
 	}
-	again := "it was not repeated"
-	if f.Tries > 0 {
-		again = fmt.Sprintf("%d of %d repetitions show it again", f.Repeated, f.Tries)
-	}
-	fmt.Fprintf(&b, "  shown by %d plans; %s\n  replay:  %s\n", f.Plans, again, f.Replay)
+	fmt.Fprintf(&b, "  shown by %d plans; %s\n  replay:  %s\n", f.Plans, f.repeated(), f.Replay)
 	for _, file := range f.Files {
 		fmt.Fprintf(&b, "  history: %s\n", file)
 	}
 	return b.String()
+}
+
+// repeated says how often repetitions show it too.
+func (f *Finding) repeated() string {
+	if f.Tries == 0 {
+		return "it was not repeated"
+	}
+	return fmt.Sprintf("%d of %d repetitions show it again", f.Repeated, f.Tries)
 }

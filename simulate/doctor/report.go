@@ -94,7 +94,7 @@ func (r *Report) write(dir string) error {
 			return err
 		}
 	}
-	shown, err := template.New("report").Funcs(template.FuncMap{"base": filepath.Base, "join": strings.Join}).Parse(page)
+	shown, err := template.New("report").Funcs(template.FuncMap{"base": filepath.Base, "join": strings.Join, "repeated": (*Finding).repeated}).Parse(page)
 	if err != nil {
 		return err
 	}
