@@ -4,6 +4,7 @@
 package doctor_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"os"
@@ -164,6 +165,23 @@ func TestCommand_SaysWhatIsWrongWithAStub(t *testing.T) {
 		c.Stubs = map[string]string{"Certificate.cert-manager.io": name}
 		if _, err := c.Examine(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "the stub of Certificate.cert-manager.io") {
 			t.Errorf("the stub %s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// What was found until an interrupt is written, also before a plan has been run.
+func TestCommand_AnInterruptLeavesAReport(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for _, plan := range []string{"", "5d1c0e77"} {
+		c := gatesOf(t, "right")
+		c.Out, c.Plan = t.TempDir(), plan
+		r, err := c.Examine(ctx)
+		if err != nil || r == nil || len(r.Skipped) == 0 && plan == "" {
+			t.Errorf("it returns %v and %v", r, err)
+		}
+		if _, err := os.Stat(filepath.Join(c.Out, "doctor.json")); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -106,23 +106,20 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 		replay: c.replay,
 	}
 	e.play = func(w walk, p plan, seed uint64, like *trial) *trial {
-		if ctx.Err() != nil {
-			return &trial{plan: p, refused: searchEnded}
-		}
-		t, err := run(ctx, w, p, seed, like)
+		t, err := run.until(ctx, w, p, seed, like)
 		if err != nil {
 			e.mu.Lock()
 			failed = cmp.Or(failed, err)
 			e.mu.Unlock()
-			t.refused = err.Error()
 		}
 		return t
 	}
 	e.run()
+	nothing := e.report.Ran+len(e.report.Findings) == 0
 	switch {
-	case failed != nil && e.report.Ran == 0:
+	case failed != nil && nothing:
 		return nil, failed
-	case c.Plan != "" && e.report.Ran+len(e.report.Findings) == 0:
+	case c.Plan != "" && nothing && ctx.Err() == nil:
 		return e.report, fmt.Errorf("run the plan %s: it is not among the %d of this program and its samples", c.Plan, e.report.Plans)
 	}
 	if c.Out != "" {
@@ -182,6 +179,21 @@ func quoted(word string) string {
 
 // realPlayer is a player whose runs end with ctx. The error is that it cannot run the program.
 type realPlayer func(ctx context.Context, w walk, p plan, seed uint64, like *trial) (*trial, error)
+
+// until is a run that is refused if it would begin, or has ended, after the end of ctx.
+func (run realPlayer) until(ctx context.Context, w walk, p plan, seed uint64, like *trial) (*trial, error) {
+	t, err := &trial{plan: p}, error(nil)
+	if ctx.Err() == nil {
+		t, err = run(ctx, w, p, seed, like)
+	}
+	switch {
+	case ctx.Err() != nil:
+		t.refused, err = searchEnded, nil
+	case err != nil:
+		t.refused = err.Error()
+	}
+	return t, err
+}
 
 // processes returns a player that runs the program.
 func (c Command) processes(_ context.Context, s *subject, scratch string) (realPlayer, error) {

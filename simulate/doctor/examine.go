@@ -6,7 +6,6 @@ package doctor
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -151,7 +150,7 @@ type examination struct {
 	progress func(done, of int, findings int) // nil: nobody looks
 	report   *Report
 	found    collection
-	telling  sync.Mutex // held around progress, whose calls are one after the other
+	telling  sync.Mutex      // held around progress, whose calls are one after the other
 	mu       sync.Mutex // guards found, tried and report
 	tried    map[string]bool
 }
@@ -317,7 +316,7 @@ func (e *examination) tryBatch(r *reference, batch []plan, until time.Time) {
 	if time.Now().After(until) || e.ended() {
 		return
 	}
-	t := e.perform(r.walk, together(batch), 1, r.first())
+	t := e.play(r.walk, together(batch), 1, r.first())
 	verdicts := r.judge(t)
 	switch {
 	case t.refused == searchEnded:
@@ -339,19 +338,9 @@ func (e *examination) tryBatch(r *reference, batch []plan, until time.Time) {
 	}
 }
 
-// perform runs a plan. A run that the end of the search has cut short is refused.
-func (e *examination) perform(w walk, p plan, seed uint64, like *trial) *trial {
-	t := e.play(w, p, seed, like)
-	cut := func(w wrong) bool { return strings.HasSuffix(w.text, searchEnded) }
-	if strings.HasSuffix(t.refused, context.Canceled.Error()) || slices.ContainsFunc(t.allWrongs(), cut) {
-		t.refused = searchEnded
-	}
-	return t
-}
-
 // confirm returns the verdicts on a run that another run of its plan shows too, so that no chance ends the search.
 func (e *examination) confirm(r *reference, t *trial, verdicts []verdict) []verdict {
-	again := e.perform(r.walk, t.plan, t.seed, r.first())
+	again := e.play(r.walk, t.plan, t.seed, r.first())
 	if again.refused != "" {
 		return verdicts
 	}
@@ -436,7 +425,7 @@ func (e *examination) refer(w walk) *reference {
 			like = r.runs[0]
 			like.view = learn(r.runs)
 		}
-		t := e.perform(w, plan{Walk: w.name, Pattern: Declarative}, seed, like)
+		t := e.play(w, plan{Walk: w.name, Pattern: Declarative}, seed, like)
 		if w.plain && t.refused == searchEnded {
 			e.leave(w)
 			return nil
@@ -588,7 +577,7 @@ func (e *examination) repeat(r *reference, f *Finding) (confirmed bool) {
 		runs[i].patient = i < repetitions
 	}
 	each(e.workers, runs, func(p plan) {
-		t := e.perform(r.walk, p, f.seed, r.first())
+		t := e.play(r.walk, p, f.seed, r.first())
 		if t.refused != "" {
 			return
 		}
@@ -617,8 +606,7 @@ func (e *examination) finish(references map[string]*reference) {
 			e.report.Skipped = append(e.report.Skipped, fmt.Sprintf("not repeatable: %s: %s (%s)", f.Class, f.Text, f.Plan))
 			continue
 		}
-		if r.walk.suite && shows(r, e.play(r.walk, f.plan.slowly(r.first()), f.seed, r.first()), f) {
-			e.report.Skipped = append(e.report.Skipped, fmt.Sprintf("sensitive to time, a delay alone does it too: %s (%s)", f.Text, f.Plan))
+		if r.walk.suite && e.waits(r, f) {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(e.remedies)) {
@@ -630,6 +618,19 @@ func (e *examination) finish(references map[string]*reference) {
 		}
 		e.report.Findings = append(e.report.Findings, f)
 	}
+}
+
+// waits reports whether a delay alone makes the spec of a finding fail too, and takes note of that, or that it is not known.
+func (e *examination) waits(r *reference, f *Finding) bool {
+	control := e.play(r.walk, f.plan.slowly(r.first()), f.seed, r.first())
+	fails := shows(r, control, f)
+	switch {
+	case fails:
+		e.skip(fmt.Sprintf("sensitive to time, a delay alone does it too: %s (%s)", f.Text, f.Plan), false)
+	case control.refused != "":
+		e.skip(fmt.Sprintf("%s: whether a delay alone does it too: %s (%s)", control.refused, f.Text, f.Plan), false)
+	}
+	return fails
 }
 
 // write writes the report and the histories.

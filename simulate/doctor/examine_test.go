@@ -4,6 +4,8 @@
 package doctor
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +79,7 @@ func TestTryBatch_ChanceDoesNotEndTheSearch(t *testing.T) {
 
 // A plan that could not be run is not counted, and the report says why once.
 func TestTryBatch_ARefusedPlanIsNotTried(t *testing.T) {
-	for why, want := range map[string]int{"no port is free": 1, searchEnded: 0, "create: context canceled": 0} {
+	for why, want := range map[string]int{"no port is free": 1, searchEnded: 0} {
 		e := examinationOf(func(_ walk, p plan, _ uint64, _ *trial) *trial { return &trial{plan: p, refused: why} })
 		for range 2 {
 			e.tryBatch(referenceOf(), []plan{onePlan}, time.Now().Add(time.Hour))
@@ -88,13 +90,59 @@ func TestTryBatch_ARefusedPlanIsNotTried(t *testing.T) {
 	}
 }
 
+// A run that the end of the search cuts short is refused because of that alone, whatever it returns.
+func TestRealPlayer_ARunThatIsCutShort(t *testing.T) {
+	for _, c := range []struct {
+		ends bool // the search
+		err  error
+		want string
+	}{{true, nil, searchEnded}, {true, errors.New("it is gone"), searchEnded}, {false, errors.New("no port is free"), "no port is free"}, {false, nil, ""}} {
+		ctx, end := context.WithCancel(t.Context())
+		run := realPlayer(func(_ context.Context, _ walk, p plan, _ uint64, _ *trial) (*trial, error) {
+			if c.ends {
+				end()
+			}
+			return played(p, "it does not rest"), c.err
+		})
+		for range 2 { // the second one would begin after the end
+			if out, err := run.until(ctx, walk{}, onePlan, 1, nil); out.refused != c.want || (err != nil) != (c.err != nil && !c.ends) {
+				t.Errorf("it is refused because of %q and returns %v, want %q", out.refused, err, c.want)
+			}
+		}
+		end()
+	}
+}
+
+// A finding in a suite stays if the search ends before a delay is tried in place of the fault, and the report says so.
+func TestFinish_AControlThatIsCutShort(t *testing.T) {
+	r := referenceOf()
+	r.walk.suite = true
+	e := examinationOf(func(_ walk, p plan, _ uint64, _ *trial) *trial {
+		if p.Faults[0].Verb == kit.Delay(0, 0).Verb {
+			return &trial{plan: p, refused: searchEnded}
+		}
+		out := played(p, "")
+		out.addWrong(wrong{specRule + "a", "it fails"})
+		return out
+	})
+	e.tryBatch(r, []plan{onePlan}, time.Now().Add(time.Hour))
+	e.finish(map[string]*reference{"create": r})
+	if len(e.report.Findings) != 1 || len(e.report.Skipped) != 1 || !strings.HasPrefix(e.report.Skipped[0], searchEnded+": whether a delay") {
+		t.Errorf("the findings are %v, and %q is not judged", e.report.Findings, e.report.Skipped)
+	}
+}
+
 // A finding stays when the search ends before its repetitions. A run that was cut short is no finding.
 func TestFinish_AFindingThatIsNotRepeated(t *testing.T) {
-	text := "it writes without end"
-	e := examinationOf(func(_ walk, p plan, _ uint64, _ *trial) *trial { return played(p, text) })
+	cut := ""
+	e := examinationOf(func(_ walk, p plan, _ uint64, _ *trial) *trial {
+		t := played(p, "it writes without end")
+		t.refused = cut
+		return t
+	})
 	r := referenceOf()
 	e.tryBatch(r, []plan{onePlan}, time.Now().Add(time.Hour))
-	text = "it does not rest: " + searchEnded
+	cut = searchEnded
 	other := onePlan
 	other.Hurry = 1
 	e.tryBatch(r, []plan{other}, time.Now().Add(time.Hour))

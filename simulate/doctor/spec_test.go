@@ -115,7 +115,7 @@ func TestTryBatch_FindsThePlan(t *testing.T) {
 		batch = append(batch, plan{Walk: "suite", Pattern: Conflict, Faults: kit.Plan{kit.Reject(1, 500).BeforeWrite("create Pod", nth+1)}})
 	}
 	runs := 0
-	e := &examination{replay: func(string) string { return "" }, report: &Report{Patterns: map[Pattern]int{}}}
+	e := examinationOf(nil)
 	e.play = func(_ walk, p plan, _ uint64, _ *trial) *trial {
 		runs++
 		out := &trial{plan: p}

@@ -248,7 +248,6 @@ func (s *suites) play(ctx context.Context, w walk, p plan, seed uint64, _ *trial
 	out.took, out.last = []time.Duration{took}, objects{} // a suite that has ended rests, and its objects are not compared
 	out.write = said.keep
 	if ctx.Err() != nil {
-		out.refused = searchEnded
 		return out, nil
 	}
 	traces, err := aim.Traces(dir)
