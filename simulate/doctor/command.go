@@ -103,7 +103,7 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 		subject: s, pace: byClock, workers: cmp.Or(c.Parallel, workers), only: c.Plan, progress: c.Progress,
 		first: c.First, most: c.MostPlans, repetitions: c.Repeat,
 		thrifty: true, budget: budget, ends: time.Now().Add(budget), report: &Report{Test: name, Patterns: map[Pattern]int{}},
-		replay: c.replay,
+		replay: c.replay, tried: map[string]bool{},
 	}
 	e.play = func(w walk, p plan, seed uint64, like *trial) *trial {
 		t, err := run.until(ctx, w, p, seed, like)

@@ -102,7 +102,7 @@ func Examine(t *testing.T, op Operator) *Report {
 		replay: func(id string) string {
 			return fmt.Sprintf("go test -run '^%s$' -doctor.plan=%s", regexp.QuoteMeta(t.Name()), id)
 		},
-		remedies: map[string]player{}, remedied: map[string]*reference{},
+		remedies: map[string]player{}, remedied: map[string]*reference{}, tried: map[string]bool{},
 	}
 	e.ends = time.Now().Add(e.budget)
 	for name, main := range op.Remedies {

@@ -151,8 +151,8 @@ type examination struct {
 	report   *Report
 	found    collection
 	telling  sync.Mutex      // held around progress, whose calls are one after the other
-	mu       sync.Mutex // guards found, tried and report
-	tried    map[string]bool
+	mu       sync.Mutex      // guards found, tried and report
+	tried    map[string]bool // plans by their IDs; false: refused
 }
 
 func (e *examination) run() {
@@ -304,7 +304,10 @@ func (e *examination) has(w walk) bool {
 func (e *examination) try(references map[string]*reference, walks []walk, until time.Time) {
 	plans := e.plans(references, walks)
 	e.report.Plans = len(plans)
-	plans = slices.DeleteFunc(ordered(plans), func(p plan) bool { return e.tried[p.ID()] || e.only != "" && p.ID() != e.only })
+	plans = slices.DeleteFunc(ordered(plans), func(p plan) bool {
+		_, known := e.tried[p.ID()]
+		return known || e.only != "" && p.ID() != e.only
+	})
 	if e.most > 0 {
 		plans = plans[:min(len(plans), e.most-len(e.tried))]
 	}
@@ -322,6 +325,11 @@ func (e *examination) tryBatch(r *reference, batch []plan, until time.Time) {
 	case t.refused == searchEnded:
 	case t.refused != "":
 		e.skip(fmt.Sprintf("plans of walk %q: %s", r.walk.name, t.refused), false)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, p := range batch {
+			e.tried[p.ID()] = false
+		}
 	case len(batch) == 1:
 		if e.first && len(verdicts) > 0 {
 			verdicts = e.confirm(r, t, verdicts)
@@ -521,9 +529,6 @@ func (e *examination) count(p plan, t *trial, of int) {
 	e.telling.Lock()
 	defer e.telling.Unlock()
 	e.mu.Lock()
-	if e.tried == nil {
-		e.tried = map[string]bool{}
-	}
 	e.tried[p.ID()] = true
 	e.report.Ran++
 	e.report.Patterns[p.Pattern]++

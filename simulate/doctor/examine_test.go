@@ -16,7 +16,7 @@ import (
 )
 
 func examinationOf(play player) *examination {
-	return &examination{play: play, replay: func(string) string { return "" }, report: &Report{Patterns: map[Pattern]int{}}}
+	return &examination{play: play, replay: func(string) string { return "" }, report: &Report{Patterns: map[Pattern]int{}}, tried: map[string]bool{}}
 }
 
 var onePlan = plan{Walk: "create", Pattern: Conflict, Faults: kit.Plan{kit.Reject(1, 500).BeforeWrite("create Pod", 1)}}
@@ -80,12 +80,18 @@ func TestTryBatch_ChanceDoesNotEndTheSearch(t *testing.T) {
 // A plan that could not be run is not counted, and the report says why once.
 func TestTryBatch_ARefusedPlanIsNotTried(t *testing.T) {
 	for why, want := range map[string]int{"no port is free": 1, searchEnded: 0} {
-		e := examinationOf(func(_ walk, p plan, _ uint64, _ *trial) *trial { return &trial{plan: p, refused: why} })
-		for range 2 {
-			e.tryBatch(referenceOf(), []plan{onePlan}, time.Now().Add(time.Hour))
+		runs := 0
+		e := examinationOf(func(_ walk, p plan, _ uint64, _ *trial) *trial {
+			runs++
+			return &trial{plan: p, refused: why}
+		})
+		r := referenceOf()
+		r.plans = []plan{onePlan}
+		for range 2 { // each half of the budget
+			e.try(map[string]*reference{r.walk.name: r}, []walk{r.walk}, time.Now().Add(time.Hour))
 		}
-		if e.report.Ran != 0 || len(e.report.Skipped) != want {
-			t.Errorf("%s: %d plans are counted, and %q is not judged", why, e.report.Ran, e.report.Skipped)
+		if e.report.Ran != 0 || len(e.report.Skipped) != want || runs != 2-want {
+			t.Errorf("%s: after %d runs %d plans are counted, and %q is not judged", why, runs, e.report.Ran, e.report.Skipped)
 		}
 	}
 }
