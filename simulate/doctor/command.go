@@ -29,7 +29,8 @@ type Command struct {
 	// With are programs that run beside it, with their arguments, such as the other binary of an operator. They start
 	// and end with it, and what they do counts as what it does.
 	With []string
-	// Env are further variables, as NAME=value.
+	// Env are further variables, as NAME=value, or as NAME with the value that it has here. The replay has the names
+	// alone: values may be secrets.
 	Env []string
 	// CRDs and Samples are as those of an Operator.
 	CRDs, Samples []string
@@ -76,6 +77,9 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 		return nil, errors.New("there is no program; give it and its arguments after --")
 	}
 	s, err := subject{}, error(nil)
+	if c.Env, err = valued(c.Env); err != nil {
+		return nil, err
+	}
 	if c.Suite {
 		s.known, err = readKnown(c.Known)
 	} else {
@@ -130,6 +134,21 @@ func (c Command) Examine(ctx context.Context) (*Report, error) {
 	return e.report, nil
 }
 
+// valued returns variables with their values.
+func valued(env []string) (all []string, err error) {
+	for _, one := range env {
+		if !strings.Contains(one, "=") {
+			value, is := os.LookupEnv(one)
+			if !is {
+				return nil, fmt.Errorf("the variable %s is not set; set it, or write %s=VALUE", one, one)
+			}
+			one += "=" + value
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
 // replay is the command for a shell that runs one plan alone.
 func (c Command) replay(id string) string {
 	words, rest, port := []string{"flyball", "doctor", "-plan", id}, "", ""
@@ -142,7 +161,11 @@ func (c Command) replay(id string) string {
 	if c.WebhookPort > 0 {
 		port = strconv.Itoa(c.WebhookPort)
 	}
-	var stubs []string
+	var stubs, names []string
+	for _, one := range c.Env {
+		name, _, _ := strings.Cut(one, "=")
+		names = append(names, name)
+	}
 	for _, kind := range slices.Sorted(maps.Keys(c.Stubs)) {
 		stubs = append(stubs, kind+"="+c.Stubs[kind])
 	}
@@ -151,7 +174,7 @@ func (c Command) replay(id string) string {
 		values []string
 	}{
 		{"-crds", c.CRDs}, {"-samples", c.Samples}, {"-with", c.With}, {"-webhooks", c.Webhooks}, {"-webhook-port", []string{port}},
-		{"-stub", stubs}, {"-assets", []string{c.Assets}}, {"-env", c.Env}, {"-rest", []string{rest}},
+		{"-stub", stubs}, {"-assets", []string{c.Assets}}, {"-env", names}, {"-rest", []string{rest}},
 	} {
 		for _, value := range f.values {
 			if value != "" {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,17 +80,28 @@ func TestHooks_ServeConversionsAlone(t *testing.T) {
 
 func TestCommand_ReplayIsACommand(t *testing.T) {
 	c := Command{
-		Args: []string{"./shop", "--port={port}", "it's"}, With: []string{"./other -v"}, Env: []string{"A=b c"}, CRDs: []string{"config/crd"},
+		Args: []string{"./shop", "--port={port}", "it's"}, With: []string{"./other -v"}, Env: []string{"TOKEN=secret", "A"}, CRDs: []string{"config/crd"},
 		Samples: []string{"a", "b"}, Webhooks: []string{"hooks"}, WebhookPort: 9443, Stubs: map[string]string{"B": "b.yaml", "A": "a.yaml"}, RestWithin: time.Minute,
 	}
 	want := `flyball doctor -plan x -crds config/crd -samples a -samples b -with './other -v' -webhooks hooks -webhook-port 9443` +
-		` -stub A=a.yaml -stub B=b.yaml -env 'A=b c' -rest 1m0s -- ./shop '--port={port}' 'it'\''s'`
+		` -stub A=a.yaml -stub B=b.yaml -env TOKEN -env A -rest 1m0s -- ./shop '--port={port}' 'it'\''s'`
 	if got := c.replay("x"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	c = Command{Args: []string{"make", "test"}, Suite: true, Assets: "bin"}
 	if got, want := c.replay("x"), "flyball doctor -plan x -suite -assets bin -- make test"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A variable without a value has that of the environment.
+func TestValued_TakesValuesFromTheEnvironment(t *testing.T) {
+	t.Setenv("TOKEN", "a=b")
+	if got, err := valued([]string{"A=", "TOKEN"}); err != nil || !slices.Equal(got, []string{"A=", "TOKEN=a=b"}) {
+		t.Errorf("the variables are %q, %v", got, err)
+	}
+	if _, err := valued([]string{"DOCTOR_TEST_ABSENT"}); err == nil || !strings.Contains(err.Error(), "write DOCTOR_TEST_ABSENT=VALUE") {
+		t.Errorf("without a value it returns %v", err)
 	}
 }
 

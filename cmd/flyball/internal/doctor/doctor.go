@@ -79,7 +79,7 @@ func Run(ctx context.Context, args []string, out, problems io.Writer) int {
 	})
 	flags.BoolVar(&c.Suite, "suite", false, "the command runs tests that start an API server by envtest; their specs are used in place of -crds and -samples")
 	flags.StringVar(&c.Assets, "assets", "", "`directory` that \"apiserver install\" has written, for -suite (default: go tool apiserver install writes one)")
-	flags.Var((*list)(&c.Env), "env", "further variable of the program, as `NAME=value`; may be given again")
+	flags.Var((*list)(&c.Env), "env", "further variable of the program, as `NAME=value`, or NAME with the value that it has here, such as a secret; may be given again")
 	flags.StringVar(&c.Known, "known", "", "`file` of the IDs of known findings, one in a line")
 	flags.StringVar(&c.Out, "out", "", "`directory` for doctor.html, doctor.json, doctor.sarif and the output of the program")
 	flags.DurationVar(&c.Budget, "budget", 10*time.Minute, "how long to try plans")
