@@ -5,6 +5,7 @@ package simulate_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,34 @@ func TestActors_StubsWriteAStatus(t *testing.T) {
 			}
 			p.must("PUT "+at+"/web", string(text))
 			settle(p)
+		}
+	})
+}
+
+// A status that the server refuses is tried once, and an Event says why.
+func TestActors_StubsReportARefusal(t *testing.T) {
+	statuses := &simulate.Statuses{{Group: "apps", Kind: "Deployment"}: {"replicas": int64(-1)}}
+	wait := func() {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+	}
+	acting(t, simulate.Options{}, simulate.Actors{Statuses: statuses}, func(p *play) {
+		const at = "/apis/apps/v1/namespaces/ns/deployments"
+		spec := `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}`
+		p.must("POST "+at, `{"metadata":{"name":"web"},`+spec+`}`)
+		wait()
+		p.must("PUT "+at+"/web", `{"metadata":{"name":"web","labels":{"changed":"yes"}},`+spec+`}`)
+		wait()
+		var refused []string
+		for _, event := range p.must("GET /api/v1/namespaces/ns/events", "")["items"].([]any) {
+			fields := event.(map[string]any)
+			refused = append(refused, fmt.Sprint(fields["reason"], " ", fields["message"], " ", fields["involvedObject"].(map[string]any)["name"]))
+		}
+		if len(refused) != 1 || !strings.HasPrefix(refused[0], simulate.StatusRefused+" ") || !strings.Contains(refused[0], "status.replicas") || !strings.HasSuffix(refused[0], " web") {
+			t.Errorf("the Events are %q", refused)
+		}
+		if due := p.ActorsDue(); !due.IsZero() {
+			t.Errorf("a step is due at %s", due)
 		}
 	})
 }

@@ -42,8 +42,12 @@ type Actors struct {
 }
 
 // Statuses are what is written to the status of all objects of a kind, whenever they change: the fields of JSON. A
-// field observedGeneration gets the generation of the object.
+// field observedGeneration gets the generation of the object. One that the server refuses is tried again when the object
+// changes: see StatusRefused.
 type Statuses map[schema.GroupKind]map[string]any
+
+// StatusRefused is the reason of the Event about an object whose status of Statuses the server refuses.
+const StatusRefused = actors.StatusRefused
 
 // RunActors runs actors on the server's objects until ctx ends. Their writes pass admission
 // like those of other clients, but not the network, and faults of requests do not affect

@@ -171,6 +171,7 @@ func (e *examination) run() {
 		}
 	}
 	references := e.referAll(base[:1]) // the others then know what the first one leads to
+	e.noteForeign(references[base[0].name])
 	if first := references[base[0].name]; first != nil {
 		if e.names = first.view; !first.first().rested() {
 			e.skip("everything else: the program does not come to rest without a fault, so nothing can be compared", false)
@@ -198,7 +199,6 @@ func (e *examination) run() {
 	all.plans(e.plans(references, base), e.tried)
 	all.fields(e.walks, references)
 	e.report.Coverage = all.list()
-	e.noteForeign(references[base[0].name])
 	e.finish(references)
 }
 
@@ -234,7 +234,8 @@ func isAskedFor(fresh walk, references map[string]*reference) bool {
 	return false
 }
 
-// noteForeign takes note of kinds of other controllers whose objects the program creates, and nothing gives a status.
+// noteForeign takes note of kinds whose objects have no status: the controllers are others, and there is no stub, or the
+// server refuses its status.
 func (e *examination) noteForeign(r *reference) {
 	if r == nil {
 		return
@@ -242,6 +243,10 @@ func (e *examination) noteForeign(r *reference) {
 	known := map[string]bool{}
 	for _, owner := range e.owners {
 		known[owner] = true
+	}
+	for _, kind := range slices.Sorted(maps.Keys(r.first().stubs)) {
+		known[kind] = true
+		e.skip(fmt.Sprintf("what the program does when %s has a status: the server refuses that of the stub: %s", kind, r.first().stubs[kind]), false)
 	}
 	for _, of := range sortedRefs(r.first().last) {
 		u := &unstructured.Unstructured{Object: r.first().last[of]}

@@ -67,4 +67,5 @@ func (t *trial) play(ctx context.Context, w walk, on stage, like *trial) {
 		t.ends = append(t.ends, end)
 		t.took = append(t.took, time.Since(begun).Round(time.Millisecond))
 	}
+	t.stubs = refusalsOf(on.server())
 }

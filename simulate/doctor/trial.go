@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate"
@@ -48,8 +49,10 @@ type trial struct {
 	}
 	// refused is why the server did not accept a step of the user; empty: it did.
 	refused string
-	took    []time.Duration // of each step
-	events  int             // in the history
+	// stubs are why the server refuses the statuses of stubs, by kind.
+	stubs  map[string]string
+	took   []time.Duration // of each step
+	events int             // in the history
 	// blindUntil is when the last fault ends, and circled when the run was ended because it went round in
 	// circles; 0: it was not.
 	blindUntil, circled time.Duration
@@ -80,6 +83,18 @@ const (
 	// specRule begins the rule of a spec that fails.
 	specRule = "spec "
 )
+
+// refusalsOf returns why a server refuses the statuses of stubs, by kind.
+func refusalsOf(s *simulate.Server) map[string]string {
+	all := map[string]string{}
+	for _, obj := range s.Objects(schema.GroupResource{Resource: "events"}) {
+		if event, ok := obj.(*unstructured.Unstructured); ok && event.Object["reason"] == simulate.StatusRefused {
+			about, _, _ := unstructured.NestedStringMap(event.Object, "involvedObject")
+			all[schema.FromAPIVersionAndKind(about["apiVersion"], about["kind"]).GroupKind().String()], _, _ = unstructured.NestedString(event.Object, "message")
+		}
+	}
+	return all
+}
 
 // isWorkloads reports whether an object of a history is not the program's: a workload or a Service controls it, or did
 // before that was deleted without it.

@@ -4,11 +4,14 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -52,8 +55,32 @@ func (a stub) act(ctx context.Context, about Reference) (time.Duration, error) {
 	if apierrors.IsNotFound(err) { // the kind has no such subresource
 		err = a.edit(ctx, about, "", write)
 	}
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
+		err = a.report(ctx, obj, err) // another try would be refused too
+	}
 	return 0, err
 }
+
+// report creates an Event that says why the status of an object is refused, one for each object.
+func (a stub) report(ctx context.Context, obj *object.Object, why error) error {
+	meta, of := obj.Meta(), obj.Meta().GroupVersionKind()
+	name, namespace := meta.GetName()+".stub", cmp.Or(meta.GetNamespace(), metav1.NamespaceDefault)
+	event := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Type: corev1.EventTypeWarning, Reason: StatusRefused, Message: why.Error(),
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: of.GroupVersion().String(), Kind: of.Kind, Namespace: namespace, Name: meta.GetName(), UID: meta.GetUID(),
+		},
+		Source: corev1.EventSource{Component: byControllers}, FirstTimestamp: metav1.Now(), LastTimestamp: metav1.Now(), Count: 1,
+	}
+	_, err := a.create(ctx, byControllers, schema.GroupResource{Resource: "events"}, event)
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// StatusRefused is simulate.StatusRefused.
+const StatusRefused = "StatusRefused"
 
 const observedGeneration = "observedGeneration"
 
