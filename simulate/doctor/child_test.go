@@ -155,6 +155,46 @@ func TestCommand_CallsTheWebhooksOfTheProgram(t *testing.T) {
 	}
 }
 
+// writes reports whether the program has carried out a write.
+func writes(r *doctor.Report, write string) bool {
+	return slices.ContainsFunc(r.Coverage, func(c doctor.Covered) bool { return c.What == "write "+write })
+}
+
+// Two programs are one operator: they are killed and started together, and what each does counts.
+func TestCommand_SeveralBinaries(t *testing.T) {
+	t.Parallel()
+	c := gatesOf(t, "right")
+	c.With, c.Args, c.MostPlans = []string{c.Args[0] + " second-half"}, append(c.Args, "first-half"), 2
+	r := examine(t, c)
+	if len(r.Findings)+len(r.Skipped) > 0 || r.Ran != c.MostPlans || !writes(r, "create ConfigMap") || !writes(r, "create Secret") {
+		t.Errorf("%d findings in %d plans, not judged: %v, tried: %v; want no finding, and the writes of both", len(r.Findings), r.Ran, r.Skipped, r.Coverage)
+	}
+}
+
+// A program that waits for another controller goes on with the status of a stub. One that the server refuses is not tried
+// again and again, and the report says so.
+func TestCommand_StubsAnotherController(t *testing.T) {
+	t.Parallel()
+	for text, refused := range map[string]bool{"{ready: 1}": false, "{ready: soon}": true} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			status := filepath.Join(t.TempDir(), "status.yaml")
+			if err := os.WriteFile(status, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c := gatesOf(t, "shop")
+			c.CRDs, c.Stubs, c.MostPlans = append(c.CRDs, "testdata/crd.yaml"), map[string]string{"Shop.doctor.example.dev": status}, 2
+			r := examine(t, c)
+			said := slices.ContainsFunc(r.Skipped, func(s string) bool {
+				return strings.Contains(s, "the server refuses that of the stub") && strings.Contains(s, "status.ready")
+			})
+			if len(r.Findings) > 0 || r.Ran != c.MostPlans || said != refused || writes(r, "create Secret") == refused {
+				t.Errorf("%d findings in %d plans, not judged: %v, tried: %v", len(r.Findings), r.Ran, r.Skipped, r.Coverage)
+			}
+		})
+	}
+}
+
 func TestCommand_SaysWhatIsWrongWithAStub(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty.yaml")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {

@@ -56,12 +56,14 @@ func TestMain(m *testing.M) {
 
 var (
 	gateKind   = schema.GroupVersionResource{Group: "doctor.example.dev", Version: "v1", Resource: "gates"}
+	shopKind   = schema.GroupVersionResource{Group: "doctor.example.dev", Version: "v1", Resource: "shops"}
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
 // runGates is a program of client-go. Each Gate wants a ConfigMap and a Secret. Its behaviour is a list of words.
 func runGates(how string) error {
+	how += " " + strings.Join(os.Args[1:], " ") // of one of several binaries
 	is := func(word string) bool { return strings.Contains(how, word) }
 	if is("dies") {
 		return errors.New("connect to the database: no such host")
@@ -157,7 +159,11 @@ func (g *gates) run(ctx context.Context) error {
 	g.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(g.client, 0)
 	g.lister = factory.ForResource(gateKind).Lister()
-	for _, r := range []schema.GroupVersionResource{gateKind, configMaps, secrets} {
+	kinds := []schema.GroupVersionResource{gateKind, configMaps, secrets}
+	if g.is("shop") {
+		kinds = append(kinds, shopKind)
+	}
+	for _, r := range kinds {
 		add := func(obj any) {
 			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj
@@ -201,8 +207,20 @@ func (g *gates) reconcile(ctx context.Context, name string) error {
 	if err == nil && g.is("second with the first") {
 		return nil
 	}
+	if g.is("second-half") {
+		if apierrors.IsNotFound(err) { // the first one makes it
+			return nil
+		}
+		return g.want(ctx, gate, secrets, "Secret")
+	}
 	if err := g.want(ctx, gate, configMaps, "ConfigMap"); err != nil {
 		return err
+	}
+	if g.is("first-half") {
+		return nil
+	}
+	if g.is("shop") {
+		return g.wantAfterShop(ctx, gate)
 	}
 	if g.is("restless") {
 		return g.count(ctx, name)
@@ -233,6 +251,25 @@ func (g *gates) want(ctx context.Context, gate *unstructured.Unstructured, r sch
 		return fmt.Errorf("the %s is of another Gate", kind)
 	}
 	return err
+}
+
+// wantAfterShop creates a Shop, and when another controller has opened it, a Secret.
+func (g *gates) wantAfterShop(ctx context.Context, gate *unstructured.Unstructured) error {
+	u := owned(gate, "Shop")
+	u.SetAPIVersion(gate.GetAPIVersion())
+	u.SetName(gate.GetName())
+	u.Object["spec"] = map[string]any{"size": int64(1)}
+	is, err := g.in(shopKind).Create(ctx, u, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		is, err = g.in(shopKind).Get(ctx, gate.GetName(), metav1.GetOptions{})
+	}
+	if err != nil {
+		return err
+	}
+	if ready, _, _ := unstructured.NestedInt64(is.Object, "status", "ready"); ready == 0 {
+		return nil
+	}
+	return g.want(ctx, gate, secrets, "Secret")
 }
 
 // wantOne creates a Secret with a random name, unless there is one.
