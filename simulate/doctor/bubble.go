@@ -193,10 +193,28 @@ func (t *trial) read(h *kit.History, begun []time.Duration) {
 		}
 	}
 	slices.Sort(t.watched)
+	t.polls = mostPolls(pollsOf(h.Events))
 	for _, v := range h.Violations {
 		t.addWrong(wrong{v.Invariant, v.Text})
 	}
 }
+
+// pollsOf returns what the program asks for at the end, within window and after the last change and the last fault.
+func pollsOf(events []kit.Event) map[string]int {
+	all, end := map[string]int{}, time.Duration(0)
+	for _, e := range slices.Backward(events[:max(slices.IndexFunc(events, isStopping), 0)]) {
+		end = max(end, e.At)
+		if e.At <= end-window || e.What == kit.Changed && !excused(e.Kind) || e.What == kit.Fault || e.What == kit.Healed {
+			break
+		}
+		if e.What == kit.Asked && whoOf(e.Who) == operator && !excused(e.Kind) {
+			all[pollOf(e.Name, e.Kind, pathOf(e.Text))]++
+		}
+	}
+	return all
+}
+
+func isStopping(e kit.Event) bool { return e.What == kit.Stopping }
 
 // readLife reads an event that is no request and no change.
 func (t *trial) readLife(e kit.Event) {

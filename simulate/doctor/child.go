@@ -41,6 +41,7 @@ type children struct {
 		watched []string      // kinds that the program watches at the start
 		learned bool          // a run without faults has ended
 		gap     time.Duration // the longest without movement in a step that then went on
+		polls   int           // requests of a program without faults that rests, within a second
 	}
 }
 
@@ -160,6 +161,7 @@ func (t *trial) live(ctx context.Context, w walk, on *inRealTime, like *trial) e
 		return nil
 	}
 	t.last = t.content(on.server())
+	t.polls = on.polls()
 	if len(t.plan.Faults) == 0 {
 		on.in.learnGap(on.record)
 	}
@@ -207,6 +209,22 @@ func (c *children) learnGap(record *recorder) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.learned, c.mu.gap = true, max(c.mu.gap, gap)
+}
+
+// morePolls reports whether these are many requests within a second, and more than in runs without faults before.
+func (c *children) morePolls(polls map[string]int, p plan) (more bool) {
+	const few = 2
+	n := 0
+	for _, times := range polls {
+		n += times
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	more = n > 2*c.mu.polls+few
+	if more && len(p.Faults) == 0 {
+		c.mu.polls = n
+	}
+	return more
 }
 
 // How long nothing must move at rest. These bound what follows from the longest pause of runs without faults.
@@ -314,6 +332,24 @@ func (r *inRealTime) rest(expected func() bool) (moves string) {
 		}
 	}
 	return searchEnded
+}
+
+// polls returns how often the program asks for the same at rest; nil: not more often than without faults.
+func (r *inRealTime) polls() map[string]int {
+	const lately = 250 * time.Millisecond
+	if _, last := r.record.polls(); last > lately {
+		return nil
+	}
+	r.record.touch()
+	sleep(r.ctx, time.Second)
+	polls, _ := r.record.polls()
+	if !r.in.morePolls(polls, r.plan) {
+		return nil
+	}
+	r.record.touch()
+	sleep(r.ctx, window)
+	polls, _ = r.record.polls()
+	return mostPolls(polls)
 }
 
 // works says what is certainly not at rest; empty: nothing.

@@ -122,6 +122,19 @@ func TestCommand_SaysWhyItCannotExamine(t *testing.T) {
 	}
 }
 
+// A loop that client-go's rate limit slows down is found.
+func TestCommand_FindsAThrottledLoop(t *testing.T) {
+	t.Parallel()
+	c := gatesOf(t, "loops throttled")
+	c.First = true
+	isLoop := func(f *doctor.Finding) bool {
+		return f.Class == doctor.Restless && strings.Contains(f.Text, "requests to get ConfigMap for the same")
+	}
+	if r := examine(t, c); len(r.Findings) != 1 || !isLoop(r.Findings[0]) {
+		t.Errorf("the findings are %v, want one of the loop", r.Findings)
+	}
+}
+
 // Samples that the server refuses are said to be refused, and no plan is run.
 func TestCommand_SaysWhichSamplesAreRefused(t *testing.T) {
 	t.Parallel()

@@ -481,6 +481,9 @@ func (e *examination) analyse(r *reference) {
 	}
 	alone := &reference{walk: w, runs: []*trial{{}}, view: r.view}
 	e.judge(alone.judgeRules(r.first()), r.first(), Declarative)
+	for _, run := range r.runs { // usually one is watched for that long
+		e.judge(alone.judgePolls(run), run, Declarative)
+	}
 }
 
 // guess returns what the first walk says about another one, as if that had been run; nil: nothing.

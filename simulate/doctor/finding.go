@@ -219,6 +219,9 @@ func advice(class Class, pattern Pattern) string {
 	if class == Panicked {
 		return "Check what may be nil or missing at this line: a field that is absent, an object that is not in the cache yet, a map that was never made."
 	}
+	if class == Restless && pattern == Declarative {
+		return "Watch what changes, and do nothing if it is as wanted. Wait longer before each further try: a program that asks without end slows down the API server for all others."
+	}
 	switch pattern {
 	case Intermediate:
 		return "A process may end after any write. Derive what is left to do from the objects, and not from what this process remembers or from \"I have created it, so the next step is done\". " +

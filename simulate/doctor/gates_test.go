@@ -91,11 +91,14 @@ func runGates(how string) error {
 		return err
 	}
 	cfg.QPS = -1 // the server is ours
+	if is("throttled") {
+		cfg.QPS, cfg.Burst = 20, 30 // as controller-runtime
+	}
 	rest.AddUserAgent(cfg, "gates")
 	ctx := context.Background()
 	g := &gates{client: dynamic.NewForConfigOrDie(cfg), is: is}
-	if is("polls") {
-		go wait.UntilWithContext(ctx, func(ctx context.Context) { _, _ = g.in(configMaps).Get(ctx, "north", metav1.GetOptions{}) }, 10*time.Millisecond)
+	if every := map[bool]time.Duration{is("polls"): 400 * time.Millisecond, is("loops"): 10 * time.Millisecond}[true]; every > 0 {
+		go wait.UntilWithContext(ctx, func(ctx context.Context) { _, _ = g.in(configMaps).Get(ctx, "north", metav1.GetOptions{}) }, every)
 	}
 	if !is("elected") {
 		return g.run(ctx)

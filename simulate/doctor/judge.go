@@ -91,7 +91,29 @@ func (r *reference) judge(t *trial) (out []verdict) {
 		}
 	}
 	if !slices.ContainsFunc(out, func(v verdict) bool { return v.class == Restless }) {
-		out = append(out, r.judgeRequests(t, fmt.Sprintf(" within %s", window))...)
+		hot := r.judgeRequests(t, fmt.Sprintf(" within %s", window))
+		if len(hot) == 0 {
+			hot = r.judgePolls(t)
+		}
+		out = append(out, hot...)
+	}
+	return out
+}
+
+// judgePolls returns what the program asks for again and again although nothing changes, without a fault or more often
+// than that. It finds loops that the rate limits of clients slow down.
+func (r *reference) judgePolls(t *trial) (out []verdict) {
+	more, than, most := manyPolls, "", map[string]int{}
+	for _, run := range r.runs {
+		upTo(most, run.polls)
+	}
+	for _, sort := range slices.Sorted(maps.Keys(t.polls)) {
+		if len(t.plan.Faults) > 0 {
+			more, than = 2*most[sort]+morePolls, fmt.Sprintf(", and at most %d without the fault", most[sort])
+		}
+		if n := t.polls[sort]; n > more {
+			out = append(out, verdict{Restless, sort, "polls", fmt.Sprintf("nothing changes, and there are %d requests to %s for the same within %s%s", n, sort, window, than), ref{}})
+		}
 	}
 	return out
 }
@@ -355,5 +377,10 @@ func rejected(all objects) bool {
 	return false
 }
 
-// A kind of request is a hot loop with so many more than without faults.
-const manyRequests = 1000
+// A kind of request is a hot loop with so many more than without faults. At rest it is one with so many for the same, and
+// after a fault with so many more: an exponential backoff from 5 ms has twelve tries within window.
+const (
+	manyRequests = 1000
+	manyPolls    = 40
+	morePolls    = 20
+)

@@ -4,10 +4,14 @@
 package doctor
 
 import (
+	"cmp"
 	"slices"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
 // A Job is work: creating it once more than without faults does the work again, although there is never more than one.
@@ -95,6 +99,33 @@ func TestFlatten_WhatTheClusterAndFaultsWrite(t *testing.T) {
 	for _, got := range []flat{flatten(set, same), flatten(pod, same)} {
 		if len(got) != 1 {
 			t.Errorf("got %v, want one field", got)
+		}
+	}
+}
+
+// What a program asks for at the end counts, after the last change and the last fault.
+func TestPollsOf_TheEndOfAHistory(t *testing.T) {
+	at := func(what string, after time.Duration) kit.Event {
+		return kit.Event{What: what, At: after, Who: operator, Kind: "Pod"}
+	}
+	for name, c := range map[string]struct {
+		last kit.Event
+		want int
+	}{
+		"nothing": {at(kit.Delivered, 0), 100}, "a change": {at(kit.Changed, 19*time.Second), 11}, "a fault": {at(kit.Fault, 18*time.Second), 21},
+		"the end of the faults": {at(kit.Healed, 18*time.Second), 21}, "a change of an Event": {kit.Event{What: kit.Changed, At: 19 * time.Second, Kind: "Event"}, 100},
+	} {
+		events := []kit.Event{c.last}
+		for i := range 200 {
+			asked := kit.Event{What: kit.Asked, At: time.Duration(i+1) * time.Second / 10, Who: operator + "-1", Name: "get", Kind: "Pod", Text: "/a"}
+			other := asked
+			other.Who = user
+			events = append(events, asked, other)
+		}
+		slices.SortStableFunc(events, func(a, b kit.Event) int { return cmp.Compare(a.At, b.At) })
+		events = append(events, at(kit.Stopping, 20*time.Second), at(kit.Changed, 21*time.Second))
+		if got := mostPolls(pollsOf(events)); got["get Pod"] != c.want {
+			t.Errorf("%s: the polls are %v, want %d", name, got, c.want)
 		}
 	}
 }

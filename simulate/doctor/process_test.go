@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"fmt"
 	"io"
 	"os/exec"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
 // A loop of requests is found by how many there are within some time, and a poll in a longer run is none.
@@ -35,6 +37,50 @@ func TestRecorder_CountsRequestsWithinSomeTime(t *testing.T) {
 	}
 	if got := r.judge(run(5000, time.Millisecond)); len(got) != 1 || got[0].class != Restless {
 		t.Errorf("5000 requests within five seconds are %v, want %s", got, Restless)
+	}
+}
+
+// What the program asks for the same at rest is a loop if there is much more of it than without faults.
+func TestReference_JudgesPollsAtRest(t *testing.T) {
+	run := func(faults kit.Plan, polls int) *trial {
+		out, now := &trial{requests: map[string]int{}, plan: plan{Faults: faults}, faults: []happening{{}}}, time.Time{}
+		r := newRecorder(out, func() time.Time { return now })
+		r.begin(&simulate.Server{})
+		poll := func(n int) {
+			for i := range n {
+				for _, path := range []string{"/a", fmt.Sprint("/", i%7)} {
+					r.Asked(simulate.Request{Verb: "get", Kind: schema.GroupKind{Kind: "Pod"}, Path: path})
+				}
+			}
+		}
+		poll(200)
+		r.touch() // what was before does not count
+		poll(polls)
+		all, _ := r.polls()
+		out.polls = mostPolls(all)
+		return out
+	}
+	faults := kit.Plan{kit.LoseResponse()}
+	for _, c := range []struct{ with, without, want int }{{30, 0, 1}, {30, 10, 0}, {20, 0, 0}, {50, 10, 1}} {
+		r := &reference{runs: []*trial{run(nil, c.without)}, view: &view{}}
+		if got := r.judge(run(faults, c.with)); len(got) != c.want {
+			t.Errorf("%d polls, and %d without the fault, are %v", c.with, c.without, got)
+		}
+	}
+	for n, want := range map[int]int{40: 0, 41: 1} {
+		if got := (&reference{}).judgePolls(run(nil, n)); len(got) != want {
+			t.Errorf("%d polls without a fault are %v", n, got)
+		}
+	}
+	in := &children{}
+	for i, c := range []struct {
+		n    int
+		p    plan
+		want bool
+	}{{2, plan{}, false}, {5, plan{}, true}, {6, plan{}, false}, {12, plan{Faults: faults}, false}, {13, plan{Faults: faults}, true}} {
+		if got := in.morePolls(map[string]int{"get Pod": c.n}, c.p); got != c.want {
+			t.Errorf("%d: whether %d are more is %t", i, c.n, got)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -33,6 +34,8 @@ type recorder struct {
 		asked     map[string]bool        // requests of this process
 		counts    map[string]int         // of the program's requests in this window
 		window    time.Duration          // its number
+		polls     map[string]int         // of the program's requests since the last movement, by sort and path
+		polled    time.Time              // the last of them
 		watched   map[string]bool        // kinds that this process watches
 		seen      map[ref]map[string]any // objects, as they were after their last write
 		revisions []int64                // of the trial's changes
@@ -43,7 +46,7 @@ func newRecorder(t *trial, now func() time.Time) *recorder {
 	r := &recorder{now: now}
 	r.mu.trial, r.mu.start, r.mu.moved = t, r.now(), r.now()
 	r.mu.open, r.mu.seen, r.mu.moves = map[int]int{}, map[ref]map[string]any{}, map[string]int{}
-	r.mu.asked, r.mu.watched, r.mu.counts = map[string]bool{}, map[string]bool{}, map[string]int{}
+	r.mu.asked, r.mu.watched, r.mu.counts, r.mu.polls = map[string]bool{}, map[string]bool{}, map[string]int{}, map[string]int{}
 	return r
 }
 
@@ -69,6 +72,14 @@ func (r *recorder) touch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.moved = r.now()
+	clear(r.mu.polls)
+}
+
+// polls returns what the program has asked for since the last movement, and how long ago it last did.
+func (r *recorder) polls() (all map[string]int, last time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.mu.polls), r.now().Sub(r.mu.polled)
 }
 
 // started begins another process, which asks and watches anew.
@@ -128,6 +139,7 @@ func (r *recorder) moveLocked(what string) {
 	r.mu.gap = max(r.mu.gap, now.Sub(r.mu.moved))
 	r.mu.moved = now
 	r.mu.moves[what]++
+	clear(r.mu.polls)
 }
 
 // happen records what happened besides changes.
@@ -162,6 +174,19 @@ func (r *recorder) countLocked(sort string) {
 	r.mu.trial.requests[sort] = max(r.mu.trial.requests[sort], r.mu.counts[sort])
 }
 
+// pollOf names a request that asks for the same as others. mostPolls reads it.
+func pollOf(verb, kind, path string) string { return verb + " " + kind + "\n" + path }
+
+// mostPolls returns the highest numbers of requests of each sort that ask for the same.
+func mostPolls(polls map[string]int) map[string]int {
+	most := map[string]int{}
+	for poll, n := range polls {
+		sort, _, _ := strings.Cut(poll, "\n")
+		most[sort] = max(most[sort], n)
+	}
+	return most
+}
+
 // Asked records a request. The first of each sort of a process is a movement: it starts.
 func (r *recorder) Asked(q simulate.Request) {
 	r.mu.Lock()
@@ -170,6 +195,8 @@ func (r *recorder) Asked(q simulate.Request) {
 	if clientOf(q) == operator {
 		if r.mu.server != nil && !excused(kind) { // of a trace the specs' are counted too
 			r.countLocked(q.Verb + " " + kind)
+			r.mu.polls[pollOf(q.Verb, kind, q.Path)]++
+			r.mu.polled = r.now()
 		}
 		if sort := q.Verb + " " + q.Path; kind != "" && !r.mu.asked[sort] && !excused(kind) {
 			r.mu.asked[sort] = true
