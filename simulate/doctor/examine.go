@@ -162,12 +162,15 @@ func (e *examination) run() {
 		e.finish(e.alone())
 		return
 	}
-	var base, plain []walk
+	var base, fields, fresh []walk
 	for _, w := range e.walks {
-		if w.plain {
-			plain = append(plain, w)
-		} else {
+		switch {
+		case !w.plain:
 			base = append(base, w)
+		case w.field != nil:
+			fields = append(fields, w)
+		default:
+			fresh = append(fresh, w)
 		}
 	}
 	references := e.referAll(base[:1]) // the others then know what the first one leads to
@@ -185,10 +188,11 @@ func (e *examination) run() {
 		e.try(references, base, e.ends.Add(-e.budget/2))
 	}
 	if !e.ended() {
-		maps.Copy(references, e.referFields(plain))
+		maps.Copy(references, e.referAll(fields))
+		maps.Copy(references, e.referAll(slices.DeleteFunc(fresh, func(w walk) bool { return !isAskedFor(w, references) })))
 	}
-	if fields := e.judgeWalks(references); !e.ended() {
-		more := effective(fields)
+	if changed := e.judgeWalks(references); !e.ended() {
+		more := effective(changed)
 		e.walks = append(e.walks, more...)
 		maps.Copy(references, e.referAll(more))
 		e.report.Prepared = time.Since(began)
@@ -217,14 +221,7 @@ func (e *examination) judgeWalks(references map[string]*reference) (fields []*re
 	return fields
 }
 
-// referFields runs the walks of fields. The walk that creates a state at once is only run if the change to it is accepted.
-func (e *examination) referFields(plain []walk) map[string]*reference {
-	references := e.referAll(slices.DeleteFunc(slices.Clone(plain), func(w walk) bool { return w.field == nil }))
-	maps.Copy(references, e.referAll(slices.DeleteFunc(slices.Clone(plain), func(w walk) bool { return w.field != nil || !isAskedFor(w, references) })))
-	return references
-}
-
-// isAskedFor reports whether a walk that the server accepts is compared with a fresh one.
+// isAskedFor reports whether a walk that the server accepts is compared with a fresh one, which creates the same at once.
 func isAskedFor(fresh walk, references map[string]*reference) bool {
 	for _, r := range references {
 		if r.walk.fresh == fresh.name {
@@ -400,11 +397,6 @@ func (e *examination) referAll(walks []walk) map[string]*reference {
 		}
 	})
 	return references
-}
-
-// place returns the place of a walk among all.
-func (e *examination) place(name string) int {
-	return slices.IndexFunc(e.walks, func(w walk) bool { return w.name == name })
 }
 
 // each calls f for each element, several at a time, in their order.
@@ -623,7 +615,7 @@ func (e *examination) finish(references map[string]*reference) {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(e.remedies)) {
-			if e.mends(name, f) {
+			if e.mends(name, r.walk, f) {
 				f.Remedies = append(f.Remedies, name)
 			} else {
 				f.Useless = append(f.Useless, name)
@@ -667,19 +659,18 @@ func shows(r *reference, t *trial, f *Finding) bool {
 }
 
 // mends reports whether a finding is gone with a remedy.
-func (e *examination) mends(remedy string, f *Finding) bool {
-	play, key := e.remedies[remedy], remedy+" "+f.plan.Walk
+func (e *examination) mends(remedy string, w walk, f *Finding) bool {
+	play, key := e.remedies[remedy], remedy+" "+w.name
 	r := e.remedied[key]
 	if r == nil {
-		w := e.walks[e.place(f.plan.Walk)]
 		r = &reference{walk: w}
 		r.runs = append(r.runs, play(w, plan{Walk: w.name, Pattern: Declarative}, 1, nil))
 		r.runs = append(r.runs, play(w, plan{Walk: w.name, Pattern: Declarative}, 2, r.first()))
 		r.view = learn(r.runs)
 		e.remedied[key] = r
 	}
-	t := play(r.walk, f.plan, f.seed, r.first())
-	return t.aimed() && !shows(r, t, f)
+	t := play(w, f.plan, f.seed, r.first())
+	return t.refused == "" && t.aimed() && !shows(r, t, f)
 }
 
 // skipFailing takes note of what is wrong in a suite without faults, and if no write is the operator's.

@@ -161,6 +161,22 @@ func TestFinish_AFindingThatIsNotRepeated(t *testing.T) {
 	}
 }
 
+// A run with a remedy that could not be judged does not say that the finding is gone.
+func TestMends_ARefusedRunSaysNothing(t *testing.T) {
+	for why, want := range map[string]bool{"": true, "no": false} {
+		e := examinationOf(nil)
+		e.remedied = map[string]*reference{}
+		e.remedies = map[string]player{"bridge": func(_ walk, p plan, _ uint64, _ *trial) *trial {
+			out := played(p, "")
+			out.refused = why
+			return out
+		}}
+		if got := e.mends("bridge", referenceOf().walk, &Finding{plan: onePlan}); got != want {
+			t.Errorf("refused because of %q it is gone: %t", why, got)
+		}
+	}
+}
+
 // The server has not refused the walk of a field for which there is no time.
 func TestRefer_NoTimeIsNoRefusal(t *testing.T) {
 	e := examinationOf(func(walk, plan, uint64, *trial) *trial { return &trial{refused: searchEnded} })

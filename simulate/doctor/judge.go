@@ -251,9 +251,7 @@ func (r *reference) excesses(t *trial, it func(change) bool) (out []excess) {
 	most := map[string]int{}
 	for _, run := range r.runs {
 		counts, _ := count(run)
-		for name, n := range counts {
-			most[name] = max(most[name], n)
-		}
+		upTo(most, counts)
 	}
 	here, last := count(t)
 	for _, name := range slices.Sorted(maps.Keys(here)) {
@@ -278,13 +276,12 @@ func times(n int) string {
 
 // judgeCounts returns objects of which there were more at one time than ever without faults.
 func (r *reference) judgeCounts(t *trial) (out []verdict) {
+	named := func(of ref, _ bool) string { return r.view.name(of) }
 	most := map[string]int{}
 	for _, run := range r.runs {
-		for name, n := range run.most(r.view.name) {
-			most[name] = max(most[name], n)
-		}
+		upTo(most, run.most(named))
 	}
-	here := t.most(r.view.name)
+	here := t.most(named)
 	for _, name := range slices.Sorted(maps.Keys(here)) {
 		if t.plan.Pattern == LostAnswer { // nobody can know the name that was generated; what is left at the end is another question
 			break

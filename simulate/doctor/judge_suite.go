@@ -22,15 +22,14 @@ func (r *reference) judgeSuite(t *trial) (out []verdict) {
 	most, deleted := map[string]int{}, map[string]int{}
 	for _, run := range r.runs {
 		attributed = attributed && run.attributed
-		now, gone := run.made()
-		upTo(most, now)
-		upTo(deleted, gone)
+		upTo(most, run.most(ownKind))
+		upTo(deleted, run.deleted())
 	}
 	out = append(out, r.judgeRequests(t, "")...)
 	if !attributed {
 		return out // the specs' writes may be among the operator's
 	}
-	now, gone := t.made()
+	now, gone := t.most(ownKind), t.deleted()
 	for _, kind := range slices.Sorted(maps.Keys(gone)) {
 		if gone[kind] > deleted[kind] {
 			class := MadeAnew
@@ -54,27 +53,21 @@ func upTo(most, now map[string]int) {
 	}
 }
 
-// made returns, by kind, how many objects of the operator there were at most at one time, and how many objects the
-// operator has deleted.
-func (t *trial) made() (most, deleted map[string]int) {
-	now, own := map[string]int{}, map[string]bool{}
-	most, deleted = map[string]int{}, map[string]int{}
+// ownKind names objects of the operator by their kind.
+func ownKind(of ref, own bool) string {
+	if !own || excused(of.Kind) {
+		return ""
+	}
+	return of.Kind
+}
+
+// deleted returns how many objects of each kind the operator has deleted.
+func (t *trial) deleted() map[string]int {
+	deleted := map[string]int{}
 	for _, c := range t.changes {
-		kind := c.Of.Kind
-		switch {
-		case excused(kind):
-		case c.Verb == "created" && c.Who == operator:
-			own[c.UID] = true
-			now[kind]++
-			most[kind] = max(most[kind], now[kind])
-		case c.Verb == "deleted":
-			if own[c.UID] {
-				now[kind]--
-			}
-			if c.Who == operator {
-				deleted[kind]++
-			}
+		if c.Verb == "deleted" && c.Who == operator && !excused(c.Of.Kind) {
+			deleted[c.Of.Kind]++
 		}
 	}
-	return most, deleted
+	return deleted
 }

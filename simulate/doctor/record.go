@@ -125,12 +125,7 @@ func (r *recorder) watches(kinds []string) bool {
 func (r *recorder) busiest() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	most := ""
-	for what, n := range r.mu.moves {
-		if n > r.mu.moves[most] || n == r.mu.moves[most] && what < most {
-			most = what
-		}
-	}
+	most := mostOf(r.mu.moves)
 	return fmt.Sprintf("%s, %d times in this step, the last movement %s ago", most, r.mu.moves[most], r.now().Sub(r.mu.moved).Round(time.Millisecond))
 }
 

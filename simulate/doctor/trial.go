@@ -152,28 +152,35 @@ func (t *trial) isBlind() bool { return t.circled > 0 && t.circled <= t.blindUnt
 
 // busiest names what the program does most often.
 func (t *trial) busiest() string {
-	times, most := map[string]int{}, ""
-	count := func(text string) {
-		if times[text]++; times[text] > times[most] {
-			most = text
-		}
-	}
+	times := map[string]int{}
 	for _, c := range t.changes {
 		if c.Who == operator {
-			count(c.String())
+			times[c.String()]++
 		}
 	}
+	most := mostOf(times)
 	if times[most] < 2 { // it changes nothing
 		for _, a := range t.asks {
 			if a.Who == operator {
-				count(fmt.Sprintf("operator asks to %s %s%s", a.Write, a.Of.Key, at(a.Line)))
+				times[fmt.Sprintf("operator asks to %s %s%s", a.Write, a.Of.Key, at(a.Line))]++
 			}
 		}
+		most = mostOf(times)
 	}
 	if most == "" {
 		return ""
 	}
 	return fmt.Sprintf("; %s, %d times", most, times[most])
+}
+
+// mostOf returns what there is most of, the first one in the alphabet; empty: there is nothing.
+func mostOf(times map[string]int) (most string) {
+	for what, n := range times {
+		if n > times[most] || n == times[most] && what < most {
+			most = what
+		}
+	}
+	return most
 }
 
 // existed reports whether an object was there at a time.
@@ -209,8 +216,8 @@ func (t *trial) changesAgain(of ref, at time.Duration) bool {
 }
 
 // most returns how many objects of a name there were at most at one time, but for those that the program has made for an
-// owner that was gone, and the garbage collector has deleted.
-func (t *trial) most(name func(ref) string) map[string]int {
+// owner that was gone, and the garbage collector has deleted. name gets whether the program has made the object.
+func (t *trial) most(name func(of ref, own bool) string) map[string]int {
 	garbage, made := map[string]bool{}, map[string]bool{}
 	for _, c := range t.changes {
 		made[c.UID] = made[c.UID] || c.Verb == "created" && c.Who == operator
@@ -218,7 +225,7 @@ func (t *trial) most(name func(ref) string) map[string]int {
 	}
 	now, most := map[string]int{}, map[string]int{}
 	for _, c := range t.changes {
-		as := name(c.Of)
+		as := name(c.Of, made[c.UID])
 		switch {
 		case as == "", isHistory(c.Of.Kind) && c.Who == cluster, garbage[c.UID]:
 		case c.Verb == "created":
