@@ -96,6 +96,18 @@ func (p *play) pods() (out []corev1.Pod) {
 	return out
 }
 
+// A program may itself be the controller of workloads. Its Pods become ready.
+func TestPods_RunWithoutControllers_S21(t *testing.T) {
+	acting(t, simulate.Options{}, simulate.Actors{Pods: true}, func(p *play) {
+		p.deploy("one", 3, "")
+		p.must("POST "+podsPath, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"one"}]}}`)
+		fixture.Pass(5 * time.Second)
+		if all := p.pods(); len(all) != 1 || all[0].Status.Phase != corev1.PodRunning || len(p.Objects(replicaSets)) > 0 {
+			t.Errorf("got %d pods and %d replica sets, want one pod that runs", len(all), len(p.Objects(replicaSets)))
+		}
+	})
+}
+
 func TestDeployments_BecomeAvailable_S21(t *testing.T) {
 	acting(t, simulate.Options{}, working, func(p *play) {
 		p.deploy("one", 3, "")

@@ -32,8 +32,11 @@ type Actors struct {
 	// "default" and the ConfigMap "kube-root-ca.crt" in the others.
 	Namespaces bool
 	// Workloads lets Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs run Pods,
-	// lets Pods become ready, complete and end, and gives Services their EndpointSlices.
+	// and gives Services their EndpointSlices. With it, Pods runs too.
 	Workloads bool
+	// Pods lets Pods become ready, complete and end, gives them nodes, and protects their
+	// claims. Alone it is for programs that are themselves controllers of workloads.
+	Pods bool
 	// Delay is the longest delay of one step. Each delay is drawn from the server's seed.
 	// 0: 50 ms.
 	Delay time.Duration
@@ -55,7 +58,7 @@ const StatusRefused = actors.StatusRefused
 // same object, and on the server's seed. RunActors returns an error only for invalid
 // options.
 func (s *Server) RunActors(ctx context.Context, opts Actors) error {
-	all := actors.Options{GarbageCollector: opts.GarbageCollector, Namespaces: opts.Namespaces, Workloads: opts.Workloads, Delay: opts.Delay}
+	all := actors.Options{GarbageCollector: opts.GarbageCollector, Namespaces: opts.Namespaces, Workloads: opts.Workloads, Pods: opts.Pods, Delay: opts.Delay}
 	if opts.Statuses != nil {
 		all.Statuses = *opts.Statuses
 	}

@@ -22,9 +22,9 @@ import (
 
 // Options say which actors run, and how fast. See simulate.Actors.
 type Options struct {
-	GarbageCollector, Namespaces, Workloads bool
-	Delay                                   time.Duration
-	Statuses                                map[schema.GroupKind]map[string]any
+	GarbageCollector, Namespaces, Workloads, Pods bool
+	Delay                                         time.Duration
+	Statuses                                      map[schema.GroupKind]map[string]any
 }
 
 // Run runs actors in the caller's goroutine until ctx ends.
@@ -49,8 +49,11 @@ func chosen(c *controllers, opts Options) (all []actor) {
 	if opts.Workloads {
 		all = append(all,
 			deploymentController{c}, replicaSetController{c}, statefulSetController{c}, daemonSetController{c},
-			jobController{c}, endpointKeeper{c}, nodeKeeper{c}, claimProtection{c}, podKeeper{c, map[netip.Addr]Reference{}},
+			jobController{c}, endpointKeeper{c},
 		)
+	}
+	if opts.Workloads || opts.Pods {
+		all = append(all, nodeKeeper{c}, claimProtection{c}, podKeeper{c, map[netip.Addr]Reference{}})
 	}
 	if len(opts.Statuses) > 0 {
 		all = append(all, stub{c, opts.Statuses})

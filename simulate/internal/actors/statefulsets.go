@@ -193,7 +193,7 @@ func (a statefulSetController) drop(ctx context.Context, pod *corev1.Pod) error 
 func (a statefulSetController) add(ctx context.Context, r *row, n int) error {
 	set := r.set
 	pod := podOf(&set.Spec.Template, set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
-	pod.GenerateName, pod.Name = "", fmt.Sprintf("%s-%d", set.Name, n)
+	pod.Name = fmt.Sprintf("%s-%d", set.Name, n)
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, set.Spec.ServiceName
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.StatefulSetPodNameLabel, pod.Name)
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.PodIndexLabel, strconv.Itoa(n))
