@@ -51,28 +51,31 @@ func read(crds, samples []string, known string) (s subject, err error) {
 		return s, fmt.Errorf("known findings: %w", err)
 	}
 	var custom []*unstructured.Unstructured
-	var fields []fieldOf
 	for _, sample := range s.samples {
 		if space := sample.GetNamespace(); space != "" && space != "default" && !slices.Contains(s.namespaces, space) {
 			s.namespaces = append(s.namespaces, space)
 		}
-		schema := schemaOf(s.crds, sample)
-		if schema == nil {
-			continue
+		if schemaOf(s.crds, sample) != nil {
+			custom = append(custom, sample)
 		}
-		custom = append(custom, sample)
+	}
+	if len(custom) == 0 { // the program is about built-in kinds
+		custom = s.samples
+	}
+	var fields []fieldOf
+	for _, sample := range custom {
 		if owner := sample.GroupVersionKind().GroupKind().String(); !slices.Contains(s.owners, owner) {
 			s.owners = append(s.owners, owner)
+		}
+		schema := schemaOf(s.crds, sample)
+		if schema == nil {
+			schema = schemaLike(sample.Object)
 		}
 		for _, m := range mutationsOf(schema, sample) {
 			fields = append(fields, fieldOf{sample: sample, mutation: m})
 		}
 	}
-	fields = different(fields)
-	if len(custom) == 0 {
-		custom = s.samples
-	}
-	s.walks = walksOf(s.samples, custom, fields)
+	s.walks = walksOf(s.samples, custom, different(fields))
 	return s, nil
 }
 

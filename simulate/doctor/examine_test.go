@@ -6,12 +6,20 @@ package doctor
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
@@ -224,5 +232,40 @@ func TestCount_TheProgressIsToldWithoutTheLock(t *testing.T) {
 	e.count(onePlan, played(onePlan, ""), 1)
 	if told != 1 {
 		t.Errorf("it is told of %d plans, want 1", told)
+	}
+}
+
+// Samples of built-in kinds, of which no schema is given, are changed in the fields that they have, and deleted as kubectl does.
+func TestRead_SamplesOfBuiltInKinds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	text := "{apiVersion: batch/v1, kind: Job, metadata: {name: load, namespace: default}, spec: {parallelism: 2, " +
+		"template: {spec: {restartPolicy: Never, containers: [{name: main, image: 'load:1'}]}}}}"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := read(nil, []string{file}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Job spec.parallelism lowered", "Job spec.template.spec.containers[0].image changed"} {
+		if !slices.ContainsFunc(s.walks, func(w walk) bool { return w.name == name }) {
+			t.Errorf("there is no walk %q", name)
+		}
+	}
+	if !slices.Equal(s.owners, []string{"Job.batch"}) {
+		t.Errorf("the owners are %v", s.owners)
+	}
+	server := simulate.New(simulate.Options{})
+	as, err := client.New(&rest.Config{Host: "http://simulated", Transport: server.Direct(user)}, clientscheme.Scheme, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, do := range []step{create(s.samples), remove(s.samples)} {
+		if err := do.do(t.Context(), as); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := server.Objects(schema.GroupResource{Group: "batch", Resource: "jobs"}); len(left) > 0 {
+		t.Errorf("the Job has %v, and its Pods would be left", left[0].GetFinalizers())
 	}
 }

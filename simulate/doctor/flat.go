@@ -69,12 +69,17 @@ func isAssigned(kind, path string) bool {
 	case "StatefulSet": // the names of its history
 		return path == "status.currentRevision" || path == "status.updateRevision"
 	case "Pod":
-		return path == "spec.nodeName" || strings.HasPrefix(path, "status.podIP") || path == "metadata.labels.controller-revision-hash" || path == "metadata.labels.pod-template-hash"
+		return path == "spec.nodeName" || strings.HasPrefix(path, "status.podIP") || slices.Contains(ofHistory, path)
 	case "Deployment":
 		return strings.HasPrefix(path, "metadata.annotations.deployment.kubernetes.io/")
+	case "DaemonSet": // a count of its changes
+		return path == "metadata.annotations.deprecated.daemonset.template.generation"
 	}
 	return false
 }
+
+// ofHistory are the labels of Pods that tell where in a workload's history they are from.
+var ofHistory = []string{"metadata.labels.controller-revision-hash", "metadata.labels.pod-template-hash", "metadata.labels.pod-template-generation"}
 
 type flattener struct {
 	out        flat

@@ -217,6 +217,9 @@ func (r *reference) judgeRepetitions(t *trial, deleted []verdict) (out []verdict
 		return ours && c.Verb == "updated" && c.Who == cluster
 	}
 	for _, e := range r.excesses(t, runs) {
+		if e.most == 0 && r.view.stable[e.last.Of] { // nothing runs it without faults, so a fault has touched it
+			continue
+		}
 		if !slices.ContainsFunc(deleted, func(v verdict) bool { return v.what == e.name }) {
 			text := fmt.Sprintf("%s is run %s, and %s without the fault%s", e.name, times(e.here), times(e.most), at(made[e.last.UID]))
 			out = append(out, verdict{TooMany, e.name, "runs", text, e.last.Of})
@@ -323,7 +326,7 @@ func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
 	if r.walk.returns && !rejected(ends[len(ends)-1]) {
 		mentioned(NotUndone, r.view.unlike(ends[0], ends[len(ends)-1]), fmt.Sprintf("after '%s' the state is not that after '%s':", r.walk.steps[len(ends)-1].text, r.walk.steps[0].text))
 	}
-	if fresh == nil || len(fresh.first().ends) == 0 || fresh.first().ends[0] == nil || rejected(ends[1]) {
+	if fresh == nil || r.walk.field != nil && r.walk.field.pauses() || len(fresh.first().ends) == 0 || fresh.first().ends[0] == nil || rejected(ends[1]) {
 		return out
 	}
 	both := learn(append(slices.Clone(r.runs), fresh.runs...))

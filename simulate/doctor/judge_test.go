@@ -45,6 +45,17 @@ func TestReference_AJobThatIsCreatedAgainIsRunAgain(t *testing.T) {
 	}
 }
 
+// A program may run its Jobs itself. A change by a fault does not run them.
+func TestReference_AFaultDoesNotRunAJob(t *testing.T) {
+	job := change{Who: operator, Verb: "created", Of: ref{"Job.batch", "default/load"}, UID: "1"}
+	touched := change{Who: cluster, Verb: "updated", Of: job.Of, UID: "1"}
+	runs := []*trial{{changes: []change{job}}}
+	r := &reference{walk: walk{name: "create"}, runs: runs, view: learn(runs)}
+	if got := r.judge(&trial{changes: []change{job, touched}}); len(got) > 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
 // A change may ask the program to delete the object, such as a time to live. It cannot be undone, and that is no mistake.
 func TestReference_AChangeThatDeletesTheSampleIsNotUndone(t *testing.T) {
 	sample := &unstructured.Unstructured{Object: map[string]any{
@@ -126,6 +137,33 @@ func TestPollsOf_TheEndOfAHistory(t *testing.T) {
 		events = append(events, at(kit.Stopping, 20*time.Second), at(kit.Changed, 21*time.Second))
 		if got := mostPolls(pollsOf(events)); got["get Pod"] != c.want {
 			t.Errorf("%s: the polls are %v, want %d", name, got, c.want)
+		}
+	}
+}
+
+// A Pod that the program deletes, and a kubelet ends, has been there. What the garbage collector deletes has not been wanted.
+func TestTrial_MostCountsWhatTheProgramDeletes(t *testing.T) {
+	of := ref{"Pod", "default/web-aaaaa"}
+	made, ended := change{Who: operator, Verb: "created", Of: of, UID: "1"}, change{Who: cluster, Verb: "deleted", Of: of, UID: "1"}
+	asked := change{Who: operator, Verb: "updated", Of: of, UID: "1", Fields: "metadata.deletionTimestamp"}
+	for want, changes := range [][]change{{made, ended}, {made, asked, ended}} {
+		if got := (&trial{changes: changes}).most(func(of ref, _ bool) string { return of.String() })[of.String()]; got != want {
+			t.Errorf("after %v there were %d, want %d", changes, got, want)
+		}
+	}
+}
+
+// What ran before a pause is still there after it, and a program that is paused from the start makes nothing.
+func TestReference_APauseDependsOnThePath(t *testing.T) {
+	there, fresh := objects{{"Pod", "default/web"}: {}}, &reference{walk: walk{steps: make([]step, 1)}, runs: []*trial{{ends: []objects{{}}}}}
+	run := &trial{ends: []objects{there, there}, last: there}
+	for name, want := range map[string]int{"suspend": 0, "debug": 1} {
+		sample := &unstructured.Unstructured{Object: map[string]any{"kind": "Pod", "metadata": map[string]any{"namespace": "default", "name": "web"}}}
+		field := &fieldOf{sample: sample, mutation: mutation{path: path{"spec", name}, value: true}}
+		r := &reference{walk: walk{steps: make([]step, 2), field: field}, runs: []*trial{run}}
+		r.view, fresh.view = learn(r.runs), learn(fresh.runs)
+		if got := r.judgeDeclarations(fresh); len(got) != want {
+			t.Errorf("%s: %v, want %d", name, got, want)
 		}
 	}
 }

@@ -25,6 +25,12 @@ type mutation struct {
 	grows bool   // it is a number of things
 }
 
+// pauses reports whether a program that makes the change leaves things as they are from then on.
+func (m mutation) pauses() bool {
+	name, _ := m.path[len(m.path)-1].(string)
+	return m.value == true && slices.Contains([]string{"pause", "paused", "suspend", "suspended"}, name)
+}
+
 // path is where a field is: names, and indexes of lists.
 type path []any
 
@@ -120,6 +126,25 @@ func schemaOf(crds []*unstructured.Unstructured, of *unstructured.Unstructured) 
 		}
 	}
 	return nil
+}
+
+// schemaLike returns a schema of the fields that a value has, for a kind whose schema is not known. The server refuses what
+// the kind does not allow.
+func schemaLike(value any) map[string]any {
+	schema := map[string]any{}
+	switch value := value.(type) {
+	case map[string]any:
+		fields := map[string]any{}
+		for name, inner := range value {
+			fields[name] = schemaLike(inner)
+		}
+		schema["properties"] = fields
+	case []any:
+		if len(value) > 0 {
+			schema["items"] = schemaLike(value[0])
+		}
+	}
+	return schema
 }
 
 // mutationsOf returns changes of the fields of an object's spec that its schema allows: those that it has, and

@@ -218,10 +218,16 @@ func (t *trial) changesAgain(of ref, at time.Duration) bool {
 // most returns how many objects of a name there were at most at one time, but for those that the program has made for an
 // owner that was gone, and the garbage collector has deleted. name gets whether the program has made the object.
 func (t *trial) most(name func(of ref, own bool) string) map[string]int {
-	garbage, made := map[string]bool{}, map[string]bool{}
+	garbage, made, ended := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, c := range t.changes {
-		made[c.UID] = made[c.UID] || c.Verb == "created" && c.Who == operator
-		garbage[c.UID] = c.Verb == "deleted" && c.Who == cluster && made[c.UID]
+		switch {
+		case c.Who == operator && c.Verb == "created":
+			made[c.UID] = true
+		case c.Who == operator && isDeletion(c): // what a kubelet ends then was wanted until here
+			ended[c.UID] = true
+		case c.Who == cluster && c.Verb == "deleted":
+			garbage[c.UID] = made[c.UID] && !ended[c.UID]
+		}
 	}
 	now, most := map[string]int{}, map[string]int{}
 	for _, c := range t.changes {

@@ -55,12 +55,15 @@ func learn(runs []*trial) *view {
 	return v
 }
 
+// generated is how many characters the server adds to generateName.
+const generated = 5
+
 // learnGenerated learns the prefixes of names that the server has generated. Those of two runs may be the same by chance.
 func (v *view) learnGenerated(all objects) {
 	for of, tree := range all {
 		metadata, _ := tree["metadata"].(map[string]any)
 		generate, _ := metadata["generateName"].(string)
-		if prefix, ok := prefixOf(of.Key); ok && generate != "" && strings.HasSuffix(prefix, generate) {
+		if prefix, ok := prefixOf(of.Key); ok && generate != "" && strings.HasSuffix(prefix, generate) && len(of.Key) == len(prefix)+generated {
 			v.prefixes[of.Kind+" "+prefix] = true
 		}
 	}

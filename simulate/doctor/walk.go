@@ -71,11 +71,11 @@ func ending(ctx context.Context, as *client.Client, of *unstructured.Unstructure
 	return apierrors.IsNotFound(err) || err == nil && now.GetDeletionTimestamp() != nil
 }
 
-// remove deletes the objects of custom kinds, the last one first.
+// remove deletes samples as kubectl does, with what they own, the last one first.
 func remove(samples []*unstructured.Unstructured) step {
 	return step{"delete the samples", func(ctx context.Context, as *client.Client) error {
 		for _, sample := range slices.Backward(samples) {
-			if err := as.Delete(ctx, sample.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
+			if err := as.Delete(ctx, sample.DeepCopy(), client.Propagation("Background")); err != nil && !apierrors.IsNotFound(err) {
 				return fmt.Errorf("delete the sample %s %s: %w", sample.GetKind(), kube.KeyOf(sample), err)
 			}
 		}
