@@ -5,6 +5,7 @@ package kubernetes_test
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,9 +13,14 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -156,4 +162,53 @@ func runJobs(ctx context.Context, api kubernetes.Interface, shared informers.Sha
 func runCronJobs(ctx context.Context, api kubernetes.Interface, shared informers.SharedInformerFactory) (func(context.Context, int), error) {
 	c, err := cronjob.NewControllerV2(ctx, shared.Batch().V1().Jobs(), shared.Batch().V1().CronJobs(), api)
 	return c.Run, err
+}
+
+// A set that deletes the claims of Pods that it scales away, and is scaled up before such a claim is gone, waits for that,
+// and no event of the claim wakes it.
+func TestBug_AStatefulSetStaysTooSmall(t *testing.T) {
+	for name, start := range map[string]func(*testing.T) server{"real": startReal, "simulated": startSimulated} {
+		t.Run(name, func(t *testing.T) {
+			g, ctx, at := NewWithT(t), t.Context(), start(t).Config()
+			api := kubernetes.NewForConfigOrDie(at)
+			sets, claims, pods := api.AppsV1().StatefulSets("default"), api.CoreV1().PersistentVolumeClaims("default"), api.CoreV1().Pods("default")
+			running, stop := context.WithCancel(ctx)
+			var work sync.WaitGroup
+			work.Go(func() { g.Expect(program([]newController{runStatefulSets})(running, at)).To(Succeed()) })
+			work.Go(func() { kubelet(running, api, "default") })
+			defer work.Wait()
+			defer stop()
+			change := func(patch string) {
+				t.Helper()
+				_, err := sets.Patch(ctx, "store", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			seen := func() (ready int32, err error) {
+				set, err := sets.Get(ctx, "store", metav1.GetOptions{})
+				if set.Status.ObservedGeneration != set.Generation {
+					return -1, err
+				}
+				return set.Status.ReadyReplicas, err
+			}
+
+			text, err := os.ReadFile("testdata/statefulset.yaml")
+			g.Expect(err).NotTo(HaveOccurred())
+			set := &appsv1.StatefulSet{}
+			g.Expect(yaml.Unmarshal(text, set)).To(Succeed())
+			_, err = sets.Create(ctx, set, metav1.CreateOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Eventually(seen).WithTimeout(long).Should(BeEquivalentTo(3))
+			change(`{"spec":{"replicas":2}}`)
+			g.Eventually(func() error { _, err := pods.Get(ctx, "store-2", metav1.GetOptions{}); return err }).WithTimeout(long).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+			change(`{"spec":{"replicas":3}}`)
+			g.Eventually(seen).WithTimeout(long).Should(BeEquivalentTo(2))
+			// The garbage collector is as late as this.
+			_, err = claims.Patch(ctx, "data-store-2", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(claims.Delete(ctx, "data-store-2", metav1.DeleteOptions{})).To(Succeed())
+			g.Consistently(seen).WithTimeout(20 * time.Second).Should(BeEquivalentTo(2))
+			change(`{"metadata":{"annotations":{"wake":"up"}}}`)
+			g.Eventually(seen).WithTimeout(long).Should(BeEquivalentTo(3))
+		})
+	}
 }
