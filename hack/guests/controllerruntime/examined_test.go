@@ -5,7 +5,6 @@ package controllerruntime_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -13,41 +12,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
-	crclient "sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/simulate/doctor"
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
-
-// program returns an operator's main function: a manager with what setup adds.
-func program(scheme *runtime.Scheme, setup func(context.Context, ctrl.Manager) error) func(context.Context, *rest.Config) error {
-	return func(ctx context.Context, cfg *rest.Config) error {
-		mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-			Scheme: scheme, Logger: logr.Discard(), Metrics: server.Options{BindAddress: "0"},
-			Controller: config.Controller{SkipNameValidation: new(true)},
-		})
-		if err != nil {
-			return err
-		}
-		if err := setup(ctx, mgr); err != nil {
-			return err
-		}
-		return mgr.Start(ctx)
-	}
-}
 
 // moduleFile returns the path of a file of a required module.
 func moduleFile(t *testing.T, module string, parts ...string) string {
@@ -58,7 +32,7 @@ func moduleFile(t *testing.T, module string, parts ...string) string {
 
 // examined is an operator of others, as doctor examines it.
 type examined struct {
-	main    func(context.Context, *rest.Config) error
+	main    program
 	crds    []string
 	samples []string
 	cluster kit.Config
@@ -102,141 +76,13 @@ func (e examined) examine(t *testing.T) {
 		len(r.Findings), r.Ran, r.Plans, r.Took, r.Prepared, r.Patterns, r.Missed, len(r.Refused), r.Skipped)
 }
 
-// opaque in place of a rule: the field has no schema, so that doctor does not change what is inside.
-const opaque = ""
-
-// ruled returns a copy of a CustomResourceDefinition with rules in CEL for fields, by their dotted paths, with [] for
-// the elements of a list: what the operator's webhooks would refuse.
-func ruled(t *testing.T, file string, rules map[string]string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	crd := map[string]any{}
-	if err := yaml.Unmarshal(text, &crd); err != nil {
-		t.Fatal(err)
-	}
-	versions, _, _ := unstructured.NestedSlice(crd, "spec", "versions")
-	for _, version := range versions {
-		for path, rule := range rules {
-			at := []string{"schema", "openAPIV3Schema"}
-			for _, name := range strings.Split(path, ".") {
-				if name == "[]" {
-					at = append(at, "items")
-				} else {
-					at = append(at, "properties", name)
-				}
-			}
-			if rule == opaque {
-				inner := map[string]any{"x-kubernetes-preserve-unknown-fields": true}
-				switch kind, _, _ := unstructured.NestedString(version.(map[string]any), append(at, "type")...); kind {
-				case "array":
-					inner = map[string]any{"type": kind, "items": inner}
-				case "object":
-					inner["type"] = kind
-				}
-				must(t, unstructured.SetNestedField(version.(map[string]any), inner, at...))
-				continue
-			}
-			at = append(at, "x-kubernetes-validations")
-			is, _, _ := unstructured.NestedSlice(version.(map[string]any), at...)
-			if err := unstructured.SetNestedSlice(version.(map[string]any), append(is, map[string]any{"rule": rule}), at...); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := unstructured.SetNestedSlice(crd, versions, "spec", "versions"); err != nil {
-		t.Fatal(err)
-	}
-	if text, err = yaml.Marshal(crd); err != nil {
-		t.Fatal(err)
-	}
-	to := filepath.Join(t.TempDir(), filepath.Base(file))
-	if err := os.WriteFile(to, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return to
-}
-
-// realServer is a real control plane without controllers: a test does what they would do.
-type realServer struct {
-	crclient.Client
-	config *rest.Config
-}
-
-func startReal(t *testing.T, scheme *runtime.Scheme, crds ...string) *realServer {
-	t.Helper()
-	env, err := envtest.Start(t.Context(), envtest.Options{CRDs: crds})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	s := &realServer{config: env.Config()}
-	if s.Client, err = crclient.New(s.config, crclient.Options{Scheme: scheme}); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// transport is a RoundTripper that is a function.
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// run runs an operator, whose requests pass through wrap, until stop is called.
-func (s *realServer) run(t *testing.T, main func(context.Context, *rest.Config) error, wrap func(http.RoundTripper) http.RoundTripper) (stop func()) {
-	t.Helper()
-	cfg := rest.CopyConfig(s.config)
-	if wrap != nil {
-		cfg.Wrap(wrap)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- main(ctx, cfg) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(stop)
-	return stop
-}
-
-// await waits until something is so.
-func await(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !so(); <-time.After(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not after two minutes: %s", what)
-		}
-	}
-}
-
-// must fails the test for an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // read reads the objects of a file of the test data.
 func read[T any](t *testing.T, name string) *T {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "examined", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := new(T)
-	if err := yaml.UnmarshalStrict(text, out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.UnmarshalStrict(text, out))
 	return out
 }
 
@@ -247,17 +93,17 @@ type earlier struct {
 }
 
 // recorded lists the objects of a built-in kind at a path.
-func (s *realServer) recorded(t *testing.T, path string) earlier {
-	t.Helper()
-	next, err := rest.TransportFor(s.config)
-	must(t, err)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.config.Host+path, http.NoBody)
-	must(t, err)
+func (w *world) recorded(path string) earlier {
+	w.t.Helper()
+	next, err := rest.TransportFor(w.cfg)
+	must(w.t, err)
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.cfg.Host+path, http.NoBody)
+	must(w.t, err)
 	r.Header.Set("Accept", runtime.ContentTypeProtobuf)
 	answer, err := next.RoundTrip(r)
-	must(t, err)
+	must(w.t, err)
 	body, err := io.ReadAll(answer.Body)
-	must(t, errors.Join(err, answer.Body.Close()))
+	must(w.t, errors.Join(err, answer.Body.Close()))
 	return earlier{path, answer.Header.Get("Content-Type"), body}
 }
 

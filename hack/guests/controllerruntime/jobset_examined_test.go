@@ -11,9 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
@@ -22,12 +20,10 @@ import (
 	"github.com/flyball-dev/flyball/simulate/doctor"
 )
 
-func jobSetScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	must(t, errors.Join(clientscheme.AddToScheme(scheme), jobset.AddToScheme(scheme)))
-	return scheme
-}
+// jobSet is JobSet's program.
+var jobSet = managed(jobSetScheme, setUpJobSet)
+
+var jobSetScheme = schemeOf(jobset.AddToScheme)
 
 // setUpJobSet adds JobSet's controllers, as its main function does.
 func setUpJobSet(ctx context.Context, mgr ctrl.Manager) error {
@@ -69,7 +65,7 @@ func TestExamine_JobSet(t *testing.T) {
 	} {
 		t.Run(sample, func(t *testing.T) {
 			examined{
-				main: program(jobSetScheme(t), setUpJobSet), crds: []string{ruled(t, jobSetCRD(t), jobSetRules)},
+				main: jobSet, crds: []string{ruled(t, jobSetCRD(t), jobSetRules)},
 				samples: []string{"testdata/examined/" + sample}, known: known, most: 150,
 			}.examine(t)
 		})
@@ -77,22 +73,18 @@ func TestExamine_JobSet(t *testing.T) {
 }
 
 // jobOf returns a Job of the JobSet train; nil: there is none.
-func jobOf(t *testing.T, s *realServer, name string) *batchv1.Job {
-	t.Helper()
+func jobOf(s *world, name string) *batchv1.Job {
+	s.t.Helper()
 	job := &batchv1.Job{}
-	err := s.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "train-" + name + "-0"}, job)
-	if crclient.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
-	if err != nil {
+	if !s.get("train-"+name+"-0", job) {
 		return nil
 	}
 	return job
 }
 
 // endJob ends a Job as the Job controller does.
-func endJob(t *testing.T, s *realServer, job *batchv1.Job, as batchv1.JobConditionType) {
-	t.Helper()
+func endJob(s *world, job *batchv1.Job, as batchv1.JobConditionType) {
+	s.t.Helper()
 	first := map[batchv1.JobConditionType]batchv1.JobConditionType{
 		batchv1.JobComplete: batchv1.JobSuccessCriteriaMet, batchv1.JobFailed: batchv1.JobFailureTarget,
 	}[as]
@@ -108,14 +100,14 @@ func endJob(t *testing.T, s *realServer, job *batchv1.Job, as batchv1.JobConditi
 	} else {
 		job.Status.Failed = 1
 	}
-	must(t, s.Status().Update(t.Context(), job))
+	must(s.t, s.Status().Update(s.t.Context(), job))
 }
 
 // succeeded returns how many Jobs of a kind the JobSet train says have succeeded, and the JobSet.
-func succeeded(t *testing.T, s *realServer, kind string) (int32, *jobset.JobSet) {
-	t.Helper()
+func succeeded(s *world, kind string) (int32, *jobset.JobSet) {
+	s.t.Helper()
 	js := &jobset.JobSet{}
-	must(t, s.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "train"}, js))
+	s.get("train", js)
 	for _, status := range js.Status.ReplicatedJobsStatus {
 		if status.Name == kind {
 			return status.Succeeded, js
@@ -128,21 +120,20 @@ func succeeded(t *testing.T, s *realServer, kind string) (int32, *jobset.JobSet)
 // and run again, although the JobSet's status has counted its success. With a short time the JobSet never completes.
 func TestReal_JobSetRunsASucceededJobAgain(t *testing.T) {
 	t.Parallel()
-	scheme := jobSetScheme(t)
-	s := startReal(t, scheme, jobSetCRD(t))
+	s := realWorld(t, jobSetScheme, jobSetCRD(t))
 	must(t, s.Create(t.Context(), read[jobset.JobSet](t, "jobset-ttl.yaml")))
-	s.run(t, program(scheme, setUpJobSet), nil)
+	s.start(jobSet, nil)
 	seen := map[types.UID]bool{}
 	for range 3 {
 		var job *batchv1.Job
-		await(t, "another Job train-load-0", func() bool { job = jobOf(t, s, "load"); return job != nil && !seen[job.UID] })
+		s.await("another Job train-load-0", func() bool { job = jobOf(s, "load"); return job != nil && !seen[job.UID] })
 		seen[job.UID] = true
-		endJob(t, s, job, batchv1.JobComplete)
-		await(t, "the JobSet counts it", func() bool { n, _ := succeeded(t, s, "load"); return n == 1 })
-		if work := jobOf(t, s, "work"); len(seen) == 2 {
-			endJob(t, s, work, batchv1.JobComplete)
+		endJob(s, job, batchv1.JobComplete)
+		s.await("the JobSet counts it", func() bool { n, _ := succeeded(s, "load"); return n == 1 })
+		if work := jobOf(s, "work"); len(seen) == 2 {
+			endJob(s, work, batchv1.JobComplete)
 			// Now each Job has succeeded. The JobSet is complete only because the one of the second run is there.
-			await(t, "the JobSet is complete", func() bool { _, js := succeeded(t, s, "work"); return js.Status.TerminalState != "" })
+			s.await("the JobSet is complete", func() bool { _, js := succeeded(s, "work"); return js.Status.TerminalState != "" })
 			return
 		}
 		must(t, s.Delete(t.Context(), job, crclient.Preconditions{UID: &job.UID}, crclient.PropagationPolicy(metav1.DeletePropagationBackground)))
@@ -153,29 +144,28 @@ func TestReal_JobSetRunsASucceededJobAgain(t *testing.T) {
 // that still shows them, it deletes the running Jobs of the present attempt, which have the same names.
 func TestReal_JobSetDeletesTheJobsOfItsPresentAttempt(t *testing.T) {
 	t.Parallel()
-	scheme := jobSetScheme(t)
-	s := startReal(t, scheme, jobSetCRD(t))
+	s := realWorld(t, jobSetScheme, jobSetCRD(t))
 	must(t, s.Create(t.Context(), read[jobset.JobSet](t, "jobset-failing.yaml")))
-	stop := s.run(t, program(scheme, setUpJobSet), nil)
-	await(t, "the Jobs of the first attempt", func() bool { return jobOf(t, s, "load") != nil && jobOf(t, s, "work") != nil })
-	old := s.recorded(t, "/apis/batch/v1/jobs")
-	failed := jobOf(t, s, "load")
-	endJob(t, s, failed, batchv1.JobFailed)
+	first := s.start(jobSet, nil)
+	s.await("the Jobs of the first attempt", func() bool { return jobOf(s, "load") != nil && jobOf(s, "work") != nil })
+	old := s.recorded("/apis/batch/v1/jobs")
+	failed := jobOf(s, "load")
+	endJob(s, failed, batchv1.JobFailed)
 	for _, kind := range []string{"load", "work"} {
 		var job *batchv1.Job
-		await(t, "the Jobs of the first attempt are deleted", func() bool { job = jobOf(t, s, kind); return job.DeletionTimestamp != nil })
+		s.await("the Jobs of the first attempt are deleted", func() bool { job = jobOf(s, kind); return job.DeletionTimestamp != nil })
 		job.Finalizers = nil // as the garbage collector, when their Pods are gone
 		must(t, s.Update(t.Context(), job))
 	}
 	var running *batchv1.Job
-	await(t, "the Jobs of the second attempt", func() bool {
-		running = jobOf(t, s, "work")
-		return running != nil && running.Labels["jobset.sigs.k8s.io/restart-attempt"] == "1" && jobOf(t, s, "load") != nil
+	s.await("the Jobs of the second attempt", func() bool {
+		running = jobOf(s, "work")
+		return running != nil && running.Labels["jobset.sigs.k8s.io/restart-attempt"] == "1" && jobOf(s, "load") != nil
 	})
-	stop()
-	s.run(t, program(scheme, setUpJobSet), old.lag)
-	await(t, "the running Job is deleted", func() bool {
-		job := jobOf(t, s, "work")
+	first.end()
+	s.start(jobSet, nil, old.lag)
+	s.await("the running Job is deleted", func() bool {
+		job := jobOf(s, "work")
 		return job == nil || job.UID != running.UID || job.DeletionTimestamp != nil
 	})
 }

@@ -17,9 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	lws "sigs.k8s.io/lws/api/leaderworkerset/v1"
@@ -28,12 +25,10 @@ import (
 	"github.com/flyball-dev/flyball/simulate/doctor"
 )
 
-func lwsScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	must(t, errors.Join(clientscheme.AddToScheme(scheme), lws.AddToScheme(scheme)))
-	return scheme
-}
+// lwsProgram is LeaderWorkerSet's.
+var lwsProgram = managed(lwsScheme, setUpLWS)
+
+var lwsScheme = schemeOf(lws.AddToScheme)
 
 // setUpLWS adds LeaderWorkerSet's controllers, as its main function does.
 func setUpLWS(_ context.Context, mgr ctrl.Manager) error {
@@ -74,7 +69,7 @@ func TestExamine_LeaderWorkerSet(t *testing.T) {
 	} {
 		t.Run(sample, func(t *testing.T) {
 			examined{
-				main: program(lwsScheme(t), setUpLWS), crds: []string{ruled(t, lwsCRD(t), lwsRules)},
+				main: lwsProgram, crds: []string{ruled(t, lwsCRD(t), lwsRules)},
 				samples: []string{"testdata/examined/" + sample}, known: known, most: 60,
 			}.examine(t)
 		})
@@ -85,14 +80,13 @@ func TestExamine_LeaderWorkerSet(t *testing.T) {
 // none of them is ever removed: they have the label of the present revision.
 func TestReal_LeaderWorkerSetLeavesARevisionWithEachTry(t *testing.T) {
 	t.Parallel()
-	scheme := lwsScheme(t)
-	s := startReal(t, scheme, lwsCRD(t))
+	s := realWorld(t, lwsScheme, lwsCRD(t))
 	set := read[lws.LeaderWorkerSet](t, "lws.yaml")
 	set.Spec.LeaderWorkerTemplate.LeaderTemplate.Spec.RestartPolicy = corev1.RestartPolicyNever // not for StatefulSets
 	must(t, s.Create(t.Context(), set))
 	const tries = 6
 	var refused atomic.Int64
-	s.run(t, program(scheme, setUpLWS), func(next http.RoundTripper) http.RoundTripper {
+	s.start(lwsProgram, nil, func(next http.RoundTripper) http.RoundTripper {
 		return transport(func(r *http.Request) (*http.Response, error) {
 			answer, err := next.RoundTrip(r)
 			if err == nil && strings.HasSuffix(r.URL.Path, "/statefulsets/llm") && answer.StatusCode == http.StatusUnprocessableEntity {
@@ -101,7 +95,7 @@ func TestReal_LeaderWorkerSetLeavesARevisionWithEachTry(t *testing.T) {
 			return answer, err
 		})
 	})
-	await(t, "the StatefulSet is refused several times", func() bool { return refused.Load() >= tries })
+	s.await("the StatefulSet is refused several times", func() bool { return refused.Load() >= tries })
 	revisions := &appsv1.ControllerRevisionList{}
 	must(t, s.List(t.Context(), revisions, crclient.InNamespace("default")))
 	keys := map[string]int{}
@@ -160,12 +154,10 @@ func (b heldBody) Read(p []byte) (int, error) {
 }
 
 // leaderOf returns the first Pod of a group's StatefulSet, as its controller makes it.
-func leaderOf(t *testing.T, s *realServer, name string) *corev1.Pod {
-	t.Helper()
+func leaderOf(s *world, name string) *corev1.Pod {
+	s.t.Helper()
 	set := &appsv1.StatefulSet{}
-	await(t, "the StatefulSet "+name, func() bool {
-		return s.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: name}, set) == nil
-	})
+	s.await("the StatefulSet "+name, func() bool { return s.get(name, set) })
 	pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: set.Spec.Template.Spec}
 	pod.Namespace, pod.Name = "default", name+"-0"
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
@@ -176,23 +168,22 @@ func leaderOf(t *testing.T, s *realServer, name string) *corev1.Pod {
 // before the Pod's, from another watch, the set stays Progressing with no ready group for ever.
 func TestReal_LeaderWorkerSetStaysProgressing(t *testing.T) {
 	t.Parallel()
-	scheme := lwsScheme(t)
-	s := startReal(t, scheme, lwsCRD(t))
+	s := realWorld(t, lwsScheme, lwsCRD(t))
 	set, probe := read[lws.LeaderWorkerSet](t, "lws.yaml"), read[lws.LeaderWorkerSet](t, "lws.yaml")
 	set.Spec.LeaderWorkerTemplate.Size = new(int32(1))
 	probe.Name = "probe"
 	pods := &held{path: "/api/v1/pods"}
-	s.run(t, program(scheme, setUpLWS), pods.wrap)
+	s.start(lwsProgram, nil, pods.wrap)
 	must(t, s.Create(t.Context(), set))
 	must(t, s.Create(t.Context(), probe))
-	pod := leaderOf(t, s, "llm")
+	pod := leaderOf(s, "llm")
 	release := pods.hold()
 	must(t, s.Create(t.Context(), pod))
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	must(t, s.Status().Update(t.Context(), pod))
 	group := &appsv1.StatefulSet{}
-	must(t, s.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "llm"}, group))
+	s.get("llm", group)
 	group.Status = appsv1.StatefulSetStatus{
 		ObservedGeneration: group.Generation, Replicas: 1, ReadyReplicas: 1, CurrentReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1, CurrentRevision: "a", UpdateRevision: "a",
 	}
@@ -202,30 +193,28 @@ func TestReal_LeaderWorkerSetStaysProgressing(t *testing.T) {
 		return set.Status
 	}
 	available := func() bool { return meta.IsStatusConditionTrue(now().Conditions, string(lws.LeaderWorkerSetAvailable)) }
-	await(t, "the operator has seen that the group is there", func() bool { return now().Replicas == 1 })
+	s.await("the operator has seen that the group is there", func() bool { return now().Replicas == 1 })
 	// It reconciles one set after the other: when it has done this, it has done all that followed from its own update.
-	await(t, "an update of probe", func() bool {
+	s.await("an update of probe", func() bool {
 		must(t, s.Get(t.Context(), crclient.ObjectKeyFromObject(probe), probe))
 		probe.Spec.Replicas = new(int32(2))
 		return s.Update(t.Context(), probe) == nil
 	})
-	await(t, "the StatefulSet of probe follows", func() bool {
+	s.await("the StatefulSet of probe follows", func() bool {
 		return s.Get(t.Context(), crclient.ObjectKeyFromObject(probe), group) == nil && *group.Spec.Replicas == 2
 	})
 	release()
 	// The watch delivers in order: when the operator acts on this Pod, it has seen that the other one is ready.
-	must(t, s.Create(t.Context(), leaderOf(t, s, "probe")))
-	await(t, "the workers of probe", func() bool {
-		return s.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "probe-0"}, &appsv1.StatefulSet{}) == nil
-	})
+	must(t, s.Create(t.Context(), leaderOf(s, "probe")))
+	s.await("the workers of probe", func() bool { return s.get("probe-0", &appsv1.StatefulSet{}) })
 	if is := now(); available() || is.ReadyReplicas != 0 {
 		t.Errorf("the set is available, with %d ready groups: the mistake is mended", is.ReadyReplicas)
 	}
 	// Any other event helps.
-	await(t, "an update of the set", func() bool {
+	s.await("an update of the set", func() bool {
 		now()
 		set.Annotations = map[string]string{"touched": "yes"}
 		return s.Update(t.Context(), set) == nil
 	})
-	await(t, "the set is available", available)
+	s.await("the set is available", available)
 }

@@ -4,9 +4,6 @@
 package controllerruntime_test
 
 import (
-	"context"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 )
@@ -34,40 +31,4 @@ func TestRabbitMQ_OnTheBridge(t *testing.T) {
 	s := suite{name: "rabbitmq", dir: filepath.Join(at, rabbitMQSuite), binary: rabbitMQ.build(t, at, rabbitMQSuite)}
 	t.Run("real", func(t *testing.T) { s.all(t, realBinaries(t), rabbitMQSpecs) })
 	t.Run("simulated", func(t *testing.T) { s.all(t, simulated, rabbitMQSpecs) })
-}
-
-// TestExamined_RabbitMQ lets doctor examine RabbitMQ's operator, and shows on a real server what it has found. Both are in
-// a file that is added to the package of its suite.
-func TestExamined_RabbitMQ(t *testing.T) {
-	const added = "testdata/examined/rabbitmq"
-	f := foreign{
-		module: rabbitMQ.module, kept: "examined-", packages: rabbitMQ.packages, files: map[string]string{},
-		// It asks the brokers, which are not there.
-		swaps: map[string][]swap{rabbitMQSuite + "/rabbitmqcluster_controller.go": {
-			{"if err := r.updateQuorumStatus(ctx, rabbitmqCluster); err != nil {", "if err := ctx.Err(); err != nil {", 1},
-		}},
-	}
-	for _, name := range []string{"examined_test.go", "cluster.yaml"} {
-		text, err := os.ReadFile(filepath.Join(added, name))
-		must(t, err)
-		f.files[rabbitMQSuite+"/"+name] = string(text)
-	}
-	at := f.copied(t)
-	// Most fields only lengthen the search.
-	crd := filepath.Join(at, "config", "crd", "bases", "rabbitmq.com_rabbitmqclusters.yaml")
-	short, err := os.ReadFile(ruled(t, crd, map[string]string{
-		"spec.affinity": opaque, "spec.imagePullSecrets": opaque, "spec.override": opaque, "spec.secretBackend": opaque, "spec.tls": opaque, "spec.tolerations": opaque,
-	}))
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(at, rabbitMQSuite, "short.yaml"), short, 0o600))
-	binary := f.build(t, at, rabbitMQSuite)
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestExamined", "-test.v", "-test.timeout="+within.String())
-	cmd.Dir = filepath.Join(at, rabbitMQSuite)
-	said, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	t.Logf("%s", said)
 }

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	sandbox "sigs.k8s.io/agent-sandbox/api/v1alpha1"
 	"sigs.k8s.io/agent-sandbox/controllers"
 	claims "sigs.k8s.io/agent-sandbox/extensions/api/v1alpha1"
@@ -18,13 +16,6 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/doctor"
 )
-
-func sandboxScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	must(t, errors.Join(clientscheme.AddToScheme(scheme), sandbox.AddToScheme(scheme), claims.AddToScheme(scheme)))
-	return scheme
-}
 
 // setUpSandboxes adds agent-sandbox's controllers, as its main function does with its extensions.
 func setUpSandboxes(_ context.Context, mgr ctrl.Manager) error {
@@ -70,7 +61,7 @@ func TestExamine_AgentSandbox(t *testing.T) {
 	} {
 		t.Run(sample, func(t *testing.T) {
 			examined{
-				main: program(sandboxScheme(t), setUpSandboxes), crds: sandboxCRDs(t),
+				main: managed(schemeOf(sandbox.AddToScheme, claims.AddToScheme), setUpSandboxes), crds: sandboxCRDs(t),
 				samples: []string{"testdata/examined/" + sample}, known: known, most: 100,
 			}.examine(t)
 		})

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package doctor_test
+package controllerruntime_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ const definitions = "../../config/crd/bases"
 
 // operator returns the program with its own default options, without its monitor of Nodes.
 func operator() program {
-	return managed(schemeOf(appwrapper.AddToScheme), func(mgr ctrl.Manager) error {
+	return managed(schemeOf(appwrapper.AddToScheme), func(_ context.Context, mgr ctrl.Manager) error {
 		options := config.NewAppWrapperConfig()
 		options.Autopilot = nil
 		return (&controller.AppWrapperReconciler{
@@ -98,9 +99,7 @@ func leftAfterSuspension(t *testing.T, crash bool) (left []string) {
 	w := realWorld(t, schemeOf(appwrapper.AddToScheme), definitions)
 	train := &appwrapper.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "train"}}
 	train.Spec.Components = []appwrapper.AppWrapperComponent{{Template: runtime.RawExtension{Raw: []byte(job)}}}
-	if err := w.Create(t.Context(), train); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Create(t.Context(), train))
 	if crash {
 		p := w.start(operator(), func(p *process, r *http.Request) error {
 			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/jobs") {
@@ -112,22 +111,13 @@ func leftAfterSuspension(t *testing.T, crash bool) (left []string) {
 	}
 	w.start(operator(), nil)
 	is := func(phase appwrapper.AppWrapperPhase) func() bool {
-		return func() bool {
-			if err := w.Get(t.Context(), client.ObjectKeyFromObject(train), train); err != nil {
-				t.Fatal(err)
-			}
-			return train.Status.Phase == phase
-		}
+		return func() bool { return w.get("train", train) && train.Status.Phase == phase }
 	}
 	w.await("the AppWrapper runs", is(appwrapper.AppWrapperRunning))
-	if err := w.Patch(t.Context(), train, client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"suspend": true}}`))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Patch(t.Context(), train, client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"suspend": true}}`))))
 	w.await("the AppWrapper is suspended", is(appwrapper.AppWrapperSuspended))
 	jobs := &batchv1.JobList{}
-	if err := w.List(t.Context(), jobs, client.MatchingLabels{appwrapper.AppWrapperLabel: train.Name}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.List(t.Context(), jobs, client.MatchingLabels{appwrapper.AppWrapperLabel: train.Name}))
 	for _, j := range jobs.Items {
 		left = append(left, j.Name)
 	}

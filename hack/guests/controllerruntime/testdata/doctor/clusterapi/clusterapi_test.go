@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package doctor_test
+package controllerruntime_test
 
 import (
 	"context"
@@ -13,12 +13,10 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/flyball-dev/flyball/simulate"
@@ -37,9 +35,9 @@ var scheme = schemeOf(clusterapi.AddToScheme, apiextensionsv1.AddToScheme)
 
 // operator returns the program: its controller of MachineSets. The Machines have no Nodes.
 func operator() program {
-	return managed(scheme, func(mgr ctrl.Manager) error {
+	return managed(scheme, func(ctx context.Context, mgr ctrl.Manager) error {
 		r := &machineset.Reconciler{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), ClusterCache: clustercache.NewFakeEmptyClusterCache()}
-		return r.SetupWithManager(context.Background(), mgr, controller.Options{})
+		return r.SetupWithManager(ctx, mgr, controller.Options{})
 	}, func(options *ctrl.Options) {
 		options.Client = setup.ManagerClientOptions()
 	})
@@ -123,7 +121,7 @@ func TestDoctor(t *testing.T) {
 		cluster.Objects = append(cluster.Objects, runtime.Object(obj))
 	}
 	doctor.Test(t, doctor.Operator{
-		Main: operator(), CRDs: []string{withoutFields(t, definitions)}, Samples: []string{file(t, sample)}, Cluster: cluster,
+		Main: operator(), CRDs: []string{ruled(t, definitions, map[string]string{whole: opaque})}, Samples: []string{file(t, sample)}, Cluster: cluster,
 	})
 }
 
@@ -149,9 +147,7 @@ func TestBug_AMachineWithoutInfrastructureAfterALostAnswer(t *testing.T) {
 func withoutInfrastructure(t *testing.T, lose bool) (machines []string) {
 	w := realWorld(t, scheme, definitions, provider(t))
 	for _, obj := range parsed(t, objects+"---\n"+strings.Replace(sample, "replicas: 2", "replicas: 1", 1)) {
-		if err := w.Create(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Create(t.Context(), obj))
 	}
 	var once sync.Once
 	w.start(operator(), func(_ *process, r *http.Request) (lost error) {
@@ -161,17 +157,12 @@ func withoutInfrastructure(t *testing.T, lose bool) (machines []string) {
 		}
 		return lost
 	})
-	set := &clusterapi.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "workers"}}
+	set := &clusterapi.MachineSet{}
 	w.await("the MachineSet has its Machine", func() bool {
-		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
-			t.Fatal(err)
-		}
-		return set.Status.Replicas != nil && *set.Status.Replicas == 1
+		return w.get("workers", set) && set.Status.Replicas != nil && *set.Status.Replicas == 1
 	})
 	all := &clusterapi.MachineList{}
-	if err := w.List(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.List(t.Context(), all))
 	if len(all.Items) != 1 {
 		t.Errorf("there are %d Machines, and one is wanted", len(all.Items))
 	}
@@ -179,11 +170,7 @@ func withoutInfrastructure(t *testing.T, lose bool) (machines []string) {
 		infrastructure := &unstructured.Unstructured{}
 		infrastructure.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1beta2")
 		infrastructure.SetKind("TestMachine")
-		err := w.Get(t.Context(), client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}, infrastructure)
-		if client.IgnoreNotFound(err) != nil {
-			t.Fatal(err)
-		}
-		if err != nil {
+		if !w.get(m.Spec.InfrastructureRef.Name, infrastructure) {
 			machines = append(machines, m.Name)
 		}
 	}

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package doctor_test
+package controllerruntime_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func (c clock) Now() time.Time { return time.Now().Add(c.ahead) }
 // operator returns the program, with the options that its own main has by default but for how many seconds late it
 // may be.
 func operator(now sleepinfo.Clock, late int64) program {
-	setup := func(mgr ctrl.Manager) error {
+	setup := func(_ context.Context, mgr ctrl.Manager) error {
 		return (&sleepinfo.SleepInfoReconciler{
 			Client: mgr.GetClient(), Log: logr.Discard(), Scheme: mgr.GetScheme(), Clock: now, Metrics: metrics.SetupMetricsOrDie("kube_green"),
 			SleepDelta: late, ManagerName: "kube-green", MaxConcurrentReconciles: 20,
@@ -91,9 +92,7 @@ func replicasAfterANight(t *testing.T, crash bool) int32 {
 	night := &kubegreen.SleepInfo{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "night"}}
 	night.Spec = kubegreen.SleepInfoSpec{Weekdays: "*", SleepTime: "23:00", WakeUpTime: "7:00", TimeZone: "Etc/UTC"}
 	for _, obj := range []client.Object{web, night} {
-		if err := w.Create(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Create(t.Context(), obj))
 	}
 	// at returns a clock that shows a time of the next day, or the day after it, in two seconds.
 	at := func(days, hour int) clock {
@@ -102,10 +101,7 @@ func replicasAfterANight(t *testing.T, crash bool) int32 {
 	}
 	remembered := &corev1.Secret{}
 	operation := func() string {
-		err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "sleepinfo-night"}, remembered)
-		if client.IgnoreNotFound(err) != nil {
-			t.Fatal(err)
-		}
+		w.get("sleepinfo-night", remembered)
 		return string(remembered.Data["operation-type"])
 	}
 	evening := at(1, 23)
@@ -124,8 +120,6 @@ func replicasAfterANight(t *testing.T, crash bool) int32 {
 	p = w.start(operator(at(2, 7), 60), nil)
 	w.await("the Deployments have been woken up", func() bool { return operation() == "WAKE_UP" })
 	p.end()
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(web), web); err != nil {
-		t.Fatal(err)
-	}
+	w.get("web", web)
 	return *web.Spec.Replicas
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package doctor_test
+package controllerruntime_test
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	informers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
@@ -110,23 +109,10 @@ func runsAgain(t *testing.T, down bool) bool {
 		mpi.MPIReplicaTypeLauncher: {Replicas: new(int32(1)), Template: container("launcher")},
 		mpi.MPIReplicaTypeWorker:   {Replicas: new(int32(2)), Template: container("worker")},
 	}
-	if err := w.Create(t.Context(), pi); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Create(t.Context(), pi))
 	launcher := &batchv1.Job{}
-	there := func() bool {
-		err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "pi-launcher"}, launcher)
-		if client.IgnoreNotFound(err) != nil {
-			t.Fatal(err)
-		}
-		return err == nil
-	}
-	finished := func() bool {
-		if err := w.Get(t.Context(), client.ObjectKeyFromObject(pi), pi); err != nil {
-			t.Fatal(err)
-		}
-		return pi.Status.CompletionTime != nil
-	}
+	there := func() bool { return w.get("pi-launcher", launcher) }
+	finished := func() bool { return w.get("pi", pi) && pi.Status.CompletionTime != nil }
 	p := w.start(operator, nil)
 	w.await("the launcher is there", there)
 	if down {
@@ -139,21 +125,15 @@ func runsAgain(t *testing.T, down bool) bool {
 		p.end()
 	}
 	// Kubernetes' controller of TTLs removes the launcher.
-	if err := w.Delete(t.Context(), launcher, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Delete(t.Context(), launcher, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	before := pi.Status.DeepCopy()
 	w.start(operator, nil)
 	if !down {
 		// The operator has handled the MPIJob once it has handled another one.
 		next := &mpi.MPIJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "next"}, Spec: *pi.Spec.DeepCopy()}
-		if err := w.Create(t.Context(), next); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Create(t.Context(), next))
 		other := &batchv1.Job{}
-		w.await("the next MPIJob runs", func() bool {
-			return w.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "next-launcher"}, other) == nil
-		})
+		w.await("the next MPIJob runs", func() bool { return w.get("next-launcher", other) })
 		return there() || pi.Status.CompletionTime == nil || !pi.Status.CompletionTime.Equal(before.CompletionTime)
 	}
 	w.await("there is another launcher", func() bool { return there() && launcher.UID != first })
@@ -168,7 +148,5 @@ func (w *world) complete(job *batchv1.Job) {
 		{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastProbeTime: now, LastTransitionTime: now},
 		{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastProbeTime: now, LastTransitionTime: now},
 	}}
-	if err := w.Status().Update(w.t.Context(), job); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.Status().Update(w.t.Context(), job))
 }

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package doctor_test
+package controllerruntime_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ func (c clock) Now() time.Time { return time.Now().Add(c.ahead) }
 
 // operator returns the program: its controller of ScheduledSparkApplications.
 func operator(ahead time.Duration) program {
-	return managed(schemeOf(spark.AddToScheme), func(mgr ctrl.Manager) error {
+	return managed(schemeOf(spark.AddToScheme), func(_ context.Context, mgr ctrl.Manager) error {
 		options := scheduledsparkapplication.Options{TimestampPrecision: "nanos"}
 		return scheduledsparkapplication.NewReconciler(
 			mgr.GetScheme(), mgr.GetClient(), mgr.GetEventRecorderFor("spark"), clock{ahead: ahead}, options,
@@ -64,7 +65,7 @@ spec:
 
 func TestDoctor(t *testing.T) {
 	// What has run does not follow the fields of a later time.
-	doctor.Test(t, doctor.Operator{Main: operator(0), CRDs: []string{withoutFields(t, definitions)}, Samples: []string{file(t, samples)}})
+	doctor.Test(t, doctor.Operator{Main: operator(0), CRDs: []string{ruled(t, definitions, map[string]string{whole: opaque})}, Samples: []string{file(t, samples)}})
 }
 
 // The operator creates the SparkApplication of a tick under a name with the present time, and then writes the
@@ -87,9 +88,7 @@ func runsOfATick(t *testing.T, conflict bool) (runs []string) {
 	pi.Spec = spark.ScheduledSparkApplicationSpec{Schedule: "0 5 * * *", TimeZone: "Etc/UTC", ConcurrencyPolicy: spark.ConcurrencyAllow}
 	pi.Spec.Template.Type, pi.Spec.Template.SparkVersion = spark.SparkApplicationTypeScala, "4.0.1"
 	pi.Spec.Template.Mode, pi.Spec.Template.MainApplicationFile = spark.DeployModeCluster, new("local:///pi.jar")
-	if err := w.Create(t.Context(), pi); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Create(t.Context(), pi))
 	five := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1).Add(5 * time.Hour)
 	var once sync.Once
 	w.start(operator(time.Until(five)-3*time.Second), func(_ *process, r *http.Request) error {
@@ -105,15 +104,10 @@ func runsOfATick(t *testing.T, conflict bool) (runs []string) {
 		return nil
 	})
 	w.await("the tick is over", func() bool {
-		if err := w.Get(t.Context(), client.ObjectKeyFromObject(pi), pi); err != nil {
-			t.Fatal(err)
-		}
-		return !pi.Status.LastRun.IsZero() && pi.Status.NextRun.After(five)
+		return w.get("pi", pi) && !pi.Status.LastRun.IsZero() && pi.Status.NextRun.After(five)
 	})
 	all := &spark.SparkApplicationList{}
-	if err := w.List(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.List(t.Context(), all))
 	for _, one := range all.Items {
 		runs = append(runs, one.Name)
 	}
