@@ -198,7 +198,6 @@ func (e *examination) run() {
 		more := effective(changed)
 		e.walks = append(e.walks, more...)
 		maps.Copy(references, e.referAll(more))
-		e.report.Prepared = time.Since(began)
 		base = append(base, more...)
 		e.try(references, base, e.ends)
 	}
@@ -390,6 +389,8 @@ func (e *examination) ended() bool {
 
 // referAll runs walks without faults. A walk that the server refuses has no reference.
 func (e *examination) referAll(walks []walk) map[string]*reference {
+	began := time.Now()
+	defer func() { e.report.Prepared += time.Since(began) }()
 	var mu sync.Mutex
 	references := map[string]*reference{}
 	each(e.workers, walks, func(w walk) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,6 +61,21 @@ func TestExamination_HasNoPlanAfterARunWithoutEnd(t *testing.T) {
 	if plans := plansOf("create", &trial{}, nil, byClock); len(plans) != 0 {
 		t.Errorf("a run without steps has the plans %v", plans)
 	}
+}
+
+// The time of a suite's runs without faults has not that of its plans.
+func TestExamination_PreparedIsTheRunsWithoutFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := examinationOf(func(_ walk, p plan, _ uint64, _ *trial) *trial {
+			time.Sleep(time.Second)
+			return &trial{plan: p, asks: []ask{{Who: operator, Write: "create Pod", Of: ref{"Pod", "a"}, Code: 201}}, last: objects{}, took: []time.Duration{1}}
+		})
+		e.walks, e.thrifty, e.budget, e.ends = []walk{{name: "suite", suite: true, steps: make([]step, 1)}}, true, time.Hour, time.Now().Add(time.Hour)
+		e.run()
+		if r := e.report; r.Ran == 0 || r.Prepared != 3*time.Second || r.Took <= r.Prepared {
+			t.Errorf("%d plans were run in %s, and prepared in %s, want three seconds", r.Ran, r.Took, r.Prepared)
+		}
+	})
 }
 
 // What only one run shows does not end the search, not even for a while.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllerruntime_test: this file is also copied into modules of operators that doctor examines.
+// This file is also copied into modules of operators that doctor examines.
 package controllerruntime_test
 
 import (
