@@ -61,6 +61,10 @@ var examinedOperators = []copiedOperator{
 		bugs: []bug{{doctor.TooMany, "Job.batch default/pi-launcher is run twice", doctor.Stale}},
 	},
 	{
+		name: "solr", foreign: foreign{module: "github.com/apache/solr-operator@v0.9.1"},
+		bugs: []bug{{doctor.OtherEnd, "Secret default/search-solrcloud-security-bootstrap is missing", doctor.Intermediate}},
+	},
+	{
 		name: "rabbitmq", foreign: foreign{
 			module: rabbitMQ.module,
 			// It asks the brokers, which are not there.
