@@ -28,7 +28,7 @@ type Report struct {
 	Ran     int `json:"ran"`
 	Missed  int `json:"missed"`
 	Circled int `json:"circled"`
-	// Own is how many faults have hit a request of a suite's spec itself, which is not judged.
+	// Own is how many faults have hit a request of a suite's spec itself, or hidden how it cleans up. They are not judged.
 	Own int `json:"own,omitempty"`
 	// Patterns is how many plans of each pattern were run.
 	Patterns map[Pattern]int `json:"patterns"`
@@ -59,7 +59,7 @@ func (r *Report) summary() string {
 		fmt.Fprintf(&b, "; %d were ended because the program went round in circles during the fault", r.Circled)
 	}
 	if r.Own > 0 {
-		fmt.Fprintf(&b, "; %d hit a request of a spec itself", r.Own)
+		fmt.Fprintf(&b, "; %d hit a request of a spec itself, or hid how it cleans up", r.Own)
 	}
 	if len(r.Refused) > 0 {
 		fmt.Fprintf(&b, "; the server refuses %d changes of fields", len(r.Refused))

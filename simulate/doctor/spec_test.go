@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -181,10 +182,32 @@ func TestReference_JudgeSuite(t *testing.T) {
 	if got := classes(own); len(got) != 0 || !own.own {
 		t.Errorf("a spec that gets the fault itself is %v", got)
 	}
+	// Nobody collects what is made for an object whose deletion the operator has not seen.
+	for kind, want := range map[string]int{"Book": 0, "Page": 1} {
+		orphans := made(1)
+		orphans.plan.Faults, orphans.faults[0].at = kit.Plan{kit.Slow(time.Second, time.Second).Of("Book")}, time.Second
+		orphans.changes = append(orphans.changes, change{Verb: "deleted", Who: user, Of: ref{kind, "a"}, At: time.Second},
+			change{Verb: "created", Who: operator, Of: ref{"Secret", "b"}, At: 2 * time.Second})
+		orphans.outcome([]failure{{"a", "it is there"}}, &tail{}, nil, true)
+		if got := classes(orphans); len(got) != want || orphans.own != (want == 0) {
+			t.Errorf("a spec that fails after a %s was deleted, of which the operator does not see the end, is %v, want %d", kind, got, want)
+		}
+	}
 	hot := made(1)
 	hot.requests["get Pod"] = 5000
 	if got := classes(hot); len(got) != 1 || got[0] != Restless {
 		t.Errorf("5000 requests in place of 10 are %v, want %s", got, Restless)
+	}
+}
+
+// Ginkgo exits in another way if the code chooses specs.
+func TestTrial_OutcomeOfChosenSpecs(t *testing.T) {
+	for code, want := range map[string]int{"197": 0, "1": 1} {
+		out := &trial{}
+		out.outcome(nil, &tail{}, exec.Command("sh", "-c", "exit "+code).Run(), true)
+		if got := out.allWrongs(); len(got) != want {
+			t.Errorf("after the exit code %s %v are wrong, want %d", code, got, want)
+		}
 	}
 }
 

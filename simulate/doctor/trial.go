@@ -60,7 +60,7 @@ type trial struct {
 	requests map[string]int
 	// polls by verb and kind: how often it asks for the same within window, at rest after all faults.
 	polls map[string]int
-	// Of a suite: whether it is known who has sent each write; whether the fault has hit a request of a spec itself.
+	// Of a suite: whether it is known who has sent each write; whether the fault has hit a spec itself.
 	attributed, own bool
 	// write writes the complete history into a directory, and returns the files; nil: there is none.
 	write func(dir string) ([]string, error)
