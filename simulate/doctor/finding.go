@@ -219,6 +219,9 @@ func advice(class Class, pattern Pattern) string {
 	if class == Panicked {
 		return "Check what may be nil or missing at this line: a field that is absent, an object that is not in the cache yet, a map that was never made."
 	}
+	if class == LeftBehind {
+		return "Give what is made an owner reference, so that the garbage collector deletes it, or delete it before the finalizer is removed; remove the finalizer even if there is nothing left to delete."
+	}
 	if class == Restless && pattern == Declarative {
 		return "Watch what changes, and do nothing if it is as wanted. Wait longer before each further try: a program that asks without end slows down the API server for all others."
 	}

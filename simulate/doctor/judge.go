@@ -33,6 +33,8 @@ const (
 	OtherEnd Class = "other end state"
 	// NotUndone: a change that is undone leaves something behind.
 	NotUndone Class = "not undone"
+	// LeftBehind: something is left when the samples are deleted.
+	LeftBehind Class = "left behind"
 	// PathDependent: the same desired state leads to other objects, depending on what was before.
 	PathDependent Class = "depends on the path"
 	// Restless: the program does not come to rest.
@@ -43,7 +45,7 @@ const (
 
 // severity orders classes.
 func (c Class) severity() int {
-	return slices.Index([]Class{Panicked, LosesState, TooMany, SpecFails, OtherEnd, NotUndone, PathDependent, Restless, MadeAnew, Violates}, c)
+	return slices.Index([]Class{Panicked, LosesState, TooMany, SpecFails, OtherEnd, NotUndone, LeftBehind, PathDependent, Restless, MadeAnew, Violates}, c)
 }
 
 // verdict is one thing that is wrong in a run.
@@ -77,14 +79,14 @@ func (r *reference) judge(t *trial) (out []verdict) {
 		return r.judgeSuite(t)
 	}
 	out = append(out, r.judgeRules(t)...)
-	if !r.walk.gone { // else nothing is wanted in the end, and what is made for it is garbage
+	if r.walk.gone == nil { // else nothing is wanted in the end, and what is made for it is garbage
 		deleted := r.judgeDeletions(t)
 		out = append(append(out, deleted...), r.judgeRepetitions(t, deleted)...)
 		out = append(out, r.judgeCounts(t)...)
 	}
 	if t.last != nil && r.first().last != nil && !slices.ContainsFunc(out, func(v verdict) bool { return v.class == Restless }) {
 		for _, u := range r.view.unlike(r.first().last, t.last) {
-			if r.walk.gone && u.extra < 0 { // the program may not even have seen the samples
+			if r.walk.gone != nil && u.extra < 0 { // the program may not even have seen the samples
 				continue
 			}
 			out = append(out, verdict{OtherEnd, u.name, fieldsOf(u), "at the end " + u.String(), u.of})
@@ -313,6 +315,9 @@ func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
 	if !r.isComplete() {
 		return nil
 	}
+	if r.walk.gone != nil {
+		return r.judgeLeftovers(ends[len(ends)-1])
+	}
 	mentioned := func(class Class, found []unlike, text string) {
 		for _, u := range found {
 			// Times that are on one side alone tell how the state was reached.
@@ -334,6 +339,42 @@ func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
 	maps.Copy(both.masks, fresh.view.masks)
 	mentioned(PathDependent, both.unlike(fresh.first().ends[0], ends[1]), fmt.Sprintf("after '%s' the state is not that after '%s':", r.walk.steps[1].text, fresh.walk.steps[0].text))
 	return out
+}
+
+// judgeLeftovers returns the samples that are not gone, and what the program has made for one and nothing deletes. What
+// keeps data may be left on purpose.
+func (r *reference) judgeLeftovers(end objects) (out []verdict) {
+	for _, sample := range r.walk.gone {
+		of := refOf(sample.GroupVersionKind().GroupKind().String(), kube.KeyOf(sample))
+		if is := (&unstructured.Unstructured{Object: end[of]}); is.Object != nil {
+			out = append(out, verdict{LeftBehind, of.String(), "", fmt.Sprintf("%s is deleted by the user, and never gone: its finalizers are %q", of, is.GetFinalizers()), of})
+		}
+	}
+	made := map[string]bool{}
+	for _, c := range r.first().changes {
+		made[c.UID] = made[c.UID] || c.Verb == "created" && c.Who == operator
+	}
+	for _, of := range sortedRefs(end) {
+		is := &unstructured.Unstructured{Object: end[of]}
+		if !made[string(is.GetUID())] || len(is.GetOwnerReferences()) > 0 || keepsData(of.Kind) || !r.isFor(is) {
+			continue
+		}
+		out = append(out, verdict{LeftBehind, r.view.name(of), "", fmt.Sprintf("%s is left after '%s', and has no owner", of, r.walk.steps[len(r.walk.steps)-1].text), of})
+	}
+	return out
+}
+
+// isFor reports whether the name or the labels of an object say that it is for one of the samples that are deleted.
+func (r *reference) isFor(obj *unstructured.Unstructured) bool {
+	texts := append(slices.Collect(maps.Values(obj.GetLabels())), obj.GetName())
+	return slices.ContainsFunc(r.walk.gone, func(sample *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, sample.GetName()) })
+	})
+}
+
+// keepsData reports whether objects of a kind may be left when nothing needs them any more.
+func keepsData(kind string) bool {
+	return kind == "PersistentVolumeClaim" || kind == "PersistentVolume" || kind == "Secret" || kind == "Namespace"
 }
 
 // isComplete reports whether there is a state after each step of the first run, and the user's object is still there after its change:

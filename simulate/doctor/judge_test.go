@@ -9,8 +9,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
@@ -83,6 +86,36 @@ func TestReference_AChangeThatDeletesTheSampleIsNotUndone(t *testing.T) {
 				t.Errorf("%d things are wrong, want %d: %v", len(got), c.want, got)
 			}
 		})
+	}
+}
+
+// What the program makes for a sample has to go with it, and so has the sample.
+func TestReference_WhatIsLeftBehind(t *testing.T) {
+	object := func(apiVersion, kind, name string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+		u.SetName(name)
+		u.SetUID(types.UID(kind + name))
+		return u
+	}
+	sample, owned := object("example.dev/v1", "Shop", "corner"), object("v1", "ConfigMap", "corner-b")
+	owned.SetOwnerReferences([]metav1.OwnerReference{{Name: "it"}})
+	labelled := object("v1", "ConfigMap", "x")
+	labelled.SetLabels(map[string]string{"shop": "corner"})
+	for name, c := range map[string]struct {
+		left *unstructured.Unstructured
+		who  string
+		want int
+	}{
+		"by name": {object("v1", "ConfigMap", "corner-a"), operator, 1}, "by label": {labelled, operator, 1}, "the sample": {sample, user, 1},
+		"owned": {owned, operator, 0}, "data": {object("v1", "PersistentVolumeClaim", "corner-a"), operator, 0},
+		"of all": {object("v1", "ConfigMap", "settings"), operator, 0}, "of another": {object("v1", "ConfigMap", "corner-a"), cluster, 0},
+	} {
+		of := refOf(c.left.GroupVersionKind().GroupKind().String(), kube.KeyOf(c.left))
+		run := &trial{ends: []objects{{}, {of: c.left.Object}}, changes: []change{{Who: c.who, Verb: "created", Of: of, UID: string(c.left.GetUID())}}}
+		r := &reference{walk: walk{name: "delete", gone: []*unstructured.Unstructured{sample}, steps: make([]step, 2)}, runs: []*trial{run}, view: learn([]*trial{run})}
+		if got := r.judgeDeclarations(nil); len(got) != c.want {
+			t.Errorf("%s: got %v, want %d", name, got, c.want)
+		}
 	}
 }
 

@@ -25,8 +25,8 @@ type walk struct {
 	returns bool
 	// fresh is the walk that creates at once what this one reaches by its second step; empty: none.
 	fresh string
-	// gone: in the end the samples are deleted.
-	gone bool
+	// gone are the samples that are deleted in the end.
+	gone []*unstructured.Unstructured
 	// plain: no faults are tried.
 	plain bool
 	// suite: the specs of a suite are the user. There is one step.
@@ -114,7 +114,7 @@ func walksOf(samples []*unstructured.Unstructured, custom []*unstructured.Unstru
 	made, gone := create(samples), remove(custom)
 	all = append(all,
 		walk{name: "create", steps: []step{made}},
-		walk{name: "delete", steps: []step{made, gone}, gone: true},
+		walk{name: "delete", steps: []step{made, gone}, gone: custom},
 		walk{name: "create again", steps: []step{made, gone, made}, returns: true},
 	)
 	for i, f := range fields {

@@ -53,7 +53,7 @@ var patients = map[string]patient{
 			return &page{TypeMeta: typed("Page"), ObjectMeta: meta("page"), Spec: pageSpec{"text", "plain"}}
 		},
 		[]string{"remembered before it is written"},
-		[]string{"status written from a stale object", "UID not checked", "no owner"},
+		[]string{"status written from a stale object", "UID not checked"},
 	},
 	"store": {
 		func(bug string) func(*manager.Manager) error {
@@ -71,7 +71,7 @@ var patients = map[string]patient{
 			return &pool{TypeMeta: typed("Pool"), ObjectMeta: meta("pool"), Spec: poolSpec{2}}
 		},
 		[]string{"second step only after the first"},
-		[]string{"UID remembered by name"},
+		[]string{"UID remembered by name", "surplus counted by a stale read", "workers known by their label"},
 	},
 }
 
