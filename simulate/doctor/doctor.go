@@ -32,7 +32,7 @@ type Operator struct {
 	// CRDs are files or directories of CustomResourceDefinitions, beside those of Cluster.
 	CRDs []string
 	// Samples are files or directories of objects that a user creates, in their order. The custom resources
-	// among them are changed and deleted too.
+	// among them are changed and deleted too; if there is none, all are.
 	Samples []string
 	// Cluster is everything else: the Scheme, Webhooks, Objects that exist at the start, Actors. Zero: the
 	// actors of a cluster are the garbage collector, namespaces and workloads. Seeds and Faults are not used.
