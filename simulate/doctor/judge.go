@@ -183,23 +183,19 @@ func (r *reference) judgeRules(t *trial) (out []verdict) {
 	return out
 }
 
-// stateful are kinds whose objects hold what cannot be made again.
-func stateful(kind string) bool {
+// ofDeletion returns the class of a deletion: some kinds hold what cannot be made again.
+func ofDeletion(kind string) Class {
 	switch kind {
 	case "PersistentVolumeClaim", "Secret", "StatefulSet.apps", "Job.batch", "Namespace", "Pod":
-		return true
+		return LosesState
 	}
-	return false
+	return MadeAnew
 }
 
 // judgeDeletions returns objects that the program has deleted more often than without faults.
 func (r *reference) judgeDeletions(t *trial) (out []verdict) {
 	for _, e := range r.excesses(t, isDeletion) {
-		class := MadeAnew
-		if stateful(e.last.Of.Kind) {
-			class = LosesState
-		}
-		out = append(out, verdict{class, e.name, "", fmt.Sprintf("%s is deleted %s, and %s without the fault%s", e.name, times(e.here), times(e.most), at(e.last.Line)), e.last.Of})
+		out = append(out, verdict{ofDeletion(e.last.Of.Kind), e.name, "", fmt.Sprintf("%s is deleted %s, and %s without the fault%s", e.name, times(e.here), times(e.most), at(e.last.Line)), e.last.Of})
 	}
 	return out
 }

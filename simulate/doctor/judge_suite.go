@@ -32,11 +32,7 @@ func (r *reference) judgeSuite(t *trial) (out []verdict) {
 	now, gone := t.most(ownKind), t.deleted()
 	for _, kind := range slices.Sorted(maps.Keys(gone)) {
 		if gone[kind] > deleted[kind] {
-			class := MadeAnew
-			if stateful(kind) {
-				class = LosesState
-			}
-			out = append(out, verdict{class, kind, "", fmt.Sprintf("the operator deletes %d objects of %s, and at most %d without the fault", gone[kind], kind, deleted[kind]), ref{}})
+			out = append(out, verdict{ofDeletion(kind), kind, "", fmt.Sprintf("the operator deletes %d objects of %s, and at most %d without the fault", gone[kind], kind, deleted[kind]), ref{}})
 		}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(now)) {
