@@ -325,6 +325,9 @@ func (e *examination) tryBatch(r *reference, batch []plan, until time.Time) {
 	}
 	t := e.play(r.walk, together(batch), 1, r.first())
 	verdicts := r.judge(t)
+	if len(verdicts) > 0 && (e.first || len(batch) > 1) {
+		verdicts = e.confirm(r, t, verdicts)
+	}
 	switch {
 	case t.refused == searchEnded:
 	case t.refused != "":
@@ -335,9 +338,6 @@ func (e *examination) tryBatch(r *reference, batch []plan, until time.Time) {
 			e.tried[p.ID()] = false
 		}
 	case len(batch) == 1:
-		if e.first && len(verdicts) > 0 {
-			verdicts = e.confirm(r, t, verdicts)
-		}
 		e.judge(verdicts, t, batch[0].Pattern)
 		e.count(batch[0], t, e.report.Plans)
 	case len(verdicts) == 0 && !t.own:
@@ -350,7 +350,8 @@ func (e *examination) tryBatch(r *reference, batch []plan, until time.Time) {
 	}
 }
 
-// confirm returns the verdicts on a run that another run of its plan shows too, so that no chance ends the search.
+// confirm returns the verdicts on a run that another run of its plan shows too, so that no chance ends the search or
+// divides a batch.
 func (e *examination) confirm(r *reference, t *trial, verdicts []verdict) []verdict {
 	again := e.play(r.walk, t.plan, t.seed, r.first())
 	if again.refused != "" {
