@@ -61,6 +61,9 @@ func (c classic) content(ctx context.Context, of *coreac.ConfigMapApplyConfigura
 			return err
 		}
 		meta := metav1.ObjectMeta{Namespace: key.Namespace, GenerateName: key.Name + "-", Labels: labels}
+		for _, owner := range of.OwnerReferences {
+			meta.OwnerReferences = append(meta.OwnerReferences, metav1.OwnerReference{APIVersion: *owner.APIVersion, Kind: *owner.Kind, Name: *owner.Name, UID: *owner.UID})
+		}
 		return c.Create(ctx, &corev1.ConfigMap{ObjectMeta: meta})
 	}
 	err := c.Get(ctx, key, &corev1.ConfigMap{})
