@@ -46,17 +46,13 @@ func TestActors_StubsWriteAStatus(t *testing.T) {
 // A status that the server refuses is tried once, and an Event says why.
 func TestActors_StubsReportARefusal(t *testing.T) {
 	statuses := &simulate.Statuses{{Group: "apps", Kind: "Deployment"}: {"replicas": int64(-1)}}
-	wait := func() {
-		time.Sleep(time.Minute)
-		synctest.Wait()
-	}
 	acting(t, simulate.Options{}, simulate.Actors{Statuses: statuses}, func(p *play) {
 		const at = "/apis/apps/v1/namespaces/ns/deployments"
 		spec := `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}`
 		p.must("POST "+at, `{"metadata":{"name":"web"},`+spec+`}`)
-		wait()
+		settle(p)
 		p.must("PUT "+at+"/web", `{"metadata":{"name":"web","labels":{"changed":"yes"}},`+spec+`}`)
-		wait()
+		settle(p)
 		var refused []string
 		for _, event := range p.must("GET /api/v1/namespaces/ns/events", "")["items"].([]any) {
 			fields := event.(map[string]any)
