@@ -180,7 +180,7 @@ func (t *trial) read(h *kit.History, begun []time.Duration) {
 			t.asks = append(t.asks, ask{At: e.At, Step: at, Who: who, Write: e.Name + " " + e.Kind + e.Subresource(), Of: ref{e.Kind, e.Key}, Run: e.Run, path: pathOf(e.Text)})
 		case kit.Answered:
 			if i, ok := open[e.Request]; ok {
-				t.asks[i].Code = e.Code
+				t.asks[i].Code, t.asks[i].Done = e.Code, e.At
 				delete(open, e.Request)
 			}
 		default:

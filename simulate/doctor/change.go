@@ -64,6 +64,7 @@ func (c change) String() string {
 // ask is one write that was asked for.
 type ask struct {
 	At   time.Duration
+	Done time.Duration // when it was answered
 	Step int
 	Who  string
 	// Write is the verb, the kind and the subresource, such as "update Pod/status".

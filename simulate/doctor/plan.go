@@ -172,7 +172,7 @@ func plansOf(walk string, t *trial, owners []string, p pace) []plan {
 	if len(t.took) == 0 {
 		return nil
 	}
-	a := analysis{walk: walk, t: t, moments: momentsOf(t), last: len(t.took) - 1, owners: owners, pace: p}
+	a := analysis{walk: walk, t: t, moments: momentsOf(t), last: len(t.took) - 1, owners: owners, pace: p, states: map[string]bool{}}
 	a.crashes()
 	a.refusals()
 	a.blindness()
@@ -195,6 +195,25 @@ type analysis struct {
 	owners  []string // kinds of the user's objects
 	pace    pace
 	plans   []plan
+	states  map[string]bool // at which faults have plans
+}
+
+// changes returns how many changes there were until a time, of a kind or by a client; empty: all.
+func (a *analysis) changes(of string, until time.Duration) (n int) {
+	for _, c := range a.t.changes {
+		if c.At < until && !excused(c.Of.Kind) && (of == "" || c.Of.Kind == of || c.Who == of) {
+			n++
+		}
+	}
+	return n
+}
+
+// again reports whether a fault has a plan at the same state already, such as after a write that has changed nothing.
+func (a *analysis) again(fault string, state ...int) bool {
+	at := fmt.Sprint(fault, state)
+	known := a.states[at]
+	a.states[at] = true
+	return known
 }
 
 // add adds a plan. Of those with one class the first ones are the most promising.
@@ -231,7 +250,9 @@ func (a *analysis) crashes() {
 		if m.done == 0 {
 			continue
 		}
-		a.add(Intermediate, m.Write, 0, m.after(kit.Crash(a.pace.down)))
+		if !a.again("crash", a.changes("", m.Done+1), a.changes(cluster, m.Done+a.pace.down)) {
+			a.add(Intermediate, m.Write, 0, m.after(kit.Crash(a.pace.down)))
+		}
 		a.add(LostAnswer, m.Write, 0, m.after(kit.LoseResponse()))
 	}
 	if a.last == 0 {
@@ -240,7 +261,7 @@ func (a *analysis) crashes() {
 	// It is down while the user goes on. What it misses matters more than what it has written.
 	down := a.pace.beyond(a.t.took[a.last-1])
 	for _, m := range a.of(a.last-1, operator) {
-		if m.done > 0 {
+		if m.done > 0 && !a.again("down", a.changes("", m.Done+1)) {
 			a.add(Intermediate, "down "+a.walk, a.last, m.after(kit.Crash(down)))
 		}
 	}
@@ -265,13 +286,19 @@ func (a *analysis) blindness() {
 				continue
 			}
 			hidden, late := m.before(kit.Slow(a.pace.blind, a.pace.blind).Of(m.Of.Kind)), 0
+			from, until := a.changes(m.Of.Kind, m.At), a.changes(m.Of.Kind, m.At+a.pace.blind)
 			for _, owner := range a.owners {
-				if owner != m.Of.Kind && slices.Contains(a.t.watched, owner) {
+				if owner == m.Of.Kind || !slices.Contains(a.t.watched, owner) {
+					continue
+				}
+				late = 1 // the program may not look again
+				if !a.again("poked by "+owner+m.Of.Kind, from, until, a.changes("", m.At+a.pace.poke)) {
 					a.add(Stale, "poked "+m.Write, 0, hidden, kit.ForeignWrite().Of(owner).At(a.pace.later(m.At)))
-					late = 1 // the program may not look again
 				}
 			}
-			a.addLate(late, Stale, m.Write, 0, hidden)
+			if from < until && !a.again("hidden "+m.Of.Kind, from, until) { // else it misses nothing
+				a.addLate(late, Stale, m.Write, 0, hidden)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ package doctor
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
@@ -39,5 +40,37 @@ func TestOrdered_TheMostDifferentPlansComeFirst(t *testing.T) {
 	}
 	if got.String() != want {
 		t.Errorf("the order is %s, want %s: each number is a plan, and each bar ends a turn", got.String(), want)
+	}
+}
+
+// A write that changes nothing leaves the state in which a crash, or what is hidden from then on, has a plan already.
+func TestPlansOf_OnePlanForAState(t *testing.T) {
+	pod := ref{"Pod", "default/a"}
+	write := func(at time.Duration) ask {
+		return ask{At: at, Done: at + time.Second/2, Who: operator, Write: "update Pod", Of: pod, Code: 200}
+	}
+	run := &trial{
+		took: []time.Duration{time.Minute}, watched: []string{"Pod"}, asks: []ask{write(time.Second), write(2 * time.Second), write(5 * time.Second)},
+		changes: []change{{At: time.Second, Who: operator, Verb: "created", Of: pod}},
+	}
+	count := func() map[Pattern]int {
+		all := map[Pattern]int{}
+		for _, p := range plansOf("create", run, nil, virtual) {
+			if len(p.Faults) > 0 && !p.travels() {
+				all[p.Pattern]++
+			}
+		}
+		return all
+	}
+	if got := count(); got[Intermediate] != 1 || got[Stale] != 1 || got[LostAnswer] != 3 {
+		t.Errorf("of three writes of which one changes something there are the plans %v", got)
+	}
+	run.changes = append(run.changes, change{At: 2 * time.Second, Who: operator, Verb: "updated", Of: pod})
+	if got := count(); got[Intermediate] != 2 || got[Stale] != 2 {
+		t.Errorf("of three writes of which two change something there are the plans %v", got)
+	}
+	run.changes = append(run.changes, change{At: 6 * time.Second, Who: cluster, Verb: "updated", Of: pod})
+	if got := count(); got[Intermediate] != 3 || got[Stale] != 4 { // one hides what the cluster does
+		t.Errorf("if the cluster changes something after the third one there are the plans %v", got)
 	}
 }

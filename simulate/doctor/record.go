@@ -354,7 +354,7 @@ func (r *recorder) Answered(q simulate.Request, code int) {
 	}
 	delete(r.mu.open, q.Number)
 	a := &r.mu.trial.asks[i]
-	a.Code = code
+	a.Code, a.Done = code, r.now().Sub(r.mu.start)
 	if what := fmt.Sprintf("%s asks to %s %s, which is answered with %d", a.Who, a.Write, a.Of.Key, code); r.mu.moves[what] < sameWrites {
 		r.moveLocked(what)
 	}
