@@ -359,7 +359,7 @@ func (e *examination) confirm(r *reference, t *trial, verdicts []verdict) []verd
 	}
 	shown := r.judge(again)
 	return slices.DeleteFunc(verdicts, func(v verdict) bool {
-		return !slices.ContainsFunc(shown, func(other verdict) bool { return idOf(other) == idOf(v) })
+		return !slices.ContainsFunc(shown, func(other verdict) bool { return other.alike(v) })
 	})
 }
 
@@ -660,7 +660,7 @@ func (e *examination) write(dir string) error {
 
 // shows reports whether a run has what is found.
 func shows(r *reference, t *trial, f *Finding) bool {
-	return slices.ContainsFunc(r.judge(t), func(v verdict) bool { return idOf(v) == f.ID })
+	return slices.ContainsFunc(r.judge(t), func(v verdict) bool { return v.alike(f.verdict) })
 }
 
 // mends reports whether a finding is gone with a remedy.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -59,6 +60,13 @@ type verdict struct {
 
 // key identifies a verdict among those of other runs.
 func (v verdict) key() string { return string(v.class) + " " + v.what + " " + v.parts }
+
+var digits = regexp.MustCompile(`\d+`)
+
+// alike reports whether another run shows the same. It may do so on another one of several objects with numbers.
+func (v verdict) alike(other verdict) bool {
+	return v.class == other.class && v.parts == other.parts && digits.ReplaceAllString(v.what, "0") == digits.ReplaceAllString(other.what, "0")
+}
 
 // reference is a walk without faults.
 type reference struct {

@@ -200,3 +200,20 @@ func TestReference_APauseDependsOnThePath(t *testing.T) {
 		}
 	}
 }
+
+// Which of several volumes a fault hits is chance.
+func TestVerdict_AnotherObjectWithANumberIsAlike(t *testing.T) {
+	one := verdict{class: OtherEnd, what: "PersistentVolumeClaim default/data-zoo-1", parts: "spec.resources"}
+	for _, c := range []struct {
+		other verdict
+		want  bool
+	}{
+		{verdict{class: OtherEnd, what: "PersistentVolumeClaim default/data-zoo-12", parts: one.parts}, true},
+		{verdict{class: OtherEnd, what: "PersistentVolumeClaim default/log-zoo-1", parts: one.parts}, false},
+		{verdict{class: OtherEnd, what: one.what, parts: "missing"}, false},
+	} {
+		if got := one.alike(c.other); got != c.want {
+			t.Errorf("%v is alike: %t, want %t", c.other, got, c.want)
+		}
+	}
+}
