@@ -354,7 +354,7 @@ func (e *examination) tryBatch(r *reference, batch []plan, until time.Time) {
 // divides a batch.
 func (e *examination) confirm(r *reference, t *trial, verdicts []verdict) []verdict {
 	again := e.play(r.walk, t.plan, t.seed, r.first())
-	if again.refused != "" {
+	if again.refused != "" || again.own || !again.aimed() || again.isBlind() { // it says nothing
 		return verdicts
 	}
 	shown := r.judge(again)
@@ -603,12 +603,31 @@ func (e *examination) repeat(r *reference, f *Finding) (confirmed bool) {
 	return f.Tries == 0 || confirmed && (!r.walk.suite || f.Repeated == f.Tries) // a spec that fails by chance may fail again
 }
 
+// goes reports whether what a process leaves behind is gone later, and takes note of that.
+func (e *examination) goes(r *reference, f *Finding) bool {
+	if !e.thrifty {
+		return false
+	}
+	p := f.plan
+	p.patient = true
+	t := e.play(r.walk, p, f.seed, r.first())
+	late := &reference{walk: r.walk, runs: []*trial{t}, view: r.view}
+	if t.refused != "" || slices.ContainsFunc(late.judgeDeclarations(nil), func(v verdict) bool { return v.alike(f.verdict) }) {
+		return false
+	}
+	e.skip("not repeatable, as it is gone later: "+f.Text, false)
+	return true
+}
+
 // finish repeats what was found, tries the remedies, and writes the report.
 func (e *examination) finish(references map[string]*reference) {
 	for _, f := range e.found.sorted() {
 		r := references[f.plan.Walk]
 		if r == nil || f.Pattern == Declarative {
-			f.Repeated, f.Tries = 1, 1 // both reference runs have been compared
+			if f.Class == LeftBehind && e.goes(r, f) {
+				continue
+			}
+			f.Repeated, f.Tries = 1, 1 // all runs without faults have been compared
 			e.report.Findings = append(e.report.Findings, f)
 			continue
 		}

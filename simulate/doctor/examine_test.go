@@ -101,6 +101,26 @@ func TestTryBatch_ChanceDoesNotEndTheSearch(t *testing.T) {
 	}
 }
 
+// A repetition whose fault hits a spec itself does not say that the plans of a batch are right.
+func TestTryBatch_ARepetitionThatSaysNothing(t *testing.T) {
+	runs := 0
+	e := examinationOf(func(_ walk, p plan, _ uint64, _ *trial) *trial {
+		out := played(p, "")
+		out.addWrong(wrong{specRule + "TestShop", "it fails"})
+		runs++
+		out.own = runs == 2
+		return out
+	})
+	r := referenceOf()
+	r.walk.suite = true
+	other := onePlan
+	other.Hurry = 1
+	e.tryBatch(r, []plan{onePlan, other}, time.Now().Add(time.Hour))
+	if len(e.found.all) != 1 || runs != 4 {
+		t.Errorf("there are %d findings after %d runs, want one after 4", len(e.found.all), runs)
+	}
+}
+
 // A plan that could not be run is not counted, and the report says why once.
 func TestTryBatch_ARefusedPlanIsNotTried(t *testing.T) {
 	for why, want := range map[string]int{"no port is free": 1, searchEnded: 0} {

@@ -220,12 +220,9 @@ func (r *reference) judgeRepetitions(t *trial, deleted []verdict) (out []verdict
 			made[c.UID] = c.Line
 		}
 		_, ours := made[c.UID]
-		return ours && c.Verb == "updated" && c.Who == cluster
+		return ours && c.Verb == "updated" && c.Who == cluster && !strings.HasPrefix(c.Fields, "metadata.annotations") // a fault's mark
 	}
 	for _, e := range r.excesses(t, runs) {
-		if e.most == 0 && r.view.stable[e.last.Of] { // nothing runs it without faults, so a fault has touched it
-			continue
-		}
 		if !slices.ContainsFunc(deleted, func(v verdict) bool { return v.what == e.name }) {
 			text := fmt.Sprintf("%s is run %s, and %s without the fault%s", e.name, times(e.here), times(e.most), at(made[e.last.UID]))
 			out = append(out, verdict{TooMany, e.name, "runs", text, e.last.Of})
@@ -320,7 +317,7 @@ func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
 		return nil
 	}
 	if r.walk.gone != nil {
-		return r.judgeLeftovers(ends[len(ends)-1])
+		return r.judgeLeftovers()
 	}
 	mentioned := func(class Class, found []unlike, text string) {
 		for _, u := range found {
@@ -345,34 +342,53 @@ func (r *reference) judgeDeclarations(fresh *reference) (out []verdict) {
 	return out
 }
 
-// judgeLeftovers returns the samples that are not gone, and what the program has made for one and nothing deletes. What
-// keeps data may be left on purpose.
-func (r *reference) judgeLeftovers(end objects) (out []verdict) {
-	for _, sample := range r.walk.gone {
-		of := refOf(sample.GroupVersionKind().GroupKind().String(), kube.KeyOf(sample))
-		if is := (&unstructured.Unstructured{Object: end[of]}); is.Object != nil {
-			out = append(out, verdict{LeftBehind, of.String(), "", fmt.Sprintf("%s is deleted by the user, and never gone: its finalizers are %q", of, is.GetFinalizers()), of})
+// judgeLeftovers returns the samples that are not gone, and what the program has made for one and nothing deletes, in all
+// runs. What keeps data may be left on purpose.
+func (r *reference) judgeLeftovers() (out []verdict) {
+	for i, run := range r.runs {
+		left := map[string]verdict{}
+		for _, v := range r.leftIn(run) {
+			left[v.what] = v
 		}
+		if i == 0 {
+			out = slices.Collect(maps.Values(left))
+		}
+		out = slices.DeleteFunc(out, func(v verdict) bool { return left[v.what].what == "" })
 	}
-	made := map[string]bool{}
-	for _, c := range r.first().changes {
-		made[c.UID] = made[c.UID] || c.Verb == "created" && c.Who == operator
+	return slices.SortedFunc(slices.Values(out), func(a, b verdict) int { return cmp.Compare(a.what, b.what) })
+}
+
+// leftIn returns what one run leaves behind.
+func (r *reference) leftIn(t *trial) (out []verdict) {
+	if len(t.ends) < len(r.walk.steps) {
+		return nil
+	}
+	end, made := t.ends[len(r.walk.steps)-1], map[string]bool{}
+	for _, c := range t.changes {
+		made[c.UID] = made[c.UID] || c.Verb == "created" && c.Who == operator && c.At >= t.begun()
 	}
 	for _, of := range sortedRefs(end) {
 		is := &unstructured.Unstructured{Object: end[of]}
-		if !made[string(is.GetUID())] || len(is.GetOwnerReferences()) > 0 || keepsData(of.Kind) || !r.isFor(is) {
-			continue
+		sample := slices.ContainsFunc(r.walk.gone, func(s *unstructured.Unstructured) bool {
+			return of == refOf(s.GroupVersionKind().GroupKind().String(), kube.KeyOf(s))
+		})
+		switch {
+		case sample && is.GetDeletionTimestamp() != nil:
+			out = append(out, verdict{LeftBehind, of.String(), "", fmt.Sprintf("%s is deleted by the user, and never gone: its finalizers are %q", of, is.GetFinalizers()), of})
+		case !sample && made[string(is.GetUID())] && len(is.GetOwnerReferences()) == 0 && !keepsData(of.Kind) && r.isFor(is):
+			text := fmt.Sprintf("%s is left after '%s', and has no owner", of, r.walk.steps[len(r.walk.steps)-1].text)
+			out = append(out, verdict{LeftBehind, r.view.name(of), "", text, of})
 		}
-		out = append(out, verdict{LeftBehind, r.view.name(of), "", fmt.Sprintf("%s is left after '%s', and has no owner", of, r.walk.steps[len(r.walk.steps)-1].text), of})
 	}
 	return out
 }
 
-// isFor reports whether the name or the labels of an object say that it is for one of the samples that are deleted.
+// isFor reports whether the name or a label of an object says that it is for one of the samples that are deleted.
 func (r *reference) isFor(obj *unstructured.Unstructured) bool {
-	texts := append(slices.Collect(maps.Values(obj.GetLabels())), obj.GetName())
 	return slices.ContainsFunc(r.walk.gone, func(sample *unstructured.Unstructured) bool {
-		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, sample.GetName()) })
+		name := sample.GetName()
+		return obj.GetName() == name || strings.HasPrefix(obj.GetName(), name+"-") || strings.HasSuffix(obj.GetName(), "-"+name) ||
+			slices.Contains(slices.Collect(maps.Values(obj.GetLabels())), name)
 	})
 }
 

@@ -51,7 +51,7 @@ func TestReference_AJobThatIsCreatedAgainIsRunAgain(t *testing.T) {
 // A program may run its Jobs itself. A change by a fault does not run them.
 func TestReference_AFaultDoesNotRunAJob(t *testing.T) {
 	job := change{Who: operator, Verb: "created", Of: ref{"Job.batch", "default/load"}, UID: "1"}
-	touched := change{Who: cluster, Verb: "updated", Of: job.Of, UID: "1"}
+	touched := change{Who: cluster, Verb: "updated", Of: job.Of, UID: "1", Fields: "metadata.annotations.touched"}
 	runs := []*trial{{changes: []change{job}}}
 	r := &reference{walk: walk{name: "create"}, runs: runs, view: learn(runs)}
 	if got := r.judge(&trial{changes: []change{job, touched}}); len(got) > 0 {
@@ -97,7 +97,8 @@ func TestReference_WhatIsLeftBehind(t *testing.T) {
 		u.SetUID(types.UID(kind + name))
 		return u
 	}
-	sample, owned := object("example.dev/v1", "Shop", "corner"), object("v1", "ConfigMap", "corner-b")
+	sample, owned, ending := object("example.dev/v1", "Shop", "corner"), object("v1", "ConfigMap", "corner-b"), object("example.dev/v1", "Shop", "corner")
+	ending.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
 	owned.SetOwnerReferences([]metav1.OwnerReference{{Name: "it"}})
 	labelled := object("v1", "ConfigMap", "x")
 	labelled.SetLabels(map[string]string{"shop": "corner"})
@@ -106,15 +107,20 @@ func TestReference_WhatIsLeftBehind(t *testing.T) {
 		who  string
 		want int
 	}{
-		"by name": {object("v1", "ConfigMap", "corner-a"), operator, 1}, "by label": {labelled, operator, 1}, "the sample": {sample, user, 1},
+		"by name": {object("v1", "ConfigMap", "corner-a"), operator, 1}, "by label": {labelled, operator, 1}, "the sample": {ending, user, 1},
+		"a new sample": {sample, user, 0}, "of another with the word": {object("v1", "ConfigMap", "corners"), operator, 0},
 		"owned": {owned, operator, 0}, "data": {object("v1", "PersistentVolumeClaim", "corner-a"), operator, 0},
 		"of all": {object("v1", "ConfigMap", "settings"), operator, 0}, "of another": {object("v1", "ConfigMap", "corner-a"), cluster, 0},
 	} {
 		of := refOf(c.left.GroupVersionKind().GroupKind().String(), kube.KeyOf(c.left))
 		run := &trial{ends: []objects{{}, {of: c.left.Object}}, changes: []change{{Who: c.who, Verb: "created", Of: of, UID: string(c.left.GetUID())}}}
-		r := &reference{walk: walk{name: "delete", gone: []*unstructured.Unstructured{sample}, steps: make([]step, 2)}, runs: []*trial{run}, view: learn([]*trial{run})}
+		r := &reference{walk: walk{name: "delete", gone: []*unstructured.Unstructured{sample}, steps: make([]step, 2)}, runs: []*trial{run, run}, view: learn([]*trial{run})}
 		if got := r.judgeDeclarations(nil); len(got) != c.want {
 			t.Errorf("%s: got %v, want %d", name, got, c.want)
+		}
+		r.runs[1] = &trial{ends: []objects{{}, {}}}
+		if got := r.judgeDeclarations(nil); len(got) != 0 {
+			t.Errorf("%s: %v is not left in each run", name, got)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (f fieldOf) name() string {
 func different(fields []fieldOf) (out []fieldOf) {
 	known, first := map[string]bool{}, map[string]*unstructured.Unstructured{}
 	for _, f := range fields {
-		kind := f.sample.GetKind()
+		kind := f.sample.GroupVersionKind().GroupKind().String()
 		text := fmt.Sprintln(kind, f.path, f.how, f.was, f.value)
 		if known[text] {
 			continue
@@ -145,7 +145,7 @@ func different(fields []fieldOf) (out []fieldOf) {
 		if first[kind] == nil {
 			first[kind] = f.sample
 		}
-		if f.of = kind; f.sample != first[kind] {
+		if f.of = f.sample.GetKind(); f.sample != first[kind] {
 			f.of += " " + aim.KeyText(kube.KeyOf(f.sample))
 		}
 		out = append(out, f)
