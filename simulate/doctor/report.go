@@ -22,7 +22,7 @@ type Report struct {
 	Test     string     `json:"test"`
 	Findings []*Finding `json:"findings"`
 	// Plans is how many plans there are, Ran how many were run within the budget, and Missed how many of those
-	// had no moment for their fault. Circled is how many were ended because the program went round in circles
+	// never reached their fault. Circled is how many were ended because the program went round in circles
 	// while it could not see what it does; they are not judged.
 	Plans   int `json:"plans"`
 	Ran     int `json:"ran"`
@@ -53,13 +53,13 @@ func (r *Report) summary() string {
 	}
 	fmt.Fprintf(&b, "; tried: %s", r.covered())
 	if r.Missed > 0 {
-		fmt.Fprintf(&b, "; %d had no moment for their fault", r.Missed)
+		fmt.Fprintf(&b, "; %d never reached their fault", r.Missed)
 	}
 	if r.Circled > 0 {
 		fmt.Fprintf(&b, "; %d were ended because the program went round in circles during the fault", r.Circled)
 	}
 	if r.Own > 0 {
-		fmt.Fprintf(&b, "; %d hit a request of a spec itself, or hid how it cleans up", r.Own)
+		fmt.Fprintf(&b, "; %d hit a request of a spec itself, or hid its cleanup", r.Own)
 	}
 	if len(r.Refused) > 0 {
 		fmt.Fprintf(&b, "; the server refuses %d changes of fields", len(r.Refused))
