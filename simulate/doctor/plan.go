@@ -201,7 +201,7 @@ type analysis struct {
 // changes returns how many changes there were until a time, of a kind or by a client; empty: all.
 func (a *analysis) changes(of string, until time.Duration) (n int) {
 	for _, c := range a.t.changes {
-		if c.At < until && !excused(c.Of.Kind) && (of == "" || c.Of.Kind == of || c.Who == of) {
+		if c.At < until && !ignored(c.Of.Kind) && !(isHistory(c.Of.Kind) && c.Who == cluster) && (of == "" || c.Of.Kind == of || c.Who == of) {
 			n++
 		}
 	}

@@ -45,32 +45,38 @@ func TestOrdered_TheMostDifferentPlansComeFirst(t *testing.T) {
 
 // A write that changes nothing leaves the state in which a crash, or what is hidden from then on, has a plan already.
 func TestPlansOf_OnePlanForAState(t *testing.T) {
-	pod := ref{"Pod", "default/a"}
-	write := func(at time.Duration) ask {
-		return ask{At: at, Done: at + time.Second/2, Who: operator, Write: "update Pod", Of: pod, Code: 200}
-	}
-	run := &trial{
-		took: []time.Duration{time.Minute}, watched: []string{"Pod"}, asks: []ask{write(time.Second), write(2 * time.Second), write(5 * time.Second)},
-		changes: []change{{At: time.Second, Who: operator, Verb: "created", Of: pod}},
-	}
-	count := func() map[Pattern]int {
-		all := map[Pattern]int{}
-		for _, p := range plansOf("create", run, nil, virtual) {
-			if len(p.Faults) > 0 && !p.travels() {
-				all[p.Pattern]++
-			}
+	for _, kind := range []string{"Pod", "ReplicaSet.apps"} { // a program may own what is a workload's history
+		of := ref{kind, "default/a"}
+		write := func(at time.Duration) ask {
+			return ask{At: at, Done: at + time.Second/2, Who: operator, Write: "update " + kind, Of: of, Code: 200}
 		}
-		return all
-	}
-	if got := count(); got[Intermediate] != 1 || got[Stale] != 1 || got[LostAnswer] != 3 {
-		t.Errorf("of three writes of which one changes something there are the plans %v", got)
-	}
-	run.changes = append(run.changes, change{At: 2 * time.Second, Who: operator, Verb: "updated", Of: pod})
-	if got := count(); got[Intermediate] != 2 || got[Stale] != 2 {
-		t.Errorf("of three writes of which two change something there are the plans %v", got)
-	}
-	run.changes = append(run.changes, change{At: 6 * time.Second, Who: cluster, Verb: "updated", Of: pod})
-	if got := count(); got[Intermediate] != 3 || got[Stale] != 4 { // one hides what the cluster does
-		t.Errorf("if the cluster changes something after the third one there are the plans %v", got)
+		run := &trial{
+			took: []time.Duration{time.Minute}, watched: []string{kind}, asks: []ask{write(time.Second), write(2 * time.Second), write(5 * time.Second)},
+			changes: []change{{At: time.Second, Who: operator, Verb: "created", Of: of}},
+		}
+		count := func() map[Pattern]int {
+			all := map[Pattern]int{}
+			for _, p := range plansOf("create", run, nil, virtual) {
+				if len(p.Faults) > 0 && !p.travels() {
+					all[p.Pattern]++
+				}
+			}
+			return all
+		}
+		if got := count(); got[Intermediate] != 1 || got[Stale] != 1 || got[LostAnswer] != 3 {
+			t.Errorf("%s: of three writes of which one changes something there are the plans %v", kind, got)
+		}
+		run.changes = append(run.changes, change{At: 2 * time.Second, Who: operator, Verb: "updated", Of: of})
+		if got := count(); got[Intermediate] != 2 || got[Stale] != 2 {
+			t.Errorf("%s: of three writes of which two change something there are the plans %v", kind, got)
+		}
+		run.changes = append(run.changes, change{At: 6 * time.Second, Who: cluster, Verb: "updated", Of: of})
+		more := 1
+		if isHistory(kind) { // what the cluster does to it says nothing
+			more = 0
+		}
+		if got := count(); got[Intermediate] != 2+more || got[Stale] != 2+2*more { // one hides what the cluster does
+			t.Errorf("%s: if the cluster changes something after the third one there are the plans %v", kind, got)
+		}
 	}
 }
