@@ -365,10 +365,11 @@ func (e *examination) confirm(r *reference, t *trial, verdicts []verdict) []verd
 
 // plansFor returns the plans of a walk by a run without faults.
 func (e *examination) plansFor(w walk, t *trial) []plan {
+	all := e.only != "" // which plan of a state is left depends on the times of this run
 	if w.suite {
-		return suitePlans(w.name, t)
+		return suitePlans(w.name, t, all)
 	}
-	return plansOf(w.name, t, e.owners, e.pace)
+	return plansOf(w.name, t, e.owners, e.pace, all)
 }
 
 // plans returns those of walks.

@@ -58,7 +58,7 @@ func TestExamination_HasNoPlanAfterARunWithoutEnd(t *testing.T) {
 			t.Errorf("%s: the walk has a plan", name)
 		}
 	}
-	if plans := plansOf("create", &trial{}, nil, byClock); len(plans) != 0 {
+	if plans := plansOf("create", &trial{}, nil, byClock, false); len(plans) != 0 {
 		t.Errorf("a run without steps has the plans %v", plans)
 	}
 }

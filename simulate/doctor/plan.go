@@ -167,12 +167,12 @@ const (
 )
 
 // plansOf returns the plans for the last step of a walk, by the analysis of a run without faults. Earlier steps
-// are the last steps of other walks.
-func plansOf(walk string, t *trial, owners []string, p pace) []plan {
+// are the last steps of other walks. all: also those whose fault meets the same state as that of another one.
+func plansOf(walk string, t *trial, owners []string, p pace, all bool) []plan {
 	if len(t.took) == 0 {
 		return nil
 	}
-	a := analysis{walk: walk, t: t, moments: momentsOf(t), last: len(t.took) - 1, owners: owners, pace: p, states: map[string]bool{}}
+	a := analysis{walk: walk, t: t, moments: momentsOf(t), last: len(t.took) - 1, owners: owners, pace: p, all: all, states: map[string]bool{}}
 	a.crashes()
 	a.refusals()
 	a.blindness()
@@ -195,6 +195,7 @@ type analysis struct {
 	owners  []string // kinds of the user's objects
 	pace    pace
 	plans   []plan
+	all     bool
 	states  map[string]bool // at which faults have plans
 }
 
@@ -213,7 +214,7 @@ func (a *analysis) again(fault string, state ...int) bool {
 	at := fmt.Sprint(fault, state)
 	known := a.states[at]
 	a.states[at] = true
-	return known
+	return known && !a.all
 }
 
 // add adds a plan. Of those with one class the first ones are the most promising.
@@ -296,7 +297,7 @@ func (a *analysis) blindness() {
 					a.add(Stale, "poked "+m.Write, 0, hidden, kit.ForeignWrite().Of(owner).At(a.pace.later(m.At)))
 				}
 			}
-			if from < until && !a.again("hidden "+m.Of.Kind, from, until) { // else it misses nothing
+			if (from < until || a.all) && !a.again("hidden "+m.Of.Kind, from, until) { // else it misses nothing
 				a.addLate(late, Stale, m.Write, 0, hidden)
 			}
 		}

@@ -175,9 +175,9 @@ var bySuite = pace{blind: 1500 * time.Millisecond}
 
 // suitePlans returns the plans for a suite. The operator is in the process of the specs, so it is not ended. A change that
 // is hidden until there is another one would be hidden for ever where a spec waits for its effect.
-func suitePlans(walk string, t *trial) []plan {
+func suitePlans(walk string, t *trial, all bool) []plan {
 	left := []kit.Verb{kit.Crash(0).Verb, kit.TimeTravel(0, 0).Verb, kit.Pause(0).Verb, kit.Coalesce().Verb}
-	plans := slices.DeleteFunc(plansOf(walk, t, nil, bySuite), func(p plan) bool {
+	plans := slices.DeleteFunc(plansOf(walk, t, nil, bySuite, all), func(p plan) bool {
 		return slices.ContainsFunc(p.Faults, func(op kit.Op) bool { return slices.Contains(left, op.Verb) })
 	})
 	a := analysis{walk: walk, t: t, moments: momentsOf(t), pace: bySuite}
