@@ -61,7 +61,7 @@ func TestReference_JudgesPollsAtRest(t *testing.T) {
 		return out
 	}
 	faults := kit.Plan{kit.LoseResponse()}
-	for _, c := range []struct{ with, without, want int }{{30, 0, 1}, {30, 10, 0}, {20, 0, 0}, {50, 10, 1}} {
+	for _, c := range []struct{ with, without, want int }{{40, 0, 0}, {41, 0, 1}, {50, 15, 0}, {51, 15, 1}} {
 		r := &reference{runs: []*trial{run(nil, c.without)}, view: &view{}}
 		if got := r.judge(run(faults, c.with)); len(got) != c.want {
 			t.Errorf("%d polls, and %d without the fault, are %v", c.with, c.without, got)
