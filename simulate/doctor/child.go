@@ -161,10 +161,10 @@ func (t *trial) live(ctx context.Context, w walk, on *inRealTime, like *trial) e
 		return nil
 	}
 	t.last = t.content(on.server())
-	t.polls = on.polls()
 	if len(t.plan.Faults) == 0 {
-		on.in.learnGap(on.record)
+		on.in.learnGap(on.record) // before polls, which waits
 	}
+	t.polls = on.polls()
 	return nil
 }
 
