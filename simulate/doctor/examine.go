@@ -195,10 +195,12 @@ func (e *examination) run() {
 		maps.Copy(references, e.referAll(slices.DeleteFunc(fresh, func(w walk) bool { return !isAskedFor(w, references) })))
 	}
 	if changed := e.judgeWalks(references); !e.ended() {
-		more := effective(changed)
-		e.walks = append(e.walks, more...)
-		maps.Copy(references, e.referAll(more))
-		base = append(base, more...)
+		if time.Now().Before(e.ends) {
+			more := effective(changed)
+			e.walks = append(e.walks, more...)
+			maps.Copy(references, e.referAll(more))
+			base = append(base, more...)
+		}
 		e.try(references, base, e.ends)
 	}
 	all := coverage{}
@@ -258,6 +260,8 @@ func (e *examination) noteForeign(r *reference) {
 
 // alone runs the only plan, and the walk without faults that it belongs to.
 func (e *examination) alone() map[string]*reference {
+	const enough = 24 * time.Hour // the budget is for many plans
+	e.ends = time.Now().Add(enough)
 	for _, w := range e.walks { // walks are plans without faults too
 		if (plan{Walk: w.name, Pattern: Declarative}).ID() != e.only {
 			continue

@@ -78,6 +78,42 @@ func TestExamination_PreparedIsTheRunsWithoutFaults(t *testing.T) {
 	})
 }
 
+// After the budget no run of a walk begins, and the only plan has its time whatever the search for it has taken.
+func TestExamination_TheBudget(t *testing.T) {
+	const took, name = 10 * time.Minute, "Shop size changed"
+	field := &fieldOf{sample: &unstructured.Unstructured{Object: map[string]any{"kind": "Shop"}}, mutation: mutation{path: path{"spec"}}}
+	made := ask{Who: operator, Write: "create Pod", Of: ref{"Pod", "a"}, Code: 201}
+	for budget, faulty := range map[time.Duration]bool{6 * took: false, 20 * took: true} {
+		synctest.Test(t, func(t *testing.T) {
+			runs := map[string]int{}
+			search := func() *examination {
+				e := examinationOf(func(w walk, p plan, _ uint64, _ *trial) *trial {
+					time.Sleep(took)
+					runs[w.name]++
+					out := played(p, "")
+					out.last, out.took, out.asks = objects{}, make([]time.Duration, len(w.steps)), []ask{made}
+					out.changes = []change{{Step: 1, Who: operator, Verb: "created", Of: made.Of}}
+					return out
+				})
+				e.walks = []walk{{name: "create", steps: make([]step, 1)}, {name: name, plain: true, field: field, steps: make([]step, 2)}}
+				e.budget, e.ends = budget, time.Now().Add(budget)
+				return e
+			}
+			e := search()
+			e.run()
+			if runs[name] == 0 || (runs["set "+name] > 0) != faulty {
+				t.Errorf("with a budget of %s the runs are %v", budget, runs)
+			}
+			only := search()
+			only.only = plan{Walk: "create", Faults: kit.Plan{kit.Reject(1, 500).BeforeWrite(made.Write, 1)}, Pattern: Conflict}.ID()
+			only.budget, only.ends = took, time.Now().Add(took)
+			if only.run(); only.report.Ran != 1 {
+				t.Errorf("%d plans were run alone, want 1", only.report.Ran)
+			}
+		})
+	}
+}
+
 // What only one run shows does not end the search, not even for a while.
 func TestTryBatch_ChanceDoesNotEndTheSearch(t *testing.T) {
 	runs, always := 0, false
