@@ -141,6 +141,9 @@ func (op Operator) prepare() (subject, kit.Config, error) {
 	if statuses != nil {
 		cfg.Actors.Statuses = statuses
 	}
+	if cfg.Stay > 0 {
+		cfg.Stay = max(cfg.Stay, window) // for pollsOf
+	}
 	cfg.MaxEvents = cmp.Or(cfg.MaxEvents, usualEvents+eventsOfAnObject*len(cfg.Objects)+eventsOfASample*len(s.samples))
 	for _, space := range s.namespaces {
 		if !slices.Contains(cfg.Namespaces, space) {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
@@ -111,6 +112,16 @@ func TestExamination_TheBudget(t *testing.T) {
 				t.Errorf("%d plans were run alone, want 1", only.report.Ran)
 			}
 		})
+	}
+}
+
+// At the end only time passes for as long as polls are counted, whatever Stay is.
+func TestOperator_StaysWhilePollsAreCounted(t *testing.T) {
+	for stay, want := range map[time.Duration]time.Duration{0: 0, time.Second: window, time.Hour: time.Hour} {
+		op := Operator{Setup: func(*manager.Manager) error { return nil }, Samples: []string{"testdata/gate.yaml"}, Cluster: kit.Config{Stay: stay}}
+		if _, cfg, err := op.prepare(); err != nil || cfg.Stay != want {
+			t.Errorf("Stay is %s for %s, want %s: %v", cfg.Stay, stay, want, err)
+		}
 	}
 }
 
