@@ -54,6 +54,11 @@ func TestCommand_FindsAPlantedBug(t *testing.T) {
 	t.Error("no finding says that the Secret is missing after a crash, is repeated by each repetition, and names the user agent")
 }
 
+// notJudged returns what is not judged, but for what is not repeatable: a machine with other work may be late by chance.
+func notJudged(r *doctor.Report) []string {
+	return slices.DeleteFunc(r.Skipped, func(text string) bool { return strings.HasPrefix(text, "not repeatable: ") })
+}
+
 // A right program has no finding although it polls, has random names, holds a Lease when it is killed, ignores SIGTERM,
 // has a port that no two processes can share, and has forked. Nothing of it is left.
 func TestCommand_ARightProgramHasNoFinding(t *testing.T) {
@@ -82,8 +87,7 @@ func TestCommand_ARightProgramHasNoFinding(t *testing.T) {
 	c := gatesOf(t, "polls, random, elected, stubborn, forks", reportTo+"="+reports.Addr().String(), listenAt+"="+address)
 	c.MostPlans = 8
 	r := examine(t, c)
-	byChance := func(text string) bool { return strings.HasPrefix(text, "not repeatable: ") }
-	if skipped := slices.DeleteFunc(r.Skipped, byChance); len(r.Findings) > 0 || len(skipped) > 0 || r.Ran != c.MostPlans {
+	if skipped := notJudged(r); len(r.Findings) > 0 || len(skipped) > 0 || r.Ran != c.MostPlans {
 		t.Errorf("%d findings, %d of %d plans run, not judged: %v", len(r.Findings), r.Ran, c.MostPlans, skipped)
 	}
 	_ = reports.Close()
@@ -130,7 +134,7 @@ func TestCommand_FindsAThrottledLoop(t *testing.T) {
 	isLoop := func(f *doctor.Finding) bool {
 		return f.Class == doctor.Restless && strings.Contains(f.Text, "requests to get ConfigMap for the same")
 	}
-	if r := examine(t, c); len(r.Findings) != 1 || !isLoop(r.Findings[0]) {
+	if r := examine(t, c); !slices.ContainsFunc(r.Findings, isLoop) {
 		t.Errorf("the findings are %v, want one of the loop", r.Findings)
 	}
 }
@@ -179,8 +183,8 @@ func TestCommand_SeveralBinaries(t *testing.T) {
 	c := gatesOf(t, "right")
 	c.With, c.Args, c.MostPlans = []string{c.Args[0] + " second-half"}, append(c.Args, "first-half"), 2
 	r := examine(t, c)
-	if len(r.Findings)+len(r.Skipped) > 0 || r.Ran != c.MostPlans || !writes(r, "create ConfigMap") || !writes(r, "create Secret") {
-		t.Errorf("%d findings in %d plans, not judged: %v, tried: %v; want no finding, and the writes of both", len(r.Findings), r.Ran, r.Skipped, r.Coverage)
+	if skipped := notJudged(r); len(r.Findings)+len(skipped) > 0 || r.Ran != c.MostPlans || !writes(r, "create ConfigMap") || !writes(r, "create Secret") {
+		t.Errorf("%d findings in %d plans, not judged: %v, tried: %v; want no finding, and the writes of both", len(r.Findings), r.Ran, skipped, r.Coverage)
 	}
 }
 

@@ -186,7 +186,9 @@ func (e *examination) run() {
 		}
 		e.made = first.first().last
 	}
-	maps.Copy(references, e.referAll(base[1:]))
+	if !e.ended() {
+		maps.Copy(references, e.referAll(base[1:]))
+	}
 	if e.thrifty { // the most promising plans come before the walks of fields
 		e.try(references, base, e.ends.Add(-e.budget/2))
 	}

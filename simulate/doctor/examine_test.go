@@ -125,6 +125,23 @@ func TestOperator_StaysWhilePollsAreCounted(t *testing.T) {
 	}
 }
 
+// One finding that is enough may be one of the first walk without faults.
+func TestExamination_TheFirstWalkMayHaveTheFinding(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		others := 0
+		e := examinationOf(func(w walk, p plan, _ uint64, _ *trial) *trial {
+			if w.name != "create" {
+				others++
+			}
+			return &trial{plan: p, last: objects{}, took: []time.Duration{1}, polls: map[string]int{"get Pod": manyPolls + 1}}
+		})
+		e.first, e.walks = first, []walk{{name: "create", steps: make([]step, 1)}, {name: "delete", steps: make([]step, 1)}}
+		if e.run(); len(e.report.Findings) != 1 || (others == 0) != first {
+			t.Errorf("if one is enough (%t), there are %d findings, and %d runs of the second walk", first, len(e.report.Findings), others)
+		}
+	}
+}
+
 // What only one run shows does not end the search, not even for a while.
 func TestTryBatch_ChanceDoesNotEndTheSearch(t *testing.T) {
 	runs, always := 0, false
