@@ -43,23 +43,30 @@ func TestActors_StubsWriteAStatus(t *testing.T) {
 	})
 }
 
-// A status that the server refuses is tried once, and an Event says why.
+// A status that the server refuses is tried once, and an Event of each object says why.
 func TestActors_StubsReportARefusal(t *testing.T) {
-	statuses := &simulate.Statuses{{Group: "apps", Kind: "Deployment"}: {"replicas": int64(-1)}}
+	bad := map[string]any{"replicas": int64(-1)}
+	statuses := &simulate.Statuses{{Group: "apps", Kind: "Deployment"}: bad, {Group: "apps", Kind: "ReplicaSet"}: bad}
 	acting(t, simulate.Options{}, simulate.Actors{Statuses: statuses}, func(p *play) {
-		const at = "/apis/apps/v1/namespaces/ns/deployments"
+		const at = "/apis/apps/v1/namespaces/ns/"
+		name := strings.Repeat("w", 253)
 		spec := `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}`
-		p.must("POST "+at, `{"metadata":{"name":"web"},`+spec+`}`)
-		settle(p)
-		p.must("PUT "+at+"/web", `{"metadata":{"name":"web","labels":{"changed":"yes"}},`+spec+`}`)
-		settle(p)
-		var refused []string
+		for _, kind := range []string{"deployments", "replicasets"} {
+			p.must("POST "+at+kind, `{"metadata":{"name":"`+name+`"},`+spec+`}`)
+			settle(p)
+			p.must("PUT "+at+kind+"/"+name, `{"metadata":{"name":"`+name+`","labels":{"changed":"yes"}},`+spec+`}`)
+			settle(p)
+		}
+		refused := map[string]string{}
 		for _, event := range p.must("GET /api/v1/namespaces/ns/events", "")["items"].([]any) {
 			fields := event.(map[string]any)
-			refused = append(refused, fmt.Sprint(fields["reason"], " ", fields["message"], " ", fields["involvedObject"].(map[string]any)["name"]))
+			about := fields["involvedObject"].(map[string]any)
+			refused[fmt.Sprint(about["kind"], " ", about["name"])] += fmt.Sprint(fields["reason"], " ", fields["message"])
 		}
-		if len(refused) != 1 || !strings.HasPrefix(refused[0], simulate.StatusRefused+" ") || !strings.Contains(refused[0], "status.replicas") || !strings.HasSuffix(refused[0], " web") {
-			t.Errorf("the Events are %q", refused)
+		for _, kind := range []string{"Deployment", "ReplicaSet"} {
+			if is := refused[kind+" "+name]; !strings.HasPrefix(is, simulate.StatusRefused+" ") || !strings.Contains(is, "status.replicas") || strings.Count(is, simulate.StatusRefused) != 1 {
+				t.Errorf("the Events of the %s say %q", kind, is)
+			}
 		}
 		if due := p.ActorsDue(); !due.IsZero() {
 			t.Errorf("a step is due at %s", due)

@@ -55,16 +55,21 @@ func (a stub) act(ctx context.Context, about Reference) (time.Duration, error) {
 	if apierrors.IsNotFound(err) { // the kind has no such subresource
 		err = a.edit(ctx, about, "", write)
 	}
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
-		err = a.report(ctx, obj, err) // another try would be refused too
+	if refused(err) {
+		err = a.report(ctx, obj, err)
 	}
 	return 0, err
+}
+
+// refused reports whether another try would be refused too.
+func refused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
 }
 
 // report creates an Event that says why the status of an object is refused, one for each object.
 func (a stub) report(ctx context.Context, obj *object.Object, why error) error {
 	meta, of := obj.Meta(), obj.Meta().GroupVersionKind()
-	name, namespace := meta.GetName()+".stub", cmp.Or(meta.GetNamespace(), metav1.NamespaceDefault)
+	name, namespace := string(meta.GetUID())+".stub", cmp.Or(meta.GetNamespace(), metav1.NamespaceDefault)
 	event := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Type: corev1.EventTypeWarning, Reason: StatusRefused, Message: why.Error(),
 		InvolvedObject: corev1.ObjectReference{
@@ -73,7 +78,7 @@ func (a stub) report(ctx context.Context, obj *object.Object, why error) error {
 		Source: corev1.EventSource{Component: byControllers}, FirstTimestamp: metav1.Now(), LastTimestamp: metav1.Now(), Count: 1,
 	}
 	_, err := a.create(ctx, byControllers, schema.GroupResource{Resource: "events"}, event)
-	if apierrors.IsAlreadyExists(err) {
+	if apierrors.IsAlreadyExists(err) || refused(err) {
 		return nil
 	}
 	return err
