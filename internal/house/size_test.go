@@ -48,7 +48,7 @@ func TestHouse_SizeOfTheHouse(t *testing.T) {
 	}{
 		{"modules", modules, 8},
 		{"packages", len(packages), 176},
-		{"lines of Go without tests", lines, 170_300},
+		{"lines of Go without tests", lines, 170_800},
 		{"tests at the root", rootTests, 0},
 		{"functions with more than 15 branches", branchy, 30},
 		{"words in README, ARCHITECTURE, CONTRIBUTING and docs", words, 49_450},
