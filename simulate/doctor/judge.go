@@ -220,7 +220,7 @@ func (r *reference) judgeRepetitions(t *trial, deleted []verdict) (out []verdict
 			made[c.UID] = c.Line
 		}
 		_, ours := made[c.UID]
-		return ours && c.Verb == "updated" && c.Who == cluster && !strings.HasPrefix(c.Fields, "metadata.annotations") // a fault's mark
+		return ours && c.Verb == "updated" && c.Who == cluster && !t.touched(c)
 	}
 	for _, e := range r.excesses(t, runs) {
 		if !slices.ContainsFunc(deleted, func(v verdict) bool { return v.what == e.name }) {
@@ -229,6 +229,11 @@ func (r *reference) judgeRepetitions(t *trial, deleted []verdict) (out []verdict
 		}
 	}
 	return out
+}
+
+// touched reports whether a fault has made a change, which marks the object.
+func (t *trial) touched(c change) bool {
+	return strings.HasPrefix(c.Fields, "metadata.annotations") || slices.ContainsFunc(t.faults, func(fault happening) bool { return fault.at == c.At })
 }
 
 // excess is that something has happened to objects of one name more often than without faults.

@@ -51,11 +51,14 @@ func TestReference_AJobThatIsCreatedAgainIsRunAgain(t *testing.T) {
 // A program may run its Jobs itself. A change by a fault does not run them.
 func TestReference_AFaultDoesNotRunAJob(t *testing.T) {
 	job := change{Who: operator, Verb: "created", Of: ref{"Job.batch", "default/load"}, UID: "1"}
-	touched := change{Who: cluster, Verb: "updated", Of: job.Of, UID: "1", Fields: "metadata.annotations.touched"}
+	annotated := change{Who: cluster, Verb: "updated", Of: job.Of, UID: "1", Fields: "metadata.annotations.touched"}
+	touched := change{Who: cluster, Verb: "updated", Of: job.Of, UID: "1", At: time.Second}
 	runs := []*trial{{changes: []change{job}}}
 	r := &reference{walk: walk{name: "create"}, runs: runs, view: learn(runs)}
-	if got := r.judge(&trial{changes: []change{job, touched}}); len(got) > 0 {
-		t.Errorf("got %v", got)
+	for fault, want := range map[time.Duration]int{time.Second: 0, time.Minute: 1} {
+		if got := r.judge(&trial{changes: []change{job, annotated, touched}, faults: []happening{{at: fault}}}); len(got) != want {
+			t.Errorf("with a fault after %s got %v, want %d", fault, got, want)
+		}
 	}
 }
 
