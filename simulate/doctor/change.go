@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate/internal/aim"
 )
@@ -29,6 +31,10 @@ type ref struct {
 func (r ref) String() string { return r.Kind + " " + r.Key }
 
 func refOf(kind string, key kube.Key) ref { return ref{kind, aim.KeyText(key)} }
+
+func refTo(obj *unstructured.Unstructured) ref {
+	return refOf(obj.GroupVersionKind().GroupKind().String(), kube.KeyOf(obj))
+}
 
 // given reports whether the cluster gives the object to each namespace, sooner or later.
 func (r ref) given() bool {

@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/flyball-dev/flyball/kube"
 )
 
 // Class is what is wrong.
@@ -374,9 +372,7 @@ func (r *reference) leftIn(t *trial) (out []verdict) {
 	}
 	for _, of := range sortedRefs(end) {
 		is := &unstructured.Unstructured{Object: end[of]}
-		sample := slices.ContainsFunc(r.walk.gone, func(s *unstructured.Unstructured) bool {
-			return of == refOf(s.GroupVersionKind().GroupKind().String(), kube.KeyOf(s))
-		})
+		sample := slices.ContainsFunc(r.walk.gone, func(s *unstructured.Unstructured) bool { return of == refTo(s) })
 		switch {
 		case sample && is.GetDeletionTimestamp() != nil:
 			out = append(out, verdict{LeftBehind, of.String(), "", fmt.Sprintf("%s is deleted by the user, and never gone: its finalizers are %q", of, is.GetFinalizers()), of})
@@ -414,7 +410,7 @@ func (r *reference) isComplete() bool {
 
 // isGone reports whether an object is not there, or is being deleted.
 func isGone(sample *unstructured.Unstructured, all objects) bool {
-	tree := all[refOf(sample.GroupVersionKind().GroupKind().String(), kube.KeyOf(sample))]
+	tree := all[refTo(sample)]
 	ends, _, _ := unstructured.NestedString(tree, "metadata", "deletionTimestamp")
 	return tree == nil || ends != ""
 }

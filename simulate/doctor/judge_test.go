@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/kube"
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
@@ -115,7 +114,7 @@ func TestReference_WhatIsLeftBehind(t *testing.T) {
 		"owned": {owned, operator, 0}, "data": {object("v1", "PersistentVolumeClaim", "corner-a"), operator, 0},
 		"of all": {object("v1", "ConfigMap", "settings"), operator, 0}, "of another": {object("v1", "ConfigMap", "corner-a"), cluster, 0},
 	} {
-		of := refOf(c.left.GroupVersionKind().GroupKind().String(), kube.KeyOf(c.left))
+		of := refTo(c.left)
 		run := &trial{ends: []objects{{}, {of: c.left.Object}}, changes: []change{{Who: c.who, Verb: "created", Of: of, UID: string(c.left.GetUID())}}}
 		r := &reference{walk: walk{name: "delete", gone: []*unstructured.Unstructured{sample}, steps: make([]step, 2)}, runs: []*trial{run, run}, view: learn([]*trial{run})}
 		if got := r.judgeDeclarations(nil); len(got) != c.want {

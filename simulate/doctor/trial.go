@@ -137,7 +137,7 @@ func (t *trial) expects(step int, now objects) bool {
 
 // raise takes note of the number of replicas that a workload wants.
 func (t *trial) raise(u *unstructured.Unstructured) {
-	of := refOf(u.GroupVersionKind().GroupKind().String(), kube.KeyOf(u))
+	of := refTo(u)
 	if n, found, err := unstructured.NestedInt64(u.Object, "spec", "replicas"); found && err == nil && (of.Kind == "StatefulSet.apps" || of.Kind == "Deployment.apps") {
 		t.peaks[of] = max(t.peaks[of], n)
 	}
